@@ -3,23 +3,28 @@
 # Dependencies are compiled in a separate layer from the manifests and empty
 # sources: they change rarely, and a layer outlives a cache mount.
 FROM rust:1.95.0-slim-bookworm AS build
+# It writes the list of dependencies into the binary, where scanners find it.
+ARG CARGO_AUDITABLE=0.7.7
+RUN cargo install --locked --debug cargo-auditable@$CARGO_AUDITABLE
 WORKDIR /src
 COPY Cargo.toml Cargo.lock ./
 # A part of the workspace that rarely changes.
 COPY macros macros
+COPY core/Cargo.toml core/Cargo.toml
 # The manifest names the benches; none is built.
 COPY benches benches
-RUN mkdir src \
+RUN mkdir src core/src \
     && echo 'fn main() {}' > src/main.rs \
-    && touch src/lib.rs \
-    && cargo build --profile dist --locked --bin larder \
-    && rm -r src
+    && touch src/lib.rs core/src/lib.rs \
+    && cargo auditable build --profile dist --locked --bin larder \
+    && rm -r src core
+COPY core core
 COPY src src
 COPY migrations migrations
 # Cargo compares modification times, and the copied files may be older than the
 # build above.
-RUN touch src/main.rs src/lib.rs \
-    && cargo build --profile dist --locked --bin larder \
+RUN touch src/main.rs src/lib.rs core/src/lib.rs \
+    && cargo auditable build --profile dist --locked --bin larder \
     && strip target/dist/larder \
     && mkdir -m 700 /data
 

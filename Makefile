@@ -1,10 +1,14 @@
 # `make help` lists what there is. Arguments for a program: `make conformance ARGS=--help`.
 
 CARGO_DENY := 0.20.2
+# As in the Dockerfile.
+CARGO_AUDITABLE := 0.7.7
 # For make image.
 IMAGE := larder
 PLATFORMS := linux/amd64,linux/arm64
 VERSION = $(shell sed -n '0,/^version/s/^version = "\(.*\)"/\1/p' Cargo.toml)
+# For make sbom.
+BINARY := $(or $(CARGO_TARGET_DIR),target)/dist/larder
 CONFORMANCE := tests/conformance
 OIDC := tests/oidc
 UPSTREAMS := tests/upstreams
@@ -26,15 +30,23 @@ debian-package = @command -v $(1) >/dev/null || { \
 	}
 
 .DEFAULT_GOAL := help
-.PHONY: build dist test test-large browser-test web web-check chromium new-project redis-server jq s3-server lint fmt-check clippy doc features docs-reference deny demo manifests kubernetes compose-secrets fuzz conformance interop proxies container image bench bench-store ripgrep sqlite3 nginx help
+.PHONY: build dist cargo-auditable sbom test test-large browser-test web web-check chromium new-project redis-server jq s3-server lint fmt-check clippy doc features docs-reference deny demo manifests kubernetes compose-secrets fuzz conformance interop proxies container image bench bench-store ripgrep sqlite3 nginx caddy help
 
 build: ## Build the release binary
 	cargo build --release --locked
 
-dist: ## Build the binary that is released: fully optimised, in several times the time
-	cargo build --profile dist --locked --bin larder
+dist: cargo-auditable ## Build the binary that is released: fully optimised, in several times the time, with the list of its dependencies
+	cargo auditable build --profile dist --locked --bin larder
 
-test: redis-server jq s3-server $(OIDC)/node_modules/.package-lock.json $(UPSTREAMS)/node_modules/.package-lock.json $(CONTENT)/node_modules/.package-lock.json ## Run every test
+cargo-auditable: ## Install cargo-auditable, which writes the list of dependencies into a binary
+	@cargo install --list | grep -qxF "cargo-auditable v$(CARGO_AUDITABLE):" \
+		|| cargo install --locked --debug cargo-auditable@$(CARGO_AUDITABLE)
+
+sbom: ## Print the dependencies in a binary as JSON: BINARY=target/dist/larder
+	@objcopy --dump-section .dep-v0=/dev/stdout $(BINARY) /dev/null | python3 -c \
+		'import sys, zlib; sys.stdout.buffer.write(zlib.decompress(sys.stdin.buffer.read()) + b"\n")'
+
+test: redis-server jq s3-server nginx $(OIDC)/node_modules/.package-lock.json $(UPSTREAMS)/node_modules/.package-lock.json $(CONTENT)/node_modules/.package-lock.json ## Run every test
 	cargo test --workspace --locked
 
 test-large: redis-server s3-server ## Transfer a gibibyte in every backend: the memory of the server does not grow (Linux; takes minutes)
@@ -168,10 +180,15 @@ $(INTEROP_VENV)/requirements.txt: $(INTEROP)/requirements.txt
 	$(INTEROP_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --requirement $<
 	cp $< $@
 
-proxies: ## Put nginx, Caddy and HAProxy before Larder and send requests after pauses (two minutes)
+proxies: redis-server nginx caddy ## Put nginx, Caddy and HAProxy before Larder: requests after pauses (two minutes), a rolling restart
 	cargo build --locked --bin larder
 	tests/proxies/run $(ARGS)
 	tests/proxies/sticky
+	cargo test --locked --test it -- --ignored rolling_restart::
+
+# Debian would start it as a service.
+caddy: ## Install Caddy if it is missing: tests put it before Larder
+	$(call debian-package,caddy,caddy)
 
 container: ## Build the image and run it as it would run elsewhere (as root; takes a while)
 	deploy/container-test $(ARGS)

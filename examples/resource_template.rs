@@ -7,7 +7,7 @@ use larder::{prelude::*, store::Content};
 /// A resource that loads one of several files by name.
 #[resource("file:///{filename}")]
 async fn resource_template(filename: String) -> Result<Content, ResourceError> {
-    // Joining the name is safe: a variable matches one path segment, and never `..`.
+    // Joining the name is safe: no value of a variable has a segment `..` or begins with a slash.
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("examples/data").join(&filename);
     let bytes = tokio::fs::read(file).await.map_err(|_| ResourceError::NotFound)?;
     let extension = Path::new(&filename).extension().and_then(|e| e.to_str()).unwrap_or_default();

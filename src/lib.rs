@@ -101,61 +101,61 @@
     )
 )]
 
-pub mod admission;
 pub mod app;
 pub mod apps;
-pub mod auth;
 #[cfg(feature = "cli")]
 pub mod cli;
-pub mod clock;
-mod compute;
 pub mod config;
 #[cfg(feature = "http")]
 mod content_link;
 pub mod dispatch;
 pub mod era;
 pub mod handler;
-mod hex;
 #[cfg(feature = "http")]
 pub mod http;
-mod in_flight;
-mod key_ring;
 #[cfg(feature = "login")]
 pub mod login;
 pub mod prelude;
-pub mod preview;
-pub mod protocol;
 #[cfg(feature = "query")]
 pub mod query;
-mod quote;
-pub mod random;
-pub mod records;
-#[cfg(feature = "redis")]
-pub mod redis;
 pub mod registry;
-mod schema;
 pub mod server;
-pub mod session;
 pub mod shutdown;
 pub mod sources;
 pub mod spill;
 mod stdio;
-pub mod store;
-pub mod task;
 #[cfg(feature = "telemetry")]
 pub mod telemetry;
 pub mod test_client;
-#[cfg(any(test, feature = "testing"))]
-pub mod testing;
 pub mod tools;
-pub mod transfer;
 #[cfg(feature = "upstream")]
 pub mod upstream;
-pub mod uri_template;
-#[cfg(any(feature = "http", feature = "login", feature = "upstream"))]
-pub mod vault;
 pub mod watch;
 pub mod workflow;
+
+// What is kept, below the server.
+#[cfg(feature = "redis")]
+#[doc(inline)]
+pub use larder_core::redis;
+#[cfg(any(feature = "http", feature = "login", feature = "upstream"))]
+#[doc(inline)]
+pub use larder_core::vault;
+#[cfg(all(
+    any(test, feature = "testing"),
+    any(feature = "http", feature = "login", feature = "upstream")
+))]
+#[doc(inline)]
+pub use larder_core::vault_contract;
+#[doc(inline)]
+pub use larder_core::{
+    admission, auth, clock, preview, protocol, random, records, session, store, task, transfer,
+    uri_template,
+};
+#[cfg_attr(not(feature = "cli"), allow(unused_imports))]
+pub(crate) use larder_core::{compute, hex, in_flight, key_ring, quote, schema};
+#[cfg(any(test, feature = "testing"))]
+#[doc(inline)]
+pub use larder_core::{session_contract, store_contract, task_contract, testing};
 
 // What the macros write is right in this crate, too.
 extern crate self as larder;

@@ -1,6 +1,9 @@
 //! Watches files for changes while the server runs.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use sha2::{Digest, Sha256};
 
@@ -25,6 +28,19 @@ impl WatchedFiles {
         watched
     }
 
+    /// Watches these files from now on. A file that was watched before keeps its last digest.
+    pub async fn watch(&mut self, files: impl IntoIterator<Item = PathBuf>) {
+        let watched = std::mem::take(&mut self.files);
+        for file in files {
+            let last = watched.iter().find(|(known, _)| *known == file);
+            let digest = match last.and_then(|(_, digest)| *digest) {
+                None => digest(&file).await,
+                last => last,
+            };
+            self.files.push((file, digest));
+        }
+    }
+
     /// Resolves when the content of a file changes; never without files. An unreadable file
     /// is no change: it may be about to be replaced.
     pub async fn changed(&mut self) {
@@ -42,14 +58,18 @@ impl WatchedFiles {
     /// Reads the files and returns whether any content changed.
     pub async fn check(&mut self) -> bool {
         let mut changed = false;
-        for (file, digest) in &mut self.files {
-            let Ok(content) = tokio::fs::read(file).await else { continue };
-            let new_digest = Some(Sha256::digest(&content).into());
-            changed |= *digest != new_digest;
-            *digest = new_digest;
+        for (file, last) in &mut self.files {
+            let Some(digest) = digest(file).await else { continue };
+            changed |= *last != Some(digest);
+            *last = Some(digest);
         }
         changed
     }
+}
+
+async fn digest(file: &Path) -> ContentDigest {
+    let content = tokio::fs::read(file).await.ok()?;
+    Some(Sha256::digest(&content).into())
 }
 
 #[cfg(test)]
@@ -72,5 +92,23 @@ mod tests {
         std::fs::write(&file, "two").unwrap();
         watched.changed().await;
         assert!(!watched.check().await);
+    }
+
+    #[tokio::test]
+    async fn other_files_can_be_watched_and_no_change_is_missed() {
+        let folder = tempfile::tempdir().unwrap();
+        let [old, new] = ["old", "new"].map(|name| folder.path().join(name));
+        for file in [&old, &new] {
+            std::fs::write(file, "one").unwrap();
+        }
+        let mut watched = WatchedFiles::new([old.clone()]).await;
+        std::fs::write(&old, "two").unwrap();
+        watched.watch([old.clone(), new.clone()]).await;
+        assert!(watched.check().await, "the old file has changed before");
+        std::fs::write(&new, "two").unwrap();
+        assert!(watched.check().await, "the new file is watched");
+        watched.watch([new]).await;
+        std::fs::write(&old, "three").unwrap();
+        assert!(!watched.check().await, "the old file is not watched");
     }
 }

@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "cli")]
+use super::{HttpSetup, state_key::StateKey};
 #[cfg(feature = "login")]
 use crate::auth::OwnTokens;
+#[cfg(feature = "cli")]
+use crate::random::Random;
 use crate::{
     auth::{AuthOptionsError, Authenticator},
     clock::Clock,
@@ -37,6 +41,17 @@ impl AccessSetup {
         })?;
         registry.set_output_rules(checked_output(&registry, config)?);
         Ok(Self { registry, authenticator: Arc::new(authenticator) })
+    }
+
+    /// Checks the settings of HTTP, and the files of `server.tls` and of
+    /// `server.state_key_file`.
+    ///
+    /// # Errors
+    /// Names the invalid setting.
+    #[cfg(feature = "cli")]
+    pub(crate) fn check_http(&self, config: &Config) -> Result<(), ConfigError> {
+        StateKey::of_process(config, &Random::system())?;
+        HttpSetup::new(config, &self.authenticator).map(drop)
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+#[cfg(feature = "cli")]
+use super::OpenError;
 use crate::{
     clock::Clock,
     config::Config,
@@ -43,6 +45,18 @@ impl CallStores {
         let sessions = RedisSessions::new(instance, random.clone(), limits);
         Self { sessions: Arc::new(sessions), tasks: Arc::new(tasks), parts: Some(parts) }
     }
+}
+
+/// Opens the sessions of the configuration for a command that serves nothing. `None` if they are
+/// in the memory of a server.
+#[cfg(feature = "cli")]
+pub(crate) async fn open_sessions_alone(
+    config: &Config,
+) -> Result<Option<RedisSessions>, OpenError> {
+    let Some(settings) = config.sessions_redis() else { return Ok(None) };
+    let random = Random::system();
+    let instance = Instance::join(Redis::open(&settings).await?, &random);
+    Ok(Some(RedisSessions::new(instance, random, session_limits(config))))
 }
 
 fn task_limits(config: &Config) -> TaskLimits {

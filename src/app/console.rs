@@ -12,6 +12,8 @@ use crate::{
     random::Random,
     vault::Slots,
 };
+#[cfg(feature = "login")]
+use crate::{http::OidcLogin, login::AccessClient};
 
 /// The console, with sessions in the place of `store.url`.
 pub(super) async fn open(
@@ -56,5 +58,29 @@ fn console(
     let public_origin = config.public_url()?.map(|url| url.origin());
     let (path, is_tls) = (&config.console.path, config.server.tls.is_some());
     let (clock, random) = (Arc::clone(clock), random.clone());
-    Ok(Arc::new(Console::new(path, public_origin, is_tls, sessions, slots, clock, random)))
+    #[cfg(feature = "login")]
+    let oidc = oidc(config, &slots, &clock, &random)?;
+    let console = Console::new(path, public_origin, is_tls, sessions, slots, clock, random);
+    #[cfg(feature = "login")]
+    let console = console.with_oidc(oidc);
+    Ok(Arc::new(console))
+}
+
+/// The login of `[console.oidc]`.
+#[cfg(feature = "login")]
+fn oidc(
+    config: &Config,
+    slots: &Arc<dyn Slots>,
+    clock: &Arc<dyn Clock>,
+    random: &Random,
+) -> Result<Option<OidcLogin>, ConfigError> {
+    let (Some(oidc), Some(url)) = (&config.console.oidc, config.public_url()?) else {
+        return Ok(None);
+    };
+    let client = AccessClient::new(oidc.client(&config.auth, &url)?, Arc::clone(clock));
+    let client = client.map_err(|error| {
+        ConfigError::new(&format!("console.oidc.{}", error.setting), error.problem)
+    })?;
+    let (slots, clock) = (Arc::clone(slots), Arc::clone(clock));
+    Ok(Some(OidcLogin::new(client, url.origin(), slots, clock, random.clone())))
 }

@@ -24,7 +24,7 @@ use crate::{
     content_link::{BaseUrl, ContentLinks},
     http::{
         self, AllowedHosts, Certificate, CertificateError, Dependencies, Endpoint, HttpOptions,
-        ProtectedResource, ServeLimits,
+        ProtectedResource, ServeLimits, StopStages,
     },
     key_ring::KeyRing,
     registry::Registry,
@@ -178,7 +178,9 @@ impl App {
 
     /// The endpoint as a router, to be mounted in another one.
     pub fn router(&self) -> axum::Router {
-        http::router(self.endpoint())
+        // The program that serves the router stops accepting connections itself.
+        let closing = self.closing.clone();
+        http::router(self.endpoint(StopStages { draining: closing.clone(), closing }))
     }
 
     /// The endpoint as a router that owns the server. When the last copy of the router is
@@ -199,7 +201,7 @@ impl App {
         )
     }
 
-    fn endpoint(&self) -> Arc<Endpoint> {
+    fn endpoint(&self, stages: StopStages) -> Arc<Endpoint> {
         Arc::new(Endpoint {
             options: self.http.live.set(&self.http.options),
             dispatcher: Arc::clone(&self.dispatcher),
@@ -211,14 +213,15 @@ impl App {
             login: self.login.clone(),
             #[cfg(feature = "console")]
             console: self.console.clone(),
-            closing: self.closing.clone(),
+            stages,
             dependencies: self.dependencies(),
             unknown_callers: UnknownCallers::new(Arc::clone(&self.clock)),
             random: self.random.clone(),
         })
     }
 
-    /// Serves on a bound listener until `stop` resolves, then stops gracefully. Calls that
+    /// Serves on a bound listener until `stop` resolves, then stops gracefully, first for proxies
+    /// and then for clients (`server.shutdown_delay`). Calls that
     /// still run after the grace period end with an error that asks to send them again;
     /// their clients have a moment to receive it. Returns whether all calls ended by
     /// themselves.
@@ -236,16 +239,13 @@ impl App {
             head_timeout: Duration::from_secs(limits.head_timeout),
             idle_timeout: Duration::from_secs(limits.idle_timeout),
             write_timeout: Duration::from_secs(limits.write_timeout),
+            shutdown_delay: self.config.shutdown_delay(),
             grace: grace + STOP_MARGIN,
             connections: Arc::clone(&self.http.live.connections),
             connections_per_address: Arc::clone(&self.http.live.connections_per_address),
         };
-        let stopping = CancellationToken::new();
-        let stop = async {
-            stop.await;
-            stopping.cancel();
-            self.closing.cancel();
-        };
+        let stages =
+            StopStages { draining: CancellationToken::new(), closing: self.closing.clone() };
         let certificate = self.http.live.certificate.clone();
         let address = listener.local_addr()?;
         if let Some(links) = self.dispatcher.registry().content_links()
@@ -254,16 +254,18 @@ impl App {
             let scheme = if certificate.is_some() { "https" } else { "http" };
             links.reachable_at(BaseUrl::of_endpoint(&format!("{scheme}://{address}"), ""));
         }
-        let service = http::service(self.endpoint());
+        let service = http::service(self.endpoint(stages.clone()));
         let ended = async {
-            let finished = http::serve(listener, certificate, service, &limits, stop).await?;
+            let finished =
+                http::serve_in_stages(listener, certificate, service, &limits, &stages, stop)
+                    .await?;
             // Calls may continue without a connection.
             tokio::join!(self.legacy.drain(), self.dispatcher.drain());
             Ok(finished)
         };
         let mut ended = std::pin::pin!(ended);
         let grace_over = async {
-            stopping.cancelled().await;
+            stages.closing.cancelled().await;
             tokio::time::sleep(grace).await;
         };
         let ended = tokio::select! {
@@ -348,7 +350,7 @@ mod tests {
         app.live().apply(&config).unwrap();
         // Reloaded before the first endpoint, and before another one.
         for _ in 0..2 {
-            let options = app.endpoint().options.load_full();
+            let options = app.endpoint(StopStages::default()).options.load_full();
             assert_eq!((options.body_bytes, options.promote_after), (1_000, Duration::ZERO));
         }
     }

@@ -52,9 +52,9 @@ pub(crate) use self::access::AccessSetup;
 #[cfg(feature = "http")]
 pub(crate) use self::http::HttpSetup;
 pub use self::live::{Live, Reloaded};
-#[cfg(feature = "cli")]
-pub(crate) use self::stores::open_alone;
 use self::{call_stores::CallStores, state_key::StateKey, stores::memory_store};
+#[cfg(feature = "cli")]
+pub(crate) use self::{call_stores::open_sessions_alone, stores::open_alone};
 
 /// How long the error responses of stopped calls may take to be sent.
 const STOP_MARGIN: Duration = Duration::from_secs(1);
@@ -169,7 +169,8 @@ impl App {
     /// # Errors
     /// Names the invalid setting, or says why the store is not available.
     pub async fn open(registry: Registry, config: Config) -> Result<Self, OpenError> {
-        Self::open_with(registry, config, Arc::new(SystemClock), Random::system()).await
+        // Its future is large, and callers keep it in theirs.
+        Box::pin(Self::open_with(registry, config, Arc::new(SystemClock), Random::system())).await
     }
 
     /// As [`App::open`], with the given clock and source of randomness, for tests.
@@ -230,8 +231,10 @@ impl App {
         #[cfg(feature = "redis")]
         let state_key = match calls_redis.as_ref().or(redis.as_ref()) {
             Some(redis) if config.server.state_key_file.is_none() => {
+                let is_sessions = calls_redis.is_some() && config.sessions.url.is_some();
+                let wrong = if is_sessions { OpenError::Sessions } else { OpenError::Redis };
                 let keys = StateKeys::open(redis.clone(), random.clone()).await;
-                StateKey::Shared(keys.map_err(OpenError::Sessions)?)
+                StateKey::Shared(keys.map_err(wrong)?)
             }
             _ => StateKey::of_process(&config, &random)?,
         };
@@ -446,6 +449,15 @@ impl App {
     #[cfg(feature = "login")]
     pub fn login(&self) -> Option<&Arc<LoginServer>> {
         self.login.as_ref()
+    }
+
+    /// Connects to the authorization server of `[console.oidc]`, for an operator.
+    #[cfg(all(feature = "cli", feature = "console", feature = "login"))]
+    pub(crate) async fn check_console(&self) -> Option<Result<String, String>> {
+        match &self.console {
+            Some(console) => console.check_oidc().await,
+            None => None,
+        }
     }
 
     /// The settings that can change while the server runs.

@@ -24,7 +24,7 @@ impl StateKey {
     /// The key of `server.state_key_file`, or a random one.
     pub(super) fn of_process(config: &Config, random: &Random) -> Result<Self, ConfigError> {
         let Some(file) = &config.server.state_key_file else {
-            let key = format!("{}{}", random.id(), random.id());
+            let key = random.secret();
             return Ok(Self::Fixed(KeyRing::new(key.into_bytes())));
         };
         let problem = |problem: &dyn std::fmt::Display| {

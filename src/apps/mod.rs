@@ -13,6 +13,7 @@ mod table;
 mod tree;
 mod view;
 mod view_bytes;
+mod view_list;
 mod view_resource;
 mod view_window;
 
@@ -70,15 +71,15 @@ impl AppOptions {
     }
 }
 
-/// Adds `view_resource`, the tools that only its page calls (`view_window`, `view_bytes`), and
-/// the page `ui://larder/view.html`. Clients that do not declare MCP Apps see `view_resource`
-/// alone.
+/// Adds `view_resource`, the tools that only pages call (`view_window`, `view_bytes` and, for the
+/// console, `view_list`), and the page `ui://larder/view.html`. Clients that do not declare MCP
+/// Apps see `view_resource` alone.
 ///
 /// ```
 /// use larder::{Registry, apps::{self, AppOptions}};
 ///
 /// let registry = Registry::builder("mine").with(apps::viewing(AppOptions::default())).build()?;
-/// assert_eq!(registry.tools(None)?.items.len(), 3);
+/// assert_eq!(registry.tools(None)?.items.len(), 4);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn viewing<S: Send + Sync + 'static>(
@@ -96,7 +97,8 @@ pub fn viewing<S: Send + Sync + 'static>(
                 "Read a part for the viewer",
                 called.clone(),
             ))
-            .tool(reading(view_bytes::tool(), "Read bytes for the viewer", called))
+            .tool(reading(view_bytes::tool(), "Read bytes for the viewer", called.clone()))
+            .tool(reading(view_list::tool(), "List resources for the console", called))
     }
 }
 

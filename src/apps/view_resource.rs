@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     handler::{Context, ToolError},
-    preview::{Preview, words::count},
+    preview::words::count,
     registry::Tool,
     spill::tool_calls::{call, read_arguments, type_and_size},
     store::{Kind, StoredResource},
@@ -141,6 +141,6 @@ async fn text<S>(ctx: &Context<S>, found: &StoredResource) -> Result<String, Too
     let read = call("read_resource", &read_arguments(entry.uri.as_str(), entry.kind, 100));
     let _ = writeln!(text, " To read it yourself: {read}.");
     let budget = PREVIEW_BYTES.min(ctx.output_bytes() / 2);
-    Preview::from_stored(found, budget).await?.write_to(&mut text);
+    found.preview(budget).await?.write_to(&mut text);
     Ok(text)
 }

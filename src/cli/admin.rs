@@ -1,15 +1,16 @@
 //! `larder admin`: what an operator does with the store of all owners.
 
-use std::io::Write;
-
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 
 use super::{
     client::{ClientError, print},
+    confirm::confirm,
+    owner_args::{OwnerArgs, no_owner},
+    sessions,
     stored::StoreArgs,
 };
 use crate::{
-    auth::{Owner, Principal, audit},
+    auth::{Owner, audit},
     preview::words::number,
     quote::visible,
     store::{Store, StoreError, Usage},
@@ -28,79 +29,54 @@ pub(super) enum AdminCommand {
     /// Show what all owners together have stored, or one owner and the quota.
     Usage {
         #[command(flatten)]
-        who: Who,
+        args: OwnerArgs,
         #[command(flatten)]
         store: StoreArgs,
     },
     /// Delete everything that an owner has stored.
     Purge {
         #[command(flatten)]
-        who: Who,
+        args: OwnerArgs,
         /// Do not ask.
         #[arg(long)]
         yes: bool,
         #[command(flatten)]
         store: StoreArgs,
     },
-}
-
-/// An owner, by name or by the principal.
-#[derive(Debug, Args)]
-pub(super) struct Who {
-    /// The owner, as `larder admin owners` lists it; `local` without authentication.
-    #[arg(conflicts_with_all = ["issuer", "static_token"])]
-    owner: Option<String>,
-    /// The issuer of the tokens of a user or a client.
-    #[arg(long, value_name = "URL")]
-    issuer: Option<String>,
-    /// The subject of the user's tokens.
-    #[arg(long, value_name = "SUB", requires = "issuer", conflicts_with = "client")]
-    subject: Option<String>,
-    /// The ID of a client that acts on its own behalf.
-    #[arg(long, value_name = "ID", requires = "issuer")]
-    client: Option<String>,
-    /// The name of a token in the configuration.
-    #[arg(long = "static", value_name = "NAME", conflicts_with = "issuer")]
-    static_token: Option<String>,
-}
-
-impl Who {
-    /// The owner, if one is given.
-    fn owner(self) -> Result<Option<Owner>, ClientError> {
-        let issuer = self.issuer.map(Into::into);
-        let principal = match (issuer, self.subject, self.client, self.static_token) {
-            (Some(issuer), Some(subject), ..) => {
-                Principal::User { issuer, subject: subject.into() }
-            }
-            (Some(issuer), _, Some(client), _) => {
-                Principal::Machine { issuer, client: client.into() }
-            }
-            (Some(_), ..) => {
-                let problem = "--issuer needs --subject or --client";
-                return Err(ClientError::Usage(problem.into()));
-            }
-            (None, _, _, Some(name)) => Principal::Static { name: name.into() },
-            _ => return Ok(self.owner.map(Owner::new)),
-        };
-        Ok(Some(principal.owner()))
-    }
+    /// List owners with the number of their sessions, or count or end those of one owner.
+    Sessions {
+        #[command(flatten)]
+        args: OwnerArgs,
+        /// End all sessions of the owner, and their streams.
+        #[arg(long)]
+        end: bool,
+        /// Do not ask.
+        #[arg(long, requires = "end")]
+        yes: bool,
+        #[command(flatten)]
+        store: StoreArgs,
+    },
 }
 
 pub(super) async fn run(command: AdminCommand) -> Result<(), ClientError> {
     match command {
         AdminCommand::Owners { store } => owners(&store.open().await?).await,
-        AdminCommand::Usage { who, store } => {
-            let owner = who.owner()?;
+        AdminCommand::Usage { args, store } => {
+            let owner = args.owner()?;
             usage(&store.open().await?, owner).await
         }
-        AdminCommand::Purge { who, yes, store } => {
-            let Some(owner) = who.owner()? else {
-                let problem =
-                    "Give the owner: see `larder admin owners`, or --issuer and --subject.";
-                return Err(ClientError::Usage(problem.into()));
+        AdminCommand::Purge { args, yes, store } => {
+            let Some(owner) = args.owner()? else {
+                return Err(no_owner("owners"));
             };
             purge(&store.open().await?, &owner, yes).await
         }
+        AdminCommand::Sessions { args, end, yes, store } => match (args.owner()?, end) {
+            (None, true) => Err(no_owner("sessions")),
+            (None, false) => sessions::list(&store.open_sessions().await?).await,
+            (Some(owner), false) => sessions::count(&store.open_sessions().await?, &owner).await,
+            (Some(owner), true) => sessions::end(&store.open_sessions().await?, &owner, yes).await,
+        },
     }
 }
 
@@ -148,17 +124,13 @@ async fn purge(store: &Store, owner: &Owner, yes: bool) -> Result<(), ClientErro
         store.usage_of(owner).await.map_err(|error| failed(&error))?;
     let name = visible(owner.as_str());
     if !yes {
-        eprint!(
-            "{name} has {} resources, {} bytes, in the {} store. Delete all of them? [y/N] ",
+        let question = format!(
+            "{name} has {} resources, {} bytes, in the {} store. Delete all of them?",
             number(resources),
             number(bytes),
             store.backend_name()
         );
-        let _ = std::io::stderr().flush();
-        let mut answer = String::new();
-        let read = std::io::stdin().read_line(&mut answer);
-        read.map_err(|error| ClientError::local("standard input", &error))?;
-        if !matches!(answer.trim(), "y" | "Y" | "yes") {
+        if !confirm(&question)? {
             return Err(ClientError::Failed("Nothing was deleted.".into()));
         }
     }

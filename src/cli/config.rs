@@ -91,7 +91,8 @@ async fn check(args: ServeArgs, online: bool) -> ExitCode {
             None,
             Arc::new(SystemClock),
         );
-        access.map(|_| None).map_err(|error| fail(USAGE, &error))
+        let checked = access.and_then(|access| access.check_http(&config));
+        checked.map(|()| None).map_err(|error| fail(USAGE, &error))
     } else {
         App::new(registry, config).map(Some).map_err(|error| fail(USAGE, &error))
     };
@@ -113,6 +114,11 @@ async fn check(args: ServeArgs, online: bool) -> ExitCode {
                 Ok(summary) => println!("auth.login: {summary}"),
                 Err(problem) => code = fail(1, &format_args!("auth.login: {problem}")),
             }
+        }
+        match app.check_console().await {
+            Some(Ok(summary)) => println!("console.oidc: {summary}"),
+            Some(Err(problem)) => code = fail(1, &format_args!("console.oidc: {problem}")),
+            None => {}
         }
     }
     code

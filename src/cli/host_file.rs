@@ -9,6 +9,8 @@ use std::{
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
+use crate::random::Random;
+
 /// A host whose configuration file is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Client {
@@ -86,23 +88,51 @@ pub(super) fn write(
         fs::create_dir_all(directory)?;
     }
     let mut temporary = file.to_owned().into_os_string();
-    temporary.push(format!(".{}", std::process::id()));
+    // Others may write in the directory: they cannot guess the name and put a link there.
+    temporary.push(format!(".{}", Random::system().id()));
     let mut options = fs::OpenOptions::new();
     // A new one only for this user: servers' environments are written to it, with secrets.
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let opened = options.write(true).create(true).truncate(true).open(&temporary);
-    let written = opened.and_then(|mut created| {
-        // Before there is anything to read.
-        if let Some(permissions) = permissions {
-            created.set_permissions(permissions)?;
-        }
-        created.write_all(text.as_bytes())?;
-        created.sync_all()?;
-        fs::rename(&temporary, file)
-    });
+    let mut created = options.write(true).create_new(true).open(&temporary)?;
+    // Before there is anything to read.
+    let permitted = permissions.map_or(Ok(()), |permissions| created.set_permissions(permissions));
+    let written = permitted
+        .and_then(|()| created.write_all(text.as_bytes()))
+        .and_then(|()| created.sync_all())
+        .and_then(|()| fs::rename(&temporary, file));
     if written.is_err() {
         let _ = fs::remove_file(&temporary);
     }
     written
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_with_its_permissions_and_nothing_else_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("hosts/mcp.json");
+        write(&file, "one", None).unwrap();
+        replace(&file, "two").unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "two");
+        assert_eq!(fs::read_dir(file.parent().unwrap()).unwrap().count(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_that_somebody_put_beside_the_file_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let [file, victim] = ["mcp.json", "victim"].map(|name| folder.path().join(name));
+        fs::write(&victim, "kept").unwrap();
+        let guessed = folder.path().join(format!("mcp.json.{}", std::process::id()));
+        std::os::unix::fs::symlink(&victim, &guessed).unwrap();
+        write(&file, "secret", None).unwrap();
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "kept");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "secret");
+    }
 }

@@ -1,7 +1,11 @@
 //! Reloads the configuration while the server runs: on SIGHUP, where there are such signals, and
 //! when the configuration file or a certificate file changes.
 
-use std::{io, path::Path, sync::Arc};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use super::ServeArgs;
 use crate::{
@@ -19,8 +23,7 @@ pub(super) struct Reload {
 impl Reload {
     /// Starts watching: changes from now on are noticed.
     pub(super) async fn new(args: ServeArgs, live: Arc<Live>) -> io::Result<Self> {
-        let files = args.file().map(Path::to_owned).into_iter().chain(live.files());
-        let files = WatchedFiles::new(files).await;
+        let files = WatchedFiles::new(files(&args, &live)).await;
         Ok(Self { args, live, files, hangup: Hangup::new()? })
     }
 
@@ -35,6 +38,8 @@ impl Reload {
             }
             match self.args.configure().and_then(|config| self.live.apply(&config)) {
                 Ok(Reloaded { changed, need_restart }) => {
+                    // The new configuration may name other files.
+                    self.files.watch(files(&self.args, &self.live)).await;
                     tracing::info!(
                         changed = changed.join(", "),
                         "the configuration was read again"
@@ -53,6 +58,11 @@ impl Reload {
             }
         }
     }
+}
+
+/// The configuration file, and the files that it names and whose content is reloaded.
+fn files(args: &ServeArgs, live: &Live) -> Vec<PathBuf> {
+    args.file().map(Path::to_owned).into_iter().chain(live.files()).collect()
 }
 
 /// SIGHUP. On other systems than Unix it never comes.

@@ -5,7 +5,13 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{ServeArgs, args::file, client::ClientError};
-use crate::{app, store::Store, telemetry};
+use crate::{
+    app::{self, OpenError},
+    config::Config,
+    session::RedisSessions,
+    store::Store,
+    telemetry,
+};
 
 /// Which store a command works on.
 #[derive(Debug, Clone, Args)]
@@ -24,22 +30,39 @@ impl StoreArgs {
     /// # Errors
     /// The configuration is wrong, the store is in the memory of a server, or it is not available.
     pub(super) async fn open(self) -> Result<Store, ClientError> {
-        telemetry::init(&telemetry::Options::default());
-        let Self { store, config } = self;
-        let serve = ServeArgs { store, config, ..ServeArgs::default() };
-        let config = serve.configure().map_err(|error| ClientError::Usage(error.to_string()))?;
+        let config = self.configuration()?;
         if config.store.url.starts_with("memory:") {
             return Err(ClientError::Usage(
                 "store.url is memory: such resources are in the process of the server only, and end with it. Give --store redis://…, file:///… or s3://….".into(),
             ));
         }
-        app::open_alone(&config).await.map_err(|error| {
-            let problem = error.to_string();
-            if error.is_usage() {
-                ClientError::Usage(problem)
-            } else {
-                ClientError::Failed(problem)
-            }
+        app::open_alone(&config).await.map_err(|error| not_opened(&error))
+    }
+
+    /// Opens the sessions: those of `sessions.url`, or of the store.
+    ///
+    /// # Errors
+    /// The configuration is wrong, sessions are in the memory of a server, or Redis is not
+    /// available.
+    pub(super) async fn open_sessions(self) -> Result<RedisSessions, ClientError> {
+        let config = self.configuration()?;
+        let sessions = app::open_sessions_alone(&config).await;
+        sessions.map_err(|error| not_opened(&error))?.ok_or_else(|| {
+            ClientError::Usage(
+                "Sessions are in the process of the server only, and end with it. Give --store redis://…, or set sessions.url.".into(),
+            )
         })
     }
+
+    fn configuration(self) -> Result<Config, ClientError> {
+        telemetry::init(&telemetry::Options::default());
+        let Self { store, config } = self;
+        let serve = ServeArgs { store, config, ..ServeArgs::default() };
+        serve.configure().map_err(|error| ClientError::Usage(error.to_string()))
+    }
+}
+
+fn not_opened(error: &OpenError) -> ClientError {
+    let problem = error.to_string();
+    if error.is_usage() { ClientError::Usage(problem) } else { ClientError::Failed(problem) }
 }

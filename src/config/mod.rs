@@ -55,7 +55,7 @@ pub use self::{
     apps::AppsConfig,
     auth::{AuthConfig, AuthMode, IntrospectionConfig, IssuerConfig, TokenConfig},
     compute::ComputeConfig,
-    console::ConsoleConfig,
+    console::{ConsoleConfig, ConsoleOidcConfig},
     content::ContentConfig,
     error::ConfigError,
     limits::LimitsConfig,
@@ -152,7 +152,7 @@ impl Config {
         #[cfg(feature = "query")]
         self.query.check()?;
         self.apps.check()?;
-        self.console.check(&self.server)?;
+        self.console.check(&self.server, &self.auth)?;
         self.log.check()?;
         self.traces.check()?;
         #[cfg(feature = "upstream")]
@@ -281,6 +281,11 @@ impl Config {
             service_name: self.traces.service_name.clone(),
         });
         telemetry::Options { level: level.clone(), json: *format == LogFormat::Json, traces }
+    }
+
+    /// The time between a stop and the end of new connections.
+    pub fn shutdown_delay(&self) -> Duration {
+        self.server.shutdown_delay()
     }
 
     /// The time that running requests have to finish when the server stops.

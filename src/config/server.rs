@@ -43,6 +43,11 @@ pub struct ServerConfig {
     /// input. By default the instances share keys in their Redis, which rotate every day;
     /// without Redis each process has a random key.
     pub state_key_file: Option<PathBuf>,
+    /// Seconds between a stop signal and the end of new connections. Meanwhile `/readyz` answers
+    /// 503 and responses close their connections, so that a proxy that checks it turns to other
+    /// instances. 0 is enough for a proxy that tries another instance when a connection is
+    /// refused.
+    pub shutdown_delay: u64,
     /// Seconds that running requests have to finish when the server stops.
     pub grace: u64,
     /// The certificate for HTTPS.
@@ -77,6 +82,7 @@ impl Default for ServerConfig {
             json_response: false,
             insecure_no_auth: false,
             state_key_file: None,
+            shutdown_delay: 0,
             grace: 10,
             tls: None,
         }
@@ -136,6 +142,10 @@ impl ServerConfig {
 
     pub(super) fn max_version(&self) -> ProtocolVersion {
         ProtocolVersion::parse(&self.max_version).unwrap_or(ProtocolVersion::LATEST)
+    }
+
+    pub(super) fn shutdown_delay(&self) -> Duration {
+        Duration::from_secs(self.shutdown_delay)
     }
 
     pub(super) fn grace(&self) -> Duration {

@@ -1,14 +1,13 @@
 //! Checks scopes and the caller's limits before any part of a response is sent.
 
-use std::{borrow::Cow, fmt, time::Duration};
+use std::{borrow::Cow, fmt};
 
 use rmcp::model::Reference;
 
 use super::Dispatcher;
 use crate::{
-    admission::{LimitLevel, LimitReached, Limits, Permit},
+    admission::{Limits, Permit},
     auth::{Grant, Identity, Principal, audit},
-    compute::Busy,
     protocol::{Fault, Member, Method, Params},
     registry::Registry,
 };
@@ -121,26 +120,6 @@ fn check_scopes(
         Fault::InsufficientScope { required: required.names().map(str::to_owned).collect() };
     audit::refused(identity, action, &fault);
     Err(fault)
-}
-
-impl From<LimitReached> for Fault {
-    fn from(LimitReached { message, retry_after, level }: LimitReached) -> Self {
-        match level {
-            LimitLevel::Caller => Self::Limited { message, retry_after },
-            LimitLevel::Total => Self::Busy { message, retry_after },
-        }
-    }
-}
-
-/// Work that the request needs cannot wait for a thread.
-impl From<Busy> for Fault {
-    fn from(busy: Busy) -> Self {
-        let (message, retry_after) = (busy.to_string(), Duration::from_secs(1));
-        match busy {
-            Busy::Owner { .. } => Self::Limited { message, retry_after },
-            Busy::All { .. } => Self::Busy { message, retry_after },
-        }
-    }
 }
 
 /// The tool or prompt name or the URI that a request names. If it cannot be read, the

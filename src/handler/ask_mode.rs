@@ -24,8 +24,8 @@ impl fmt::Debug for AskMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Unavailable(_) => "Unavailable",
-            Self::OnStream(_) => "Routed",
-            Self::RoundTrips(_) => "Rounds",
+            Self::OnStream(_) => "OnStream",
+            Self::RoundTrips(_) => "RoundTrips",
         })
     }
 }

@@ -12,6 +12,8 @@ use futures_util::task::AtomicWaker;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::SetOnce;
 
+#[cfg(feature = "upstream")]
+use super::ReceivedText;
 use super::{AskMode, InputRequired, ReceivedResult, Receiving};
 use crate::{protocol::Fault, task::TaskRun};
 
@@ -27,13 +29,25 @@ pub struct Control {
     waker: AtomicWaker,
     /// How many calls this one is nested in.
     depth: u8,
-    /// What is dropped with the call.
+    /// Guards that are dropped with the call.
     #[cfg(feature = "upstream")]
     kept: Mutex<Vec<Box<dyn std::any::Any + Send>>>,
     /// How long strings of the result are stored while they arrive, if they are.
     receiving: OnceLock<Decide>,
     /// What has arrived.
     received: Mutex<ReceivedResult>,
+    /// The long contents of resources that have arrived.
+    #[cfg(feature = "upstream")]
+    contents: Mutex<Contents>,
+}
+
+/// The long contents of resources that upstreams have read for a call.
+#[cfg(feature = "upstream")]
+#[derive(Default)]
+struct Contents {
+    stored: Vec<ReceivedText>,
+    /// Whether the store did not take one, so that others are held in memory.
+    are_held: bool,
 }
 
 /// How long strings of a result are stored while they arrive. `None` if they are not.
@@ -106,6 +120,32 @@ impl Control {
     /// The parts that the result only names.
     pub(crate) fn take_received(&self) -> ReceivedResult {
         std::mem::take(&mut *self.received.lock())
+    }
+
+    /// Adds contents of a resource, which its result only names.
+    #[cfg(feature = "upstream")]
+    pub(crate) fn add_contents(&self, contents: Vec<ReceivedText>) {
+        self.contents.lock().stored.extend(contents);
+    }
+
+    /// Takes the content for which that stands in the result of a read.
+    #[cfg(feature = "upstream")]
+    pub(crate) fn take_content(&self, name: &str) -> Option<ReceivedText> {
+        let stored = &mut self.contents.lock().stored;
+        let index = stored.iter().position(|content| content.uri.as_str() == name)?;
+        Some(stored.swap_remove(index))
+    }
+
+    /// Whether long contents of resources stay in memory while they arrive.
+    #[cfg(feature = "upstream")]
+    pub(crate) fn holds_contents(&self) -> bool {
+        self.contents.lock().are_held
+    }
+
+    /// From now on, long contents of resources stay in memory, because the store did not take one.
+    #[cfg(feature = "upstream")]
+    pub(crate) fn hold_contents(&self) {
+        self.contents.lock().are_held = true;
     }
 
     /// The task that the call has become, if any.

@@ -130,7 +130,7 @@ impl<T> ErrorContext<T> for Option<T> {
 
 impl From<StoreError> for ToolError {
     fn from(error: StoreError) -> Self {
-        log_internal(&error);
+        error.log_internal();
         let is_permanent = !error.is_temporary();
         Self { message: error.to_string(), is_permanent, cause: None }
     }
@@ -168,7 +168,7 @@ impl From<StoreError> for ResourceError {
         if error.is_temporary() {
             return Self::Fault(error.into());
         }
-        log_internal(&error);
+        error.log_internal();
         if error.is_not_found() { Self::NotFound } else { Self::Failed(error.to_string()) }
     }
 }
@@ -177,34 +177,6 @@ impl From<ToolError> for ResourceError {
     fn from(error: ToolError) -> Self {
         error.log();
         Self::Failed(error.message)
-    }
-}
-
-/// The error for the caller. Internal details go to the log only.
-impl From<StoreError> for Fault {
-    fn from(error: StoreError) -> Self {
-        log_internal(&error);
-        let message = error.to_string();
-        match error {
-            StoreError::NotFound { uri }
-            | StoreError::Expired { uri, .. }
-            | StoreError::NoRevision { uri, .. } => {
-                Self::ResourceNotFound { uri: uri.as_str().to_owned(), message }
-            }
-            StoreError::InvalidUri(_)
-            | StoreError::NoLines { .. }
-            | StoreError::InvalidMetadata { .. } => Self::invalid_params(message),
-            StoreError::Busy(busy) => busy.into(),
-            StoreError::Corrupt { .. } => Self::Internal(message),
-            _ => Self::Unavailable(message),
-        }
-    }
-}
-
-/// Logs an error with its source; the caller gets only the error's own text.
-pub(crate) fn log_internal(error: &StoreError) {
-    if error.is_internal() {
-        tracing::error!(error = %error, source = ?std::error::Error::source(error), "store failed");
     }
 }
 

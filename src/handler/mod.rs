@@ -11,7 +11,6 @@ mod contents;
 mod context;
 mod control;
 mod error;
-mod links;
 mod media;
 mod messages;
 mod receiving;
@@ -35,13 +34,11 @@ pub use content::IntoContent;
 pub use contents::{Contents, IntoContents, ReadContent};
 pub use context::{Amount, Context, CreateResource, Progress, UpdateResource};
 pub use control::{Control, Suspended};
-#[cfg(feature = "http")]
-pub(crate) use error::log_internal;
 pub use error::{ErrorContext, ResourceError, Result, ToolError};
 pub use media::{Audio, Image};
 pub use messages::{IntoPromptMessage, IntoPromptResult, assistant, user};
 #[cfg(feature = "upstream")]
-pub(crate) use receiving::{HashedText, HashingText, ReceivingText};
+pub(crate) use receiving::{HashedText, HashingText, ReceivingText, Source};
 pub(crate) use receiving::{Longest, ReceivedResult, ReceivedStructure, ReceivedText, Receiving};
 pub(crate) use result::is_permanent;
 pub use result::{IntoToolResult, Json};

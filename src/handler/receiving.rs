@@ -2,7 +2,8 @@
 //! audio, blobs) decoded.
 //!
 //! Such a string is never in memory as a whole. In the result, a URI stands for it, which is secret
-//! until the call ends; `spill` finds what was stored by that URI, and makes it a resource.
+//! until the call ends; `spill` finds what was stored by that URI, and makes it a resource. Contents
+//! that `resources/read` returns are in the store only until they are sent.
 
 #![cfg_attr(not(feature = "upstream"), allow(dead_code, reason = "only upstreams send such texts"))]
 
@@ -22,14 +23,27 @@ use crate::{
     store::{Arrived, Arriving, Kind, ResourceUri, Store, StoreError},
 };
 
+/// Contents of resources up to this size are held: storing one takes about as much memory.
+#[cfg(feature = "upstream")]
+const SMALL_CONTENT: usize = 256 << 10;
+
 /// Where long strings of a call's result go.
 #[derive(Debug)]
 pub(crate) struct Receiving {
     owner: Owner,
     store: Store,
     random: Random,
-    tool: String,
+    source: Source,
     longest: Longest,
+}
+
+/// What the long strings are part of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// The result of this tool.
+    Tool(String),
+    /// The contents of a resource.
+    Resource,
 }
 
 /// The lengths in bytes up to which the strings of a result may be sent as they are.
@@ -55,6 +69,8 @@ pub(crate) struct ReceivingText {
     head: BytesMut,
     /// The last bytes, and more.
     tail: Vec<u8>,
+    /// Whether a text that may be JSON needs a digest, because copies of it may follow.
+    may_have_copies: bool,
     /// The digest of the text, if it may be JSON.
     json: Option<JsonDigest>,
     owner: Owner,
@@ -129,8 +145,22 @@ impl Receiving {
     pub(crate) fn new(scope: &Scope, tool: &str, longest: Longest) -> Option<Self> {
         ResourceUri::for_result(tool, "").ok()?;
         let (owner, store) = (scope.identity.owner().clone(), scope.store.clone());
-        let (random, tool) = (scope.random.clone(), tool.to_owned());
-        Some(Self { owner, store, random, tool, longest })
+        let (random, source) = (scope.random.clone(), Source::Tool(tool.to_owned()));
+        Some(Self { owner, store, random, source, longest })
+    }
+
+    /// For a request that reads a resource.
+    #[cfg(feature = "upstream")]
+    pub(crate) fn of_resource(scope: &Scope) -> Self {
+        let longest = scope.server.output_bytes(&scope.client).max(SMALL_CONTENT);
+        let (owner, store) = (scope.identity.owner().clone(), scope.store.clone());
+        let (random, source) = (scope.random.clone(), Source::Resource);
+        Self { owner, store, random, source, longest: Longest { text: longest, media: longest } }
+    }
+
+    /// What the strings are part of.
+    pub(crate) fn source(&self) -> &Source {
+        &self.source
     }
 
     /// The lengths up to which strings may be sent as they are.
@@ -140,8 +170,8 @@ impl Receiving {
 
     /// Whether what is received for one call can be given to the other one.
     pub(crate) fn suits(&self, other: &Self) -> bool {
-        let Self { owner, tool, longest, store: _, random: _ } = self;
-        (owner, tool, longest) == (&other.owner, &other.tool, &other.longest)
+        let Self { owner, source, longest, store: _, random: _ } = self;
+        (owner, source, longest) == (&other.owner, &other.source, &other.longest)
     }
 
     /// Begins a string of which only the digest is kept.
@@ -153,9 +183,19 @@ impl Receiving {
     /// Begins a text, or base64 for binary content. `None` if nothing can be stored under the
     /// tool's name.
     pub(crate) async fn begin(&self, kind: Kind) -> Option<ReceivingText> {
-        let uri = ResourceUri::for_result(&self.tool, &self.random.id()).ok()?;
+        let (owner, id) = (&self.owner, self.random.id());
+        let (uri, upload) = match &self.source {
+            Source::Tool(tool) => {
+                let uri = ResourceUri::for_result(tool, &id).ok()?;
+                (uri.clone(), self.store.begin(owner, uri, kind).await)
+            }
+            Source::Resource => {
+                let uri = ResourceUri::parse(&format!("transit:{id}")).ok()?;
+                (uri.clone(), self.store.begin_transit(owner, uri, kind).await)
+            }
+        };
         Some(ReceivingText {
-            upload: self.store.begin(&self.owner, uri.clone(), kind).await,
+            upload,
             uri,
             kind,
             base64: Base64Pieces::default(),
@@ -163,6 +203,7 @@ impl Receiving {
             size: 0,
             head: BytesMut::new(),
             tail: Vec::new(),
+            may_have_copies: matches!(self.source, Source::Tool(_)),
             json: None,
             owner: self.owner.clone(),
         })
@@ -193,7 +234,8 @@ impl ReceivingText {
         &self.uri
     }
 
-    /// Adds a piece. An error of the store is kept for the end, as is base64 that is none.
+    /// Adds a piece. After an error of the store, or of base64 that is invalid, nothing more is
+    /// stored; [`ReceivedText::upload`] has the error.
     pub(crate) async fn write(&mut self, piece: Bytes) {
         self.length += piece.len() as u64;
         match self.kind {
@@ -220,7 +262,7 @@ impl ReceivingText {
 
     async fn write_text(&mut self, piece: Bytes) {
         let first = piece.iter().find(|byte| !byte.is_ascii_whitespace());
-        if self.size == 0 && matches!(first, Some(b'{' | b'[')) {
+        if self.size == 0 && self.may_have_copies && matches!(first, Some(b'{' | b'[')) {
             self.json = Some(JsonDigest::default());
         }
         if let Some(mut json) = self.json.take() {

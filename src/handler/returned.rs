@@ -1,8 +1,9 @@
 //! What a function under `#[tool]` returns, as the result of a tool.
 //!
-//! The macro calls `(&&&&Returned::<T>::new()).convert(value)`. Rust takes the first of the
-//! traits below that has an implementation for the type, since each one less of the `&` is
-//! tried later: what is a result already, a `Result` with a value, a value.
+//! The macro calls `(&&&&Returned::<T>::new()).convert(value)`. Method lookup tries the receiver
+//! as it is and then with one `&` less at a time, so the first of the traits below that is
+//! implemented for the type converts the value: a result as it is, a `Result` with a value, a
+//! value, anything else.
 
 use std::marker::PhantomData;
 

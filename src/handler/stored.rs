@@ -55,7 +55,7 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// What the text begins with, such as `Found 3 lines.`
+    /// Sets the start of the text, such as `Found 3 lines.`
     #[must_use]
     pub fn say(mut self, text: impl Into<String>) -> Self {
         self.text = text.into();

@@ -14,7 +14,8 @@ use http::Version;
 use parking_lot::Mutex;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// How long a connection without a request stays open after a stop.
+/// How long a connection without a request stays open after a stop: a request that meets the end
+/// of its connection is lost, because a proxy repeats only those that change nothing.
 const CLOSING_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How long a connection may wait.
@@ -80,7 +81,13 @@ impl Activity {
         }
     }
 
-    /// The server stops: the connection does not wait for more requests.
+    /// Whether the latest request came by HTTP/2.
+    pub(super) fn is_http2(&self) -> bool {
+        self.state.lock().is_http2
+    }
+
+    /// The server stops: the connection waits for one more request, which a proxy may be
+    /// sending, for a moment only.
     pub(super) fn close(&self) {
         let mut state = self.state.lock();
         state.is_closing = true;

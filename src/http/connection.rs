@@ -16,7 +16,7 @@ use axum::{
     response::Response,
 };
 use futures_util::{FutureExt, future::BoxFuture};
-use http::Version;
+use http::{HeaderValue, Version, header::CONNECTION};
 use hyper::body::Incoming;
 use hyper_util::{rt::TokioIo, server::conn::auto};
 use tokio::{
@@ -31,6 +31,7 @@ use super::{
     activity::{Activity, RequestInProgress, Timeouts},
     response_body::ResponseBody,
     stall::StreamExecutor,
+    stop_stages::StopStages,
     tls::TlsAcceptor,
 };
 
@@ -44,8 +45,7 @@ pub(super) struct ConnectionServer<S> {
     pub(super) service: S,
     pub(super) timeouts: Timeouts,
     pub(super) write_timeout: Duration,
-    /// Cancelled when the server stops.
-    pub(super) stopping: CancellationToken,
+    pub(super) stages: StopStages,
 }
 
 impl<S> ConnectionServer<S>
@@ -65,7 +65,7 @@ where
                     accepted = handshake => accepted,
                     () = activity.expired() => return,
                     // Its client has sent no request that could be lost.
-                    () = self.stopping.cancelled() => return,
+                    () = self.stages.closing.cancelled() => return,
                 };
                 match accepted {
                     Ok(stream) => self.serve_http(stream, peer, activity).await,
@@ -90,7 +90,8 @@ where
         stream.set_write_timeout(Some(self.write_timeout));
         let stream = Observed { stream: Box::pin(stream), activity: Arc::clone(&activity) };
         let (service, observed) = (self.service.clone(), Arc::clone(&activity));
-        let service = ObservedService { service, peer, activity: observed };
+        let draining = self.stages.draining.clone();
+        let service = ObservedService { service, peer, activity: observed, draining };
         let mut connection =
             Box::pin(self.builder.serve_connection(TokioIo::new(stream), service).into_owned());
         async move {
@@ -103,13 +104,20 @@ where
                     let closed = tokio::time::timeout(CLOSE_TIMEOUT, connection).await;
                     closed.unwrap_or(Ok(()))
                 }
-                () = self.stopping.cancelled() => {
+                () = self.stages.closing.cancelled() => {
                     activity.close();
-                    connection.as_mut().graceful_shutdown();
+                    if activity.is_http2() {
+                        // Its frames tell the client which requests are still answered.
+                        connection.as_mut().graceful_shutdown();
+                    }
                     tokio::select! {
                         biased;
                         ended = &mut connection => ended,
-                        () = activity.expired() => Ok(()),
+                        () = activity.expired() => {
+                            connection.as_mut().graceful_shutdown();
+                            let closed = tokio::time::timeout(CLOSE_TIMEOUT, connection).await;
+                            closed.unwrap_or(Ok(()))
+                        }
                     }
                 }
             };
@@ -177,6 +185,7 @@ struct ObservedService<S> {
     service: S,
     peer: SocketAddr,
     activity: Arc<Activity>,
+    draining: CancellationToken,
 }
 
 impl<S> hyper::service::Service<http::Request<Incoming>> for ObservedService<S>
@@ -193,7 +202,16 @@ where
         let in_progress = self.activity.request(version);
         request.extensions_mut().insert(ConnectInfo(self.peer));
         let response = self.service.clone().oneshot(request.map(Body::new));
-        async move { Ok(observed(response.await?, version, in_progress)) }.boxed()
+        let draining = self.draining.clone();
+        async move {
+            let mut response = response.await?;
+            // HTTP/2 has frames for it.
+            if draining.is_cancelled() && version <= Version::HTTP_11 {
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            Ok(observed(response, version, in_progress))
+        }
+        .boxed()
     }
 }
 

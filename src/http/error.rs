@@ -51,7 +51,7 @@ pub(super) enum HttpError {
         "The body has more than {0} JSON values (limits.body_values). Send large data as one string."
     )]
     TooManyValues(usize),
-    #[error("The body arrived too slowly.")]
+    #[error("The body arrived too slowly (limits.body_rate, limits.body_timeout).")]
     TooSlow,
     #[error("The body is incomplete.")]
     Incomplete,

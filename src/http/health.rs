@@ -154,14 +154,14 @@ async fn alive() -> Response {
 }
 
 async fn ready(State(endpoint): State<Arc<Endpoint>>) -> Response {
-    if endpoint.closing.is_cancelled() {
+    if endpoint.stages.draining.is_cancelled() {
         return stopping();
     }
     json_response(StatusCode::OK, &json!({ "status": "ready" }))
 }
 
 async fn dependencies(State(endpoint): State<Arc<Endpoint>>) -> Response {
-    if endpoint.closing.is_cancelled() {
+    if endpoint.stages.draining.is_cancelled() {
         return stopping();
     }
     let report = endpoint.dependencies.report().await;

@@ -118,7 +118,7 @@ pub(super) async fn open_stream(
     let prime = prime.map(|id| id.alias(&endpoint.random.id()));
     let deliveries = sse::until_invalid(deliveries, identity);
     let frames = sse::resumable(prime, deliveries, retry);
-    let frames = sse::until_closing(frames, endpoint.closing.clone(), retry);
+    let frames = sse::until_closing(frames, endpoint.stages.closing.clone(), retry);
     let frames = sse::with_permit(frames, permit);
     Ok(sse::response(frames, endpoint))
 }

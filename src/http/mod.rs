@@ -40,6 +40,7 @@ mod response_body;
 mod serve;
 mod sse;
 mod stall;
+mod stop_stages;
 #[cfg(feature = "tls")]
 mod tls;
 #[cfg(not(feature = "tls"))]
@@ -54,10 +55,11 @@ use std::{sync::Arc, time::Duration};
 use arc_swap::{ArcSwap, Guard};
 pub use axum::Router;
 use axum::{middleware, routing};
-use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
 
 pub use certificate_error::CertificateError;
+#[cfg(all(feature = "console", feature = "login"))]
+pub(crate) use console::OidcLogin;
 #[cfg(feature = "console")]
 pub(crate) use console::{Console, SessionOptions};
 pub use health::Dependencies;
@@ -66,7 +68,9 @@ pub use host_check::AllowedHosts;
 pub use metrics::{json_router, metrics_router};
 pub(crate) use owned::owned;
 pub use proxies::TrustedProxies;
+pub(crate) use serve::serve_in_stages;
 pub use serve::{ServeLimits, serve};
+pub(crate) use stop_stages::StopStages;
 pub use tls::Certificate;
 pub use well_known::ProtectedResource;
 
@@ -163,8 +167,8 @@ pub(crate) struct Endpoint {
     /// The pages for people, if they are served.
     #[cfg(feature = "console")]
     pub(crate) console: Option<Arc<Console>>,
-    /// Cancelled when the server stops. Ends the streams that do not end by themselves.
-    pub(crate) closing: CancellationToken,
+    /// The stages of a stop. The second ends the streams that do not end by themselves.
+    pub(crate) stages: StopStages,
     /// The parts that the server depends on.
     pub(crate) dependencies: Dependencies,
     /// Logs refused requests without valid credentials.

@@ -45,7 +45,7 @@ pub(super) async fn answer(
             return Ok(HttpError::NotAcceptable.into_response());
         }
         let identity = call.identity.clone();
-        let (dispatcher, closing) = (&endpoint.dispatcher, endpoint.closing.clone());
+        let (dispatcher, closing) = (&endpoint.dispatcher, endpoint.stages.closing.clone());
         let (params, client) = (&call.params, &call.client);
         let subscription =
             Subscription::new(request.id, params, &call.identity, client, dispatcher, closing);

@@ -7,7 +7,7 @@ use http::{HeaderValue, StatusCode, header};
 use serde_json::{Map, Value, json};
 
 use super::error::{ErrorText, fault_response, json_response, set_retry_after};
-use crate::{era::Era, handler::log_internal, protocol::Fault, store::StoreError};
+use crate::{era::Era, protocol::Fault, store::StoreError};
 
 const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/problem+json");
 
@@ -43,7 +43,7 @@ impl Problem {
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
-        log_internal(&error);
+        error.log_internal();
         let status = match &error {
             error if error.is_not_found() => StatusCode::NOT_FOUND,
             StoreError::ReadOnly { .. } => StatusCode::FORBIDDEN,

@@ -3,6 +3,7 @@
 use std::{
     convert::Infallible,
     io,
+    net::SocketAddr,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -23,6 +24,7 @@ use super::{
     connection_count::{ConnectionCount, ConnectionLimit},
     overload,
     stall::StreamExecutor,
+    stop_stages::StopStages,
     tls::TlsAcceptor,
     tls_protocols::Protocols,
 };
@@ -39,7 +41,9 @@ pub struct ServeLimits {
     /// How long a client may read none of the data that is sent to it, on a connection or on
     /// a stream of HTTP/2.
     pub write_timeout: Duration,
-    /// How long running requests may take to end after a stop.
+    /// How long connections are accepted after a stop, while responses close theirs.
+    pub shutdown_delay: Duration,
+    /// How long running requests may take to end after that.
     pub grace: Duration,
     /// The maximum number of connections. More get a 503. May change while serving.
     pub connections: Arc<AtomicUsize>,
@@ -56,6 +60,7 @@ impl Default for ServeLimits {
             // a request could meet the end of its connection.
             idle_timeout: Duration::from_secs(150),
             write_timeout: Duration::from_secs(60),
+            shutdown_delay: Duration::ZERO,
             grace: Duration::from_secs(10),
             connections: Arc::new(AtomicUsize::new(10_000)),
             connections_per_address: Arc::new(AtomicUsize::new(5_000)),
@@ -68,8 +73,8 @@ impl Default for ServeLimits {
 const MAX_OVERLOAD_RESPONSES: usize = 256;
 
 /// Serves a service, such as an axum router, on a bound listener until `stop` resolves;
-/// with TLS if there is a certificate. Then it accepts no more connections, lets running
-/// requests finish within the grace period, and closes the rest. Returns whether all
+/// with TLS if there is a certificate. After the delay it accepts no more connections, lets
+/// running requests finish within the grace period, and closes the rest. Returns whether all
 /// requests finished.
 ///
 /// # Errors
@@ -85,7 +90,25 @@ where
     S: Service<Request, Response = Response, Error = Infallible> + Clone + Send + Sync + 'static,
     S::Future: Send,
 {
-    let stopping = CancellationToken::new();
+    serve_in_stages(listener, certificate, service, limits, &StopStages::default(), stop).await
+}
+
+/// The same for a service that takes part in the stages of a stop.
+///
+/// # Errors
+/// The TLS configuration is invalid.
+pub(crate) async fn serve_in_stages<S>(
+    listener: TcpListener,
+    certificate: Option<Arc<Certificate>>,
+    service: S,
+    limits: &ServeLimits,
+    stages: &StopStages,
+    stop: impl Future<Output = ()>,
+) -> io::Result<bool>
+where
+    S: Service<Request, Response = Response, Error = Infallible> + Clone + Send + Sync + 'static,
+    S::Future: Send,
+{
     let acceptor = |protocols| {
         let certificate = certificate.clone();
         certificate.map(|certificate| certificate.acceptor(protocols)).transpose()
@@ -96,7 +119,7 @@ where
         service,
         timeouts: Timeouts { head: limits.head_timeout, idle: limits.idle_timeout },
         write_timeout: limits.write_timeout,
-        stopping: stopping.clone(),
+        stages: stages.clone(),
     });
     let overload_tls = acceptor(Protocols::Http1)?;
     let (open, rejected) = (ConnectionCount::default(), ConnectionCount::default());
@@ -104,22 +127,7 @@ where
     // Cancelled when this function returns or is dropped.
     let done = CancellationToken::new();
     let _over = done.clone().drop_guard();
-    let mut stop = std::pin::pin!(stop);
-    loop {
-        let accepted = tokio::select! {
-            () = &mut stop => break,
-            accepted = listener.accept() => accepted,
-        };
-        let (stream, peer) = match accepted {
-            Ok(accepted) => accepted,
-            Err(error) => {
-                // The connection failed before it was accepted, or no file descriptor is
-                // left. Serving continues in both cases.
-                tracing::warn!(%error, "a connection could not be accepted");
-                tokio::time::sleep(Duration::from_millis(50)).await;
-                continue;
-            }
-        };
+    let handle = |stream: TcpStream, peer: SocketAddr| {
         // Small events must be sent at once.
         let _ = stream.set_nodelay(true);
         let max = limits.connections.load(Ordering::Relaxed);
@@ -132,7 +140,7 @@ where
                     let _guards = (slot, InFlight::new("larder_connections"));
                     done.run_until_cancelled(server.serve(stream, peer)).await;
                 });
-                continue;
+                return;
             }
             Err(limit) => limit,
         };
@@ -144,9 +152,37 @@ where
                 done.run_until_cancelled(reject(stream, tls, limit)).await;
             });
         }
+    };
+    let mut stopped = std::pin::pin!(async {
+        stop.await;
+        stages.draining.cancel();
+        tokio::time::sleep(limits.shutdown_delay).await;
+    });
+    loop {
+        tokio::select! {
+            () = &mut stopped => break,
+            accepted = listener.accept() => match accepted {
+                Ok((stream, peer)) => handle(stream, peer),
+                Err(error) => {
+                    // The connection failed before it was accepted, or no file descriptor is
+                    // left. Serving continues in both cases.
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            },
+        }
+    }
+    // Their clients are connected and may have sent a request, which a proxy does not repeat.
+    let listener = listener.into_std()?;
+    while let Ok((stream, peer)) = listener.accept() {
+        if stream.set_nonblocking(true).is_ok()
+            && let Ok(stream) = TcpStream::from_std(stream)
+        {
+            handle(stream, peer);
+        }
     }
     drop(listener);
-    stopping.cancel();
+    stages.closing.cancel();
     connections.close();
     Ok(tokio::time::timeout(limits.grace, connections.wait()).await.is_ok())
 }

@@ -231,7 +231,7 @@ impl LoginServer {
 
     /// 256 random bits.
     pub(super) fn secret(&self) -> String {
-        format!("{}{}", self.random.id(), self.random.id())
+        self.random.secret()
     }
 }
 
@@ -243,7 +243,7 @@ pub fn cookie_name(state: &str) -> String {
 }
 
 /// The PKCE challenge of a verifier (RFC 7636, section 4.2).
-pub(super) fn challenge(verifier: &str) -> String {
+pub(crate) fn challenge(verifier: &str) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(verifier))
 }
 

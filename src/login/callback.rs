@@ -14,7 +14,7 @@ use super::{
     redirect,
     server::{audit, audit_refused},
 };
-use crate::auth::Scopes;
+use crate::{auth::Scopes, quote::shortened};
 
 /// The name of the cookie of the question.
 pub const CONSENT_COOKIE: &str = "larder-consent";
@@ -85,6 +85,8 @@ impl LoginServer {
             return Err(Problem::request("The response is of another authorization server."));
         }
         if let Some(error) = parameters.get("error") {
+            // It comes from the browser.
+            let error = &*shortened(error);
             tracing::info!(error, "the provider refuses a login");
             let text = "The identity provider has refused the login.";
             return Ok(self.back(&request, ErrorCode::AccessDenied, text));

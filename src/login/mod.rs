@@ -23,6 +23,12 @@ mod server;
 mod signing;
 mod tokens;
 
+#[cfg(feature = "console")]
+pub(crate) use self::{
+    authorize::challenge,
+    providers::{AccessClient, AccessClientOptions},
+    rate::RateLimit,
+};
 pub use self::{
     authorize::{Cookie, Step, cookie_name},
     callback::{CONSENT_COOKIE, Question},

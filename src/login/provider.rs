@@ -55,6 +55,23 @@ pub struct AuthorizationRequest<'a> {
     pub code_challenge: &'a str,
 }
 
+impl AuthorizationRequest<'_> {
+    /// The URL of an authorization endpoint with the parameters that every provider takes (RFC 6749,
+    /// section 4.1.1, and RFC 7636).
+    pub(super) fn url(&self, endpoint: Url, client_id: &str, scope: &str) -> Url {
+        let mut url = endpoint;
+        url.query_pairs_mut()
+            .append_pair("response_type", "code")
+            .append_pair("client_id", client_id)
+            .append_pair("redirect_uri", self.redirect_uri)
+            .append_pair("scope", scope)
+            .append_pair("state", self.state)
+            .append_pair("code_challenge", self.code_challenge)
+            .append_pair("code_challenge_method", "S256");
+        url
+    }
+}
+
 /// An authorization code of the provider, with what its login began with.
 #[derive(Clone, Copy)]
 pub struct Redemption<'a> {

@@ -20,19 +20,19 @@ const MAX_ADDRESSES: usize = 10_000;
 
 /// Limits requests per address and minute.
 #[derive(Debug)]
-pub(super) struct RateLimit {
+pub(crate) struct RateLimit {
     per_minute: u32,
     clock: Arc<dyn Clock>,
     addresses: Cache<IpAddr, Arc<Mutex<Bucket>>>,
 }
 
 impl RateLimit {
-    pub(super) fn new(per_minute: u32, clock: Arc<dyn Clock>) -> Self {
+    pub(crate) fn new(per_minute: u32, clock: Arc<dyn Clock>) -> Self {
         Self { per_minute, clock, addresses: Cache::new(MAX_ADDRESSES) }
     }
 
     /// Counts a request of this address.
-    pub(super) fn check(&self, peer: Option<IpAddr>) -> Result<(), Problem> {
+    pub(crate) fn check(&self, peer: Option<IpAddr>) -> Result<(), Problem> {
         let now = self.clock.now();
         let full = || Ok::<_, Infallible>(Arc::new(Mutex::new(Bucket::full(self.per_minute, now))));
         let Ok(bucket) = self.addresses.get_or_insert_with(&key(peer), full);

@@ -12,10 +12,13 @@ pub(super) fn check_icons(item: &str, icons: &[Icon], problems: &mut Vec<String>
         if UriStr::new(&icon.src).is_err() {
             problems.push(format!("{item}: the icon's src {src:?} is not a URI"));
         } else if !["https:", "http:", "data:"].iter().any(|s| icon.src.starts_with(s)) {
-            problems.push(format!("{item}: the icon's src {src:?} must be https:, http: or data:"));
+            problems.push(format!(
+                "{item}: the icon's src {src:?} must begin with https:, http: or data:"
+            ));
         }
         for size in icon.sizes.iter().flatten().filter(|size| !is_size(size)) {
-            problems.push(format!("{item}: an icon's size is like 48x48, or any; not {size:?}"));
+            problems
+                .push(format!("{item}: an icon's size must be like 48x48, or any, not {size:?}"));
         }
     }
 }

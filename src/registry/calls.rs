@@ -52,12 +52,12 @@ impl Registry {
     ) -> Result<model::CallToolResult, Fault> {
         let registered = self.catalog().tools.get(name).cloned();
         if let Some(tool) = registered {
-            self.check_scopes(&scope.identity, || self.tool_scopes(name))?;
+            self.check_tool_scopes(&scope.identity, name)?;
             return Ok(tool.call(arguments, scope).await);
         }
         for provider in &self.definition.providers {
             if let Some(tool) = provider.tool(name, &scope).await? {
-                self.check_scopes(&scope.identity, || self.tool_scopes(name))?;
+                self.check_tool_scopes(&scope.identity, name)?;
                 return Box::pin(tool.call(&*provider, arguments, scope)).await;
             }
         }
@@ -81,12 +81,16 @@ impl Registry {
         scope: Arc<Scope>,
     ) -> Result<model::GetPromptResult, Fault> {
         let registered = self.catalog().prompts.get(name).cloned();
+        let check = || {
+            let what = format_args!("prompts/get {name}");
+            self.check_scopes(&scope.identity, &what, || self.prompt_scopes(name))
+        };
         if let Some(found) = registered {
-            self.check_scopes(&scope.identity, || self.prompt_scopes(name))?;
+            check()?;
             return found.get(arguments, scope).await;
         }
         if !self.definition.providers.is_empty() {
-            self.check_scopes(&scope.identity, || self.prompt_scopes(name))?;
+            check()?;
         }
         for provider in &self.definition.providers {
             if let Some(result) = provider.get_prompt(name, &arguments, &scope).await {
@@ -121,7 +125,9 @@ impl Registry {
             }
         }
         let values = if let Some(name) = reference.as_prompt_name() {
-            self.check_scopes(&scope.identity, || self.prompt_scopes(name))?;
+            self.check_scopes(&scope.identity, &"completion/complete", || {
+                self.prompt_scopes(name)
+            })?;
             let prompt = catalog.prompts.get(name).ok_or_else(|| prompt::unknown(name))?;
             if !prompt.listed.arguments.iter().flatten().any(|a| a.name == argument) {
                 return Err(no_argument(&format!("The prompt {name}")));
@@ -129,7 +135,9 @@ impl Registry {
             prompt.body.completers.suggest(argument, input, scope).await?.unwrap_or_default().into()
         } else {
             let uri = reference.as_resource_uri().unwrap_or_default();
-            self.check_scopes(&scope.identity, || self.template_scopes(uri))?;
+            self.check_scopes(&scope.identity, &"completion/complete", || {
+                self.template_scopes(uri)
+            })?;
             let unknown =
                 || Fault::invalid_params(format!("Unknown resource template: {}", shortened(uri)));
             let template = catalog.templates.get(uri).ok_or_else(unknown)?;
@@ -176,7 +184,9 @@ impl Registry {
     /// The handler's error, as the caller may see it.
     pub async fn read(&self, uri: &str, scope: Arc<Scope>) -> Option<Result<Contents, Fault>> {
         let catalog = self.catalog();
-        if let Err(refused) = self.check_scopes(&scope.identity, || self.uri_scopes(uri)) {
+        let checked =
+            self.check_scopes(&scope.identity, &"resources/read", || self.uri_scopes(uri));
+        if let Err(refused) = checked {
             return Some(Err(refused)).filter(|_| self.is_static(uri));
         }
         if let Some(resource) = catalog.resource(uri) {

@@ -59,14 +59,14 @@ impl<S: Send + Sync + 'static> Completers<S> {
     pub(super) fn check<'a>(
         &self,
         item: &str,
-        mut arguments: impl Iterator<Item = &'a String> + Clone,
+        arguments: &(impl Iterator<Item = &'a String> + Clone),
         problems: &mut Vec<String>,
     ) {
         for argument in self.by_argument.keys() {
             if !arguments.clone().any(|a| a == argument) {
-                let known: Vec<_> = arguments.by_ref().map(String::as_str).collect();
+                let known: Vec<_> = arguments.clone().map(String::as_str).collect();
                 problems.push(format!(
-                    "{item}: its completer {argument:?} has no such argument; the arguments are: {}",
+                    "{item}: it has no argument {argument:?} to complete; its arguments are: {}",
                     known.join(", ")
                 ));
             }
@@ -192,5 +192,24 @@ pub(super) fn completion_info(Suggested { mut values, is_all }: Suggested) -> Co
 impl From<Vec<String>> for Suggested {
     fn from(values: Vec<String>) -> Self {
         Self { values, is_all: true }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_completers_of_unknown_arguments_are_problems() {
+        let mut completers = Completers::<()>::default();
+        for argument in ["area", "city", "zone"] {
+            completers.add(argument, |_, _| async { Vec::new() });
+        }
+        let mut problems = Vec::new();
+        completers.check("Prompt", &["city".to_owned()].iter(), &mut problems);
+        let problem = |argument| {
+            format!("Prompt: it has no argument {argument:?} to complete; its arguments are: city")
+        };
+        assert_eq!(problems, [problem("area"), problem("zone")]);
     }
 }

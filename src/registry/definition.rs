@@ -122,6 +122,11 @@ impl Registry {
         self.definition.providers.iter().any(|provider| provider.exchanges_tokens())
     }
 
+    /// The states of the servers behind this one, for operators.
+    pub fn provider_states(&self) -> Vec<super::ProviderState> {
+        self.definition.providers.iter().filter_map(|provider| provider.state()).collect()
+    }
+
     /// Whether callers log in at a provider's server.
     #[cfg(feature = "upstream")]
     pub fn has_logins(&self) -> bool {
@@ -212,7 +217,8 @@ impl Registry {
         edit: impl FnOnce(&mut Catalog, &mut Vec<String>),
     ) -> Result<(), BuildError> {
         if self.definition.fixed_lists && announcement != Announcement::ResourceListChanged {
-            let problem = "This server's tools and prompts stay as they are while it runs";
+            let problem =
+                "This server's lists of tools and prompts are fixed (Builder::fixed_lists)";
             return BuildError::check(vec![problem.into()]);
         }
         // Custom handlers list what they like, and never what is registered.

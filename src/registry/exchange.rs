@@ -32,7 +32,7 @@ impl Registry {
         }
     }
 
-    /// Whether all providers can be used that the server must not be without.
+    /// Whether all providers that the server requires can serve calls.
     pub fn providers_ready(&self) -> bool {
         self.definition.providers.load().iter().all(|provider| provider.is_ready())
     }

@@ -214,8 +214,11 @@ impl Registry {
         let catalog = self.catalog();
         let granted = catalog.prompts.iter().filter(|prompt| self.is_shown(grant, &***prompt));
         let mut prompts: Vec<_> = granted.map(|prompt| prompt.listed.clone()).collect();
+        let mut names = HashSet::new();
         let of_providers = provided.into_iter().flatten().filter(|prompt| {
-            catalog.prompts.get(&prompt.name).is_none() && self.is_granted(grant, &prompt.name)
+            catalog.prompts.get(&prompt.name).is_none()
+                && self.is_granted(grant, &prompt.name)
+                && names.insert(prompt.name.clone())
         });
         prompts.extend(of_providers);
         paging::page(&prompts, |prompt| Some(prompt.clone()), "prompts", cursor, self.page_size())

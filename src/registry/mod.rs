@@ -49,16 +49,16 @@ pub(crate) use output_rules::READING_TOOL;
 pub(crate) use output_rules::is_match;
 #[cfg(feature = "upstream")]
 pub(crate) use output_rules::lookup;
-
-/// The tool that calls tools which are not listed.
-pub(crate) const CALL_TOOL: &str = "call_tool";
 pub use output_rules::{OutputRules, Spill};
 pub use paging::{Cursor, ListPage};
 pub use prompt::Prompt;
-pub use provider::{Followed, Offer, ProvidedTool, Provider, Subscriber};
+pub use provider::{Followed, Offer, ProvidedTool, Provider, ProviderState, Subscriber};
 pub(crate) use resource::ResourceStat;
 pub use resource::{CacheRule, Resource};
 pub use scope_rules::ScopeRules;
 pub(crate) use stored_json::{StoredJson, stored_json};
 pub use template::Template;
 pub use tool::Tool;
+
+/// The tool that calls tools which are not listed.
+pub(crate) const CALL_TOOL: &str = "call_tool";

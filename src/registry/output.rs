@@ -2,9 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use rmcp::model;
-
 use super::{
+    apps::has_app,
     definition::Registry,
     output_rules::{OutputRules, READING_TOOL, Spill, is_match, lookup},
     provider::Provider,
@@ -58,12 +57,9 @@ impl Registry {
     /// Whether the tool has its own user interface (MCP Apps), which reads the
     /// result itself.
     pub(crate) fn has_ui(&self, tool: &str) -> bool {
-        let is_ui = |listed: &model::Tool| {
-            listed.meta.as_ref().is_some_and(|meta| meta.0.contains_key("ui"))
-        };
         match self.catalog().tools.get(tool) {
-            Some(registered) => is_ui(&registered.listed),
-            None => self.known_tool(tool).is_some_and(|known| is_ui(&known.listed)),
+            Some(registered) => has_app(&registered.listed),
+            None => self.known_tool(tool).is_some_and(|known| has_app(&known.listed)),
         }
     }
 
@@ -82,8 +78,8 @@ impl Registry {
         self.provider_of(tool)?.origin()
     }
 
-    /// Whether the tool is none of this server itself, but may be one of a provider, which may not
-    /// have listed its tools yet.
+    /// Whether the tool is not registered, and may be one of a provider, which may not have
+    /// listed its tools yet.
     pub(crate) fn may_be_provided(&self, tool: &str) -> bool {
         !self.definition.providers.is_empty() && self.catalog().tools.get(tool).is_none()
     }

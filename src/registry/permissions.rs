@@ -1,5 +1,7 @@
 //! Which scopes a request needs, and which items a caller may see.
 
+use std::fmt::Display;
+
 use super::{
     apps::has_app,
     definition::Registry,
@@ -100,13 +102,15 @@ impl Registry {
     }
 
     /// Refuses a caller that lacks scopes. Every use of an item calls this
-    /// method, so that calls within calls are checked as well.
+    /// method, so that calls within calls are checked as well. `what` is the use, for
+    /// the audit log.
     ///
     /// # Errors
     /// [`Fault::InsufficientScope`].
     pub(super) fn check_scopes(
         &self,
         identity: &Identity,
+        what: &dyn Display,
         needed: impl FnOnce() -> Scopes,
     ) -> Result<(), Fault> {
         if *identity.grant() == Grant::All {
@@ -118,18 +122,17 @@ impl Registry {
         }
         let fault =
             Fault::InsufficientScope { required: needed.names().map(str::to_owned).collect() };
-        // The request itself was allowed, so a handler's own call is refused.
-        audit::refused(identity, &"something within a call", &fault);
+        audit::refused(identity, what, &fault);
         Err(fault)
     }
 
-    /// Refuses a caller that lacks the scopes of a tool, for another tool that does the
-    /// same.
+    /// Refuses a caller that lacks the scopes of a tool: for its call, or for another tool
+    /// that does the same.
     ///
     /// # Errors
     /// [`Fault::InsufficientScope`].
     pub(crate) fn check_tool_scopes(&self, identity: &Identity, tool: &str) -> Result<(), Fault> {
-        self.check_scopes(identity, || self.tool_scopes(tool))
+        self.check_scopes(identity, &format_args!("tools/call {tool}"), || self.tool_scopes(tool))
     }
 
     /// Whether a caller with that grant may see the item in a list.

@@ -144,7 +144,7 @@ impl<S: Send + Sync + 'static> Prompt<S> {
                 listed
             })
             .collect();
-        self.completers.check(&item, properties.keys(), problems);
+        self.completers.check(&item, &properties.keys(), problems);
         listed.arguments = (!arguments.is_empty()).then_some(arguments);
         let validator = Validator::new(self.schema)
             .map_err(|problem| problems.push(format!("{item}: {problem}")))

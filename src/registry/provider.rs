@@ -6,6 +6,7 @@ use std::{any::Any, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use rmcp::model::{self, CallToolResult, JsonObject};
+use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::broadcast;
 
@@ -82,7 +83,7 @@ pub trait Provider: Send + Sync + 'static {
         Ok(None)
     }
 
-    /// The tool of that name as far as it is known without asking anybody.
+    /// The tool of that name, if it is known without a request to the provider's server.
     fn known_tool(&self, _name: &str) -> Option<Arc<ProvidedTool>> {
         None
     }
@@ -181,7 +182,7 @@ pub trait Provider: Send + Sync + 'static {
     /// A client's session has ended: ends what was started for it.
     fn end_session(&self, _id: &str) {}
 
-    /// The name of the server that its content comes from, if that is another one.
+    /// The name of the other server that its content comes from, if there is one.
     fn origin(&self) -> Option<Arc<str>> {
         None
     }
@@ -192,9 +193,14 @@ pub trait Provider: Send + Sync + 'static {
         true
     }
 
-    /// Whether it can be used, if the server must not be without it.
+    /// Whether it can serve calls. `true` for a provider that the server does not require.
     fn is_ready(&self) -> bool {
         true
+    }
+
+    /// Its state, if it is another server.
+    fn state(&self) -> Option<ProviderState> {
+        None
     }
 
     /// Counts bytes of a call's result that were stored instead of sent.
@@ -208,6 +214,22 @@ pub trait Provider: Send + Sync + 'static {
 
     /// Ends what the provider has started.
     async fn close(&self) {}
+}
+
+/// The state of another server behind this one, for operators. Its errors may show what belongs to
+/// its callers, so only their class is here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ProviderState {
+    /// Its name in the configuration.
+    pub name: String,
+    /// `idle`, `starting`, `up` or `down`.
+    pub state: &'static str,
+    /// How many tools it has offered last.
+    pub tools: Option<usize>,
+    /// The class of its last error, such as `start` or `timeout`.
+    pub last_error: Option<&'static str>,
+    /// How long ago that was, in seconds.
+    pub error_seconds_ago: Option<u64>,
 }
 
 /// A provider's tool.

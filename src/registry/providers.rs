@@ -14,9 +14,9 @@ type Shared = Arc<dyn Provider>;
 /// The providers, in their order.
 pub(super) struct Providers {
     all: ArcSwap<Vec<Shared>>,
-    /// How many of the first ones stay.
+    /// How many providers, from the first, cannot be exchanged.
     fixed: usize,
-    /// Those that were removed and finish their calls.
+    /// Removed providers that finish their calls.
     retiring: Arc<Mutex<Vec<Shared>>>,
 }
 
@@ -27,7 +27,7 @@ impl Providers {
         Self { all: ArcSwap::from_pointee(all), fixed: count, retiring: Arc::default() }
     }
 
-    /// Those of now.
+    /// The current providers.
     pub(super) fn load(&self) -> Arc<Vec<Shared>> {
         self.all.load_full()
     }
@@ -40,13 +40,13 @@ impl Providers {
         Iter { all: self.load(), next: 0 }
     }
 
-    /// Ends what they have started, those that were removed included.
+    /// Ends what the providers have started, removed ones included.
     pub(super) async fn close(&self) {
         let retiring = self.retiring.lock().clone();
         join_all(self.load().iter().chain(&retiring).map(|provider| provider.close())).await;
     }
 
-    /// Replaces those that can be exchanged. Calls of the removed ones may finish.
+    /// Replaces the providers that can be exchanged. Calls of removed ones may finish.
     pub(super) fn exchange(&self, new: Vec<Shared>, grace: Duration) {
         let before = self.load();
         let (fixed, exchangeable) = before.split_at(self.fixed);
@@ -67,7 +67,7 @@ impl Providers {
     }
 }
 
-/// The providers of one moment.
+/// The providers as they were when the iteration began.
 pub(super) struct Iter {
     all: Arc<Vec<Shared>>,
     next: usize,

@@ -20,13 +20,35 @@ impl<'de> Deserialize<'de> for StoredJson {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match Value::deserialize(deserializer)? {
             // Only text that is JSON can stand for JSON.
-            Value::Object(object) if object.len() == 1 => match object.get(MARK) {
+            Value::Object(mut object) if object.len() == 1 => match object.get_mut(MARK) {
                 Some(Value::String(text)) if serde_json::from_str::<&RawValue>(text).is_ok() => {
-                    Ok(Self(text.clone()))
+                    Ok(Self(std::mem::take(text)))
                 }
                 _ => Ok(Self(Value::Object(object).to_string())),
             },
             other => Ok(Self(other.to_string())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_of_an_argument_is_not_copied() {
+        let text = " [1,\n2] ".to_owned();
+        let (address, mut value) = (text.as_ptr(), stored_json(""));
+        value[MARK] = text.into();
+        let StoredJson(stored) = serde_json::from_value(value).expect("it is JSON");
+        assert_eq!((stored.as_ptr(), &*stored), (address, " [1,\n2] "));
+        for (value, expected) in [
+            (json!({ MARK: "no JSON" }), r#"{"$json":"no JSON"}"#),
+            (json!({ MARK: 1 }), r#"{"$json":1}"#),
+            (json!([null]), "[null]"),
+        ] {
+            let StoredJson(stored) = serde_json::from_value(value).expect("it is JSON");
+            assert_eq!(stored, expected);
         }
     }
 }

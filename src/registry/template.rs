@@ -29,10 +29,11 @@ type Handler<S> =
 /// The resources whose URIs match a template such as `logs://{service}/{date}`.
 ///
 /// A variable matches one path segment: any characters but `/`, `?` and `#`.
-/// The handler gets it percent-decoded. A value that decodes to `.`, `..` or
-/// text with `/`, `\` or NUL does not match, to prevent path traversal in
-/// handlers that use the value as a file name. A variable written `{+path}`
-/// matches one or more segments, each with the same rules.
+/// The handler gets it percent-decoded, so `a%2Fb` is `a/b`. To prevent path
+/// traversal in handlers that use the value as a path, a value does not match if it
+/// decodes to nothing, begins with a slash, or has a NUL or a segment `.` or `..`
+/// (`\` separates segments, too). A variable written `{+path}` matches one or more
+/// segments, none of them empty, without `\`.
 ///
 /// ```
 /// use larder::{Context, Registry, Template};
@@ -165,7 +166,7 @@ impl<S: Send + Sync + 'static> Template<S> {
         if let Some(schema) = self.typed {
             check_fields(&item, schema, &template, problems);
         }
-        self.completers.check(&item, template.variables(), problems);
+        self.completers.check(&item, &template.variables(), problems);
         let scopes = scope_rules::parse(&item, &self.scopes, problems);
         let completers = self.completers.register(state);
         let (state, handler) = (Arc::clone(state), self.handler);

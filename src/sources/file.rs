@@ -18,7 +18,7 @@ use super::{
 use crate::{
     handler::{Context, IntoContent, ResourceError, below_root},
     protocol::Fault,
-    quote::{visible, visible_json},
+    quote::{quoted, visible, visible_json},
     registry::{Resource, ResourceStat},
     store::Content,
 };
@@ -80,8 +80,7 @@ impl FileResource {
         let roots = ctx.roots(key).await;
         let roots = roots.map_err(|error| ResourceError::Failed(error.to_string()))?;
         let Some((root, name)) = below_root(&roots, uri) else {
-            let uri: String = uri.chars().take(100).collect();
-            let message = format!("{uri:?} is in none of the client's roots.");
+            let message = format!("{} is in none of the client's roots.", quoted(uri));
             return Err(Fault::invalid_params(message).into());
         };
         Ok(Self::within(root, name))
@@ -258,10 +257,25 @@ fn by_extension(path: &Path) -> Option<String> {
 /// Logs the error. Callers do not get paths or system messages.
 fn unreadable(error: &io::Error) -> ResourceError {
     match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ResourceError::NotFound,
+        // No file has a name that the file system refuses, such as one that is too long.
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::InvalidFilename => {
+            ResourceError::NotFound
+        }
         _ => {
             tracing::error!(%error, "a file cannot be read");
             ResourceError::Failed("The file cannot be read now.".into())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn no_file_has_a_name_that_the_file_system_refuses() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = FileResource::within(directory.path(), "x".repeat(1_000));
+        assert_eq!(file.into_content().await.err(), Some(ResourceError::NotFound));
     }
 }

@@ -97,7 +97,7 @@ impl HttpResource {
     }
 
     async fn fetch(&self) -> Result<Response, FetchError> {
-        let url = Url::parse(&self.url).map_err(|_| FetchError::Address)?;
+        let url = Url::parse(&self.url).map_err(|_| FetchError::Url)?;
         if !is_allowed(&url, self.allow_private) {
             return Err(FetchError::Address);
         }
@@ -145,6 +145,8 @@ enum FetchError {
     NotFound,
     #[error("its address is not allowed")]
     Address,
+    #[error("its URL is not valid")]
+    Url,
     #[error("its server responded with status {0}")]
     Status(u16),
     #[error("it has more than {0} bytes")]

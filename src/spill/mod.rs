@@ -13,7 +13,6 @@ mod preview_result;
 mod received;
 pub(crate) mod record_columns;
 mod store_parts;
-mod stored_preview;
 pub(crate) mod tool_calls;
 
 use std::sync::Arc;
@@ -23,9 +22,10 @@ use rmcp::model::CallToolResult;
 use parts::Parts;
 use preview_result::PreviewResult;
 use received::Received;
-use store_parts::{Storing, store_parts};
+use store_parts::{StorePartsError, Storing, store_parts};
 
 use crate::{
+    compute::{Compute, INLINE_BYTES},
     handler::{Context, IntoToolResult, Longest, Receiving, Scope, ToolError},
     registry::{READING_TOOL, Registry, Spill},
 };
@@ -128,7 +128,20 @@ impl Spiller {
         let with_links = !Registry::from_scope(&self.scope).has_ui(tool);
         let is_error = result.is_error;
         let meta = result.meta.clone();
-        let parts = Parts::split(result, received, self.output_bytes, self.media_bytes, all);
+        // A result that fits is sent if it cannot be stored.
+        let failed = |error: StorePartsError| {
+            original.unwrap_or_else(|| {
+                ToolError::new(error.message(tool, self.output_bytes)).into_tool_result()
+            })
+        };
+        let (text_bytes, media_bytes) = (self.output_bytes, self.media_bytes);
+        let owner = self.scope.identity.owner().as_str();
+        let bytes = parts::bytes(&result, INLINE_BYTES + 1);
+        let split = move || Parts::split(result, received, text_bytes, media_bytes, all);
+        let parts = match Compute::run(owner, bytes, split).done().await {
+            Ok(parts) => parts,
+            Err(busy) => return failed(StorePartsError::Store(busy.into())),
+        };
         if parts.large.is_empty() {
             return parts.into_result(is_error, meta);
         }
@@ -142,14 +155,12 @@ impl Spiller {
                     can_search: self.offers("search_resource"),
                     can_query: self.offers("query_resource"),
                     stored: &stored,
+                    output_bytes: self.output_bytes,
                     is_error: is_error == Some(true),
                 };
                 preview.compose(parts.small, parts.value, structured, with_links, meta)
             }
-            // A result that fits is sent if it cannot be stored.
-            Err(error) => original.unwrap_or_else(|| {
-                ToolError::new(error.message(tool, self.output_bytes)).into_tool_result()
-            }),
+            Err(error) => failed(error),
         }
     }
 

@@ -8,12 +8,19 @@ use super::{
     copies::{CopyKind, find_copy, mirrors_blocks, remove_member_copy},
     received::Received,
 };
-use crate::{handler::ReceivedText, protocol::json_size};
+use crate::{
+    handler::ReceivedText,
+    protocol::{json_exceeds, json_size, size_up_to},
+};
 
 /// How many texts are stored separately. The others are joined.
 const SEPARATE_TEXTS: usize = 8;
 /// The least number of bytes of the budget that is reserved for previews.
 const PREVIEW_BYTES: usize = 4_000;
+
+/// What the links of a result may take in any case, in bytes: without the link to what a tool has
+/// stored, its result is useless. The metadata of a stored resource is smaller.
+const FEW_LINKS_BYTES: usize = 8_000;
 
 /// A part of a result to store.
 pub(super) struct Part {
@@ -63,18 +70,28 @@ pub(super) struct Parts {
 /// separately, because hosts show one of them; images and audio have their own
 /// budget.
 pub(super) fn is_over(result: &CallToolResult, text_bytes: usize, media_bytes: usize) -> bool {
-    let (mut text, mut media) = (0usize, 0usize);
+    let (mut text, mut links, mut media) = (0usize, 0usize, 0usize);
     for block in &result.content {
         match block {
             ContentBlock::Image(image) => media += image.data.len(),
             ContentBlock::Audio(audio) => media += audio.data.len(),
+            ContentBlock::ResourceLink(_) => links += json_size(block),
             other => text += size(other, &Received::default()),
         }
     }
+    text += links.saturating_sub(FEW_LINKS_BYTES);
     if text > text_bytes || media > media_bytes {
         return true;
     }
-    result.structured_content.as_ref().is_some_and(|value| json_size(value) > text_bytes)
+    result.structured_content.as_ref().is_some_and(|value| json_exceeds(value, text_bytes))
+}
+
+/// About how many bytes of text and data a result has. Does not read more than `max` bytes of
+/// structured content.
+pub(super) fn bytes(result: &CallToolResult, max: usize) -> usize {
+    let blocks: usize = result.content.iter().map(|block| size(block, &Received::default())).sum();
+    let value = result.structured_content.as_ref();
+    blocks + value.map_or(0, |value| size_up_to(value, max))
 }
 
 fn size(block: &ContentBlock, received: &Received) -> usize {
@@ -87,7 +104,7 @@ fn size(block: &ContentBlock, received: &Received) -> usize {
             ResourceContents::BlobResourceContents { blob, .. } => received.len_of(blob),
             _ => 0,
         },
-        // Links are small.
+        ContentBlock::ResourceLink(_) => json_size(block),
         _ => 0,
     }
 }
@@ -105,8 +122,8 @@ impl Parts {
         let mut value = result.structured_content;
         let structured = value.is_some();
         let mut blocks: Vec<Option<ContentBlock>> = result.content.into_iter().map(Some).collect();
-        let text_room =
-            if all { 0 } else { text_bytes.saturating_sub(PREVIEW_BYTES.max(text_bytes / 2)) };
+        let link_room = text_bytes.saturating_sub(PREVIEW_BYTES.max(text_bytes / 2));
+        let text_room = if all { 0 } else { link_room };
         let media_room = if all { 0 } else { media_bytes };
         let mut large = Vec::new();
 
@@ -157,6 +174,8 @@ impl Parts {
             }
         }
         take_media(&mut blocks, &mut received, media_room, &mut large);
+        let links = take_links(&mut blocks, link_room.max(FEW_LINKS_BYTES), &mut large);
+        let text_room = text_room.saturating_sub(links.saturating_sub(FEW_LINKS_BYTES));
         take_text(&mut blocks, &mut received, text_room, all, &mut large);
         let small = blocks.into_iter().flatten().collect();
         Self { large, small, value, structured }
@@ -268,6 +287,21 @@ fn take_media(
     }
 }
 
+/// Takes all links, as one JSON list, if they do not fit into `room` bytes. Returns the bytes of
+/// those that stay.
+fn take_links(blocks: &mut [Option<ContentBlock>], room: usize, large: &mut Vec<Part>) -> usize {
+    let is_link = |block: &ContentBlock| matches!(block, ContentBlock::ResourceLink(_));
+    let links = blocks.iter().flatten().filter(|block| is_link(block));
+    let bytes = links.map(json_size).sum();
+    if bytes <= room {
+        return bytes;
+    }
+    let taken = blocks.iter_mut().filter_map(|block| block.take_if(|block| is_link(block)));
+    let links = taken.filter_map(|link| serde_json::to_value(link).ok()).collect();
+    large.push(Part::of_value(Value::Array(links)));
+    0
+}
+
 /// Takes texts and embedded resources. The largest texts become separate parts,
 /// because each may be a file; if there are many, the others are joined.
 fn take_text(
@@ -277,7 +311,9 @@ fn take_text(
     all: bool,
     large: &mut Vec<Part>,
 ) {
-    let mut taken = largest(blocks, |block| !is_media(block), received, room);
+    let is_text =
+        |block: &ContentBlock| matches!(block, ContentBlock::Text(_) | ContentBlock::Resource(_));
+    let mut taken = largest(blocks, is_text, received, room);
     // Texts that were stored while they arrived are separate anyway.
     let (mut texts, mut stored) = (0, 0);
     for block in taken.iter().filter_map(|index| blocks[*index].as_ref()) {
@@ -285,18 +321,21 @@ fn take_text(
         texts += 1;
         stored += usize::from(received.find(&text.text).is_some());
     }
-    let is_text = |index: &usize| match &blocks[*index] {
+    let is_joinable = |index: &&usize| match &blocks[**index] {
         Some(ContentBlock::Text(text)) => received.find(&text.text).is_none(),
         _ => false,
     };
     let separate = if all { 0 } else { texts.min(SEPARATE_TEXTS).saturating_sub(stored) };
-    let joinable: Vec<_> = taken.iter().copied().filter(is_text).skip(separate).collect();
+    let mut is_joined = vec![false; blocks.len()];
+    for index in taken.iter().filter(is_joinable).skip(separate) {
+        is_joined[*index] = true;
+    }
     taken.sort_unstable();
     let mut joined = Vec::new();
     let mut joined_position = None;
     for index in taken {
         match blocks[index].take() {
-            Some(ContentBlock::Text(text)) if joinable.contains(&index) => {
+            Some(ContentBlock::Text(text)) if is_joined[index] => {
                 if joined_position.is_none() {
                     joined_position = Some(large.len());
                 } else {
@@ -375,6 +414,36 @@ mod tests {
         assert_eq!(parts.small.len(), 16);
         let lines: usize = texts(&parts).iter().map(|text| text.lines().count()).sum();
         assert_eq!(lines + parts.small.len(), 200);
+    }
+
+    #[test]
+    fn many_small_texts_are_joined_without_comparing_each_with_each() {
+        let blocks = vec![ContentBlock::text("x"); 200_000];
+        let result = CallToolResult::success(blocks);
+        let parts = Parts::split(result, Received::default(), 32_000, 1_000_000, false);
+        assert_eq!(parts.large.len(), SEPARATE_TEXTS + 1);
+        assert_eq!(parts.small.len(), 16_000);
+    }
+
+    #[test]
+    fn links_that_do_not_fit_are_stored_as_a_list() {
+        let link = |n: usize| {
+            let link = rmcp::model::Resource::new(format!("files://{n}"), format!("File {n}"));
+            ContentBlock::resource_link(link)
+        };
+        let result = |links: usize| {
+            let text = ContentBlock::text("Found many files.");
+            CallToolResult::success(std::iter::once(text).chain((0..links).map(link)).collect())
+        };
+        assert!(!is_over(&result(10), 32_000, 1_000_000));
+        assert!(!is_over(&result(10), 100, 1_000_000), "few links count nothing");
+        assert!(is_over(&result(1_000), 32_000, 1_000_000));
+        let parts = Parts::split(result(1_000), Received::default(), 32_000, 1_000_000, false);
+        let stored: Vec<ContentBlock> = serde_json::from_str(&texts(&parts)[0]).unwrap();
+        assert_eq!((stored.len(), &stored[7]), (1_000, &link(7)));
+        assert_eq!(parts.small, [ContentBlock::text("Found many files.")]);
+        let parts = Parts::split(result(10), Received::default(), 32_000, 1_000_000, true);
+        assert_eq!((texts(&parts).len(), parts.small.len()), (1, 10), "few links stay");
     }
 
     #[test]

@@ -30,6 +30,8 @@ pub(super) struct PreviewResult<'a> {
     /// Whether the caller may use `query_resource`.
     pub(super) can_query: bool,
     pub(super) stored: &'a [StoredPart],
+    /// The most bytes of text in a result.
+    pub(super) output_bytes: usize,
     /// Whether the stored result is an error.
     pub(super) is_error: bool,
 }
@@ -45,8 +47,11 @@ impl PreviewResult<'_> {
         with_links: bool,
         meta: Option<MetaObject>,
     ) -> CallToolResult {
-        let note = self.note(!small.is_empty() || value.is_some());
-        let mut content = vec![ContentBlock::text(self.text(&note))];
+        let (previews, shown) = self.previews();
+        let is_complete =
+            shown == self.stored.len() && self.stored.iter().all(|part| part.preview.is_whole());
+        let note = self.note(is_complete, !small.is_empty() || value.is_some());
+        let mut content = vec![ContentBlock::text(note.clone() + &previews)];
         content.extend(small);
         if with_links {
             content.extend(self.stored.iter().map(|part| part.entry.to_link()));
@@ -55,18 +60,14 @@ impl PreviewResult<'_> {
         result.is_error = Some(self.is_error);
         // The output schema does not apply to errors.
         if structured && !self.is_error {
-            result.structured_content = Some(self.structured(&note, value));
+            result.structured_content = Some(self.structured(&note, is_complete, shown, value));
         }
         result.meta = meta;
         result
     }
 
-    fn is_complete(&self) -> bool {
-        self.stored.iter().all(|part| part.preview.is_whole())
-    }
-
     /// The first sentence. `has_small` says whether other content follows.
-    fn note(&self, has_small: bool) -> String {
+    fn note(&self, is_complete: bool, has_small: bool) -> String {
         let tool = self.tool;
         let size = self.stored.iter().map(|part| part.entry.size).sum();
         let size = count(size, "byte");
@@ -75,7 +76,7 @@ impl PreviewResult<'_> {
             [part] => format!("at {}", part.entry.uri),
             parts => format!("as {} resources", parts.len()),
         };
-        if self.is_complete() {
+        if is_complete {
             return format!(
                 "The {what} of {tool} ({size}) is stored {location}, and complete below."
             );
@@ -86,12 +87,18 @@ impl PreviewResult<'_> {
         )
     }
 
-    fn text(&self, note: &str) -> String {
-        let mut text = note.to_owned();
+    /// The previews, and how many of them there are. If the first ones fill most of the result,
+    /// only type and size of the others are given.
+    fn previews(&self) -> (String, usize) {
+        let (mut text, mut shown) = (String::new(), 0);
         for StoredPart { entry, preview, columns } in self.stored {
             // Writing to a string cannot fail.
             let _ = write!(text, "\n\n{}\n{}", entry.uri, type_and_size(entry));
             let _ = write!(text, "; complete there; expires at {}", entry.expires);
+            if shown > 0 && text.len() > self.output_bytes / 4 * 3 {
+                continue;
+            }
+            shown += 1;
             if let Some(fact) = records_fact(entry, columns.as_deref()) {
                 let _ = write!(text, "\n{fact}");
             }
@@ -106,14 +113,22 @@ impl PreviewResult<'_> {
             );
             preview.write_excerpts_to(&mut text);
         }
-        text
+        (text, shown)
     }
 
-    fn structured(&self, note: &str, value: Option<Value>) -> Value {
-        let resources: Vec<_> = self.stored.iter().map(|part| self.resource(part)).collect();
+    fn structured(
+        &self,
+        note: &str,
+        is_complete: bool,
+        shown: usize,
+        value: Option<Value>,
+    ) -> Value {
+        let resources = self.stored.iter().enumerate();
+        let resources: Vec<_> =
+            resources.map(|(index, part)| self.resource(part, index < shown)).collect();
         let mut spilled = json!({
             "note": note,
-            "complete": self.is_complete(),
+            "complete": is_complete,
             "resources": resources,
         });
         if let Some(value) = value {
@@ -122,19 +137,28 @@ impl PreviewResult<'_> {
         json!({ "spilled": spilled })
     }
 
-    fn resource(&self, StoredPart { entry, preview, columns }: &StoredPart) -> Value {
+    /// A stored part, with its preview if that is shown.
+    fn resource(
+        &self,
+        StoredPart { entry, preview, columns }: &StoredPart,
+        is_shown: bool,
+    ) -> Value {
         let mut resource = json!({
             "uri": entry.uri,
             "name": entry.name,
             "mime_type": entry.mime_type,
             "size": entry.size,
             "expires": entry.expires.to_string(),
-            "facts": preview.facts,
-            "next": self.next(entry),
+            "next": [],
         });
         if entry.kind == Kind::Text {
             resource["lines"] = json!(entry.lines);
         }
+        if !is_shown {
+            return resource;
+        }
+        resource["facts"] = json!(preview.facts);
+        resource["next"] = json!(self.next(entry));
         if let Some(index) = &entry.records {
             resource["records"] = json!({
                 "total": index.total(),

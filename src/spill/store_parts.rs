@@ -276,7 +276,7 @@ impl StorePartsError {
                     _ => format!("Call {tool} again for less."),
                 };
                 format!(
-                    "{tool} ran, but its result has more than the {budget} bytes that one answer holds, and it could not be stored: {error} Nothing of it is shown. {advice}"
+                    "{tool} ran, but its result is too large for one answer ({budget} bytes of text), and it could not be stored: {error} Nothing of it is shown. {advice}"
                 )
             }
         }

@@ -31,7 +31,8 @@ pub(crate) fn jq_root(index: &RecordIndex) -> String {
     let root = if root.is_empty() { ".".to_owned() } else { root };
     match index.container() {
         Container::List => format!("{root}[]"),
-        Container::Object => format!("{root} | to_entries[]").replacen(". | ", "", 1),
+        Container::Object if root == "." => "to_entries[]".to_owned(),
+        Container::Object => format!("{root} | to_entries[]"),
         Container::Scalar => root,
     }
 }

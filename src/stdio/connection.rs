@@ -250,13 +250,8 @@ impl Connection {
         id: RequestId,
         run: impl FnOnce(CancellationToken) -> F,
     ) {
-        let cancelled = CancellationToken::new();
-        self.lock().insert(id.clone(), cancelled.clone());
-        let (cancellations, run) = (Arc::clone(&self.cancellations), run(cancelled));
-        tasks.spawn(async move {
-            run.await;
-            lock(&cancellations).remove(&id);
-        });
+        let (taken, cancelled) = TakenId::take(&self.cancellations, id);
+        tasks.spawn(taken.until(run(cancelled)));
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, CancellationToken>> {
@@ -289,6 +284,32 @@ impl Connection {
     }
 }
 
+/// The ID of a running request. Dropping it lets another request have the ID, also after a panic.
+struct TakenId {
+    cancellations: Arc<Cancellations>,
+    id: RequestId,
+}
+
+impl TakenId {
+    fn take(cancellations: &Arc<Cancellations>, id: RequestId) -> (Self, CancellationToken) {
+        let cancelled = CancellationToken::new();
+        lock(cancellations).insert(id.clone(), cancelled.clone());
+        (Self { cancellations: Arc::clone(cancellations), id }, cancelled)
+    }
+
+    /// Runs the request.
+    async fn until(self, ended: impl Future<Output = ()>) {
+        ended.await;
+        drop(self);
+    }
+}
+
+impl Drop for TakenId {
+    fn drop(&mut self) {
+        lock(&self.cancellations).remove(&self.id);
+    }
+}
+
 fn lock(cancellations: &Cancellations) -> MutexGuard<'_, HashMap<RequestId, CancellationToken>> {
     cancellations.lock()
 }
@@ -308,4 +329,25 @@ async fn send(
         Step::Outcome(outcome) => encode_outcome(id, outcome, encoder).await,
     };
     output.send(message).await.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_id_is_free_when_its_request_has_ended_or_panicked() {
+        let cancellations = Arc::<Cancellations>::default();
+        for panics in [false, true] {
+            let (taken, cancelled) = TakenId::take(&cancellations, RequestId::Number(1));
+            let cancels = lock(&cancellations).get(&RequestId::Number(1)).cloned();
+            cancels.expect("it is taken").cancel();
+            let ended = tokio::spawn(taken.until(async move {
+                cancelled.cancelled().await;
+                assert!(!panics, "as some code might");
+            }));
+            assert_eq!(ended.await.is_err(), panics);
+            assert!(lock(&cancellations).is_empty());
+        }
+    }
 }

@@ -21,7 +21,7 @@ struct CheckUpload {
     id: String,
 }
 
-/// What became of a link to upload.
+/// The state of an upload link, and the file.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Checked {
     /// Whether the file is stored.
@@ -34,7 +34,7 @@ struct Checked {
     received: Option<u64>,
 }
 
-/// What became of a link to upload.
+/// The state of an upload link.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum State {
@@ -64,7 +64,7 @@ async fn check<S>(
     };
     let receipt = links.receipt(id, ctx.identity().owner()).ok_or_else(unknown)?;
     let used = links.upload_use(&receipt.id).await.map_err(|error| {
-        tracing::error!(%error, "the use of a link cannot be checked");
+        tracing::error!(%error, "whether an upload link was used cannot be checked");
         ToolError::new("The store is not available now; try again shortly.")
     })?;
     let (uri, owner, store) = (&receipt.uri, ctx.identity().owner(), ctx.resource_store());

@@ -95,7 +95,7 @@ pub(super) async fn content(
 ) -> Result<Content, ToolError> {
     match (text, blob, json) {
         (Some(text), None, None) => Ok(text.into()),
-        (None, Some(blob), None) => Ok(decoded(&blob)?.into()),
+        (None, Some(blob), None) => Ok(decoded(caller, blob).await?.into()),
         (None, None, Some(StoredJson(json))) => {
             let (bytes, json) = (json.len(), move || Content::json(json.as_bytes()));
             let content = Compute::run(caller.as_str(), bytes, json).done().await;
@@ -109,8 +109,10 @@ pub(super) async fn content(
 }
 
 /// The bytes of the argument `blob`.
-pub(super) fn decoded(blob: &str) -> Result<Vec<u8>, ToolError> {
-    BASE64_STANDARD.decode(blob.trim_ascii()).map_err(|error| {
+pub(super) async fn decoded(caller: &Owner, blob: String) -> Result<Vec<u8>, ToolError> {
+    let decode = |blob: String| BASE64_STANDARD.decode(blob.trim_ascii());
+    let decoding = Compute::run(caller.as_str(), blob.len(), move || decode(blob));
+    decoding.done().await.map_err(StoreError::from)?.map_err(|error| {
         ToolError::permanent(format!(
             "blob is not base64: {error}. Encode the bytes with the standard alphabet and padding, or give text instead."
         ))

@@ -26,6 +26,6 @@ async fn delete<S>(ctx: &Context<S>, uri: &str) -> Result<String, ToolError> {
     Ok(if existed {
         format!("Deleted {uri}.")
     } else {
-        format!("Deleted {uri} (it no longer existed).")
+        format!("Deleted {uri} (it did not exist).")
     })
 }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::{ToolOptions, record_facts, wording::call_at_revision};
 use crate::{
     handler::{Context, ToolError},
-    preview::{Preview, words::count},
+    preview::words::count,
     registry::Tool,
     spill::tool_calls::{read_arguments, search_arguments},
     store::{Entry, Kind},
@@ -83,7 +83,7 @@ async fn describe<S>(
     let facts = facts.unwrap_or_default();
     text.push_str(&facts);
     let budget = budget.saturating_sub(facts.len());
-    Preview::from_stored(&found, budget).await?.write_to(&mut text);
+    found.preview(budget).await?.write_to(&mut text);
     Ok(text)
 }
 

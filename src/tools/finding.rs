@@ -21,7 +21,7 @@ use crate::{
 
 /// Reserved for the text around the definitions.
 const HEAD_BYTES: usize = 500;
-/// The most bytes of a description.
+/// The most bytes of a description in a result.
 const DESCRIPTION_BYTES: usize = 1_500;
 /// How many tools are returned by default.
 const DEFAULT_LIMIT: u64 = 5;
@@ -60,8 +60,8 @@ pub(super) fn find_tool<S: Send + Sync + 'static>(options: ToolOptions) -> Tool<
     })
 }
 
-/// The dispatcher makes a request of it a call of the tool that is named in it. Only steps of
-/// other tools reach this handler.
+/// The dispatcher replaces a request for it by a call of the tool that its arguments name. Only
+/// nested calls, of tools and workflows, reach this handler.
 pub(super) fn call_tool<S: Send + Sync + 'static>() -> Tool<S> {
     Tool::new(|ctx: Context<S>, args: CallTool| async move {
         let called = ctx.call_tool(&args.name, Value::Object(args.arguments)).await;

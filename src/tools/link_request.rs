@@ -1,4 +1,4 @@
-//! What the tools that make links have in common.
+//! Links of `download_url` and `upload_url`: the request, its lifetime, and its quoting.
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -20,7 +20,7 @@ use crate::{
 const DEFAULT_LIMIT: usize = 50;
 
 /// Lists this server's own resources and URI templates, and your stored
-/// resources, as JSON, and what you may store. Read one with read_resource.
+/// resources, as JSON, and how much of your quota is used. Read one with read_resource.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListResources {

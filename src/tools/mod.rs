@@ -147,7 +147,7 @@ pub fn downloading<S: Send + Sync + 'static>() -> impl FnOnce(Builder<S>) -> Bui
 }
 
 /// Adds `upload_url`: URLs at which anyone can store content without credentials, once; and
-/// `check_upload`, which tells what became of them. They work where [`downloading`] does, in a
+/// `check_upload`, which tells whether the content is stored. They work where [`downloading`] does, in a
 /// server with the tools of [`writing`].
 #[cfg(feature = "http")]
 pub fn uploading<S: Send + Sync + 'static>() -> impl FnOnce(Builder<S>) -> Builder<S> {
@@ -160,7 +160,7 @@ pub fn uploading<S: Send + Sync + 'static>() -> impl FnOnce(Builder<S>) -> Build
 }
 
 /// Adds `find_tools` and `call_tool`, by which a model finds and calls the tools of providers.
-/// They are not listed any more: hundreds of definitions would fill its context.
+/// The tools of providers are then not listed: hundreds of definitions would fill its context.
 pub fn finding<S: Send + Sync + 'static>(
     options: ToolOptions,
 ) -> impl FnOnce(Builder<S>) -> Builder<S> {

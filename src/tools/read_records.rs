@@ -161,7 +161,7 @@ fn tool_error(found: &StoredResource, request: &Request<'_>, error: RecordsError
     match error {
         RecordsError::Store(error) => error.into(),
         RecordsError::NoRecords => ToolError::new(format!(
-            "{} ({}) has no records: it is no JSON, NDJSON, CSV or TSV. {instead}.",
+            "{} ({}) has no records: it is not JSON, NDJSON, CSV or TSV. {instead}.",
             entry.uri, entry.mime_type
         )),
         RecordsError::NotJson => ToolError::new(format!(

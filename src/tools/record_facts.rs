@@ -1,5 +1,5 @@
-//! What all records of a content have in common: their number and columns, and
-//! where lists stand. Reads the whole content in bounded memory.
+//! What all records of a resource have in common: their number and columns, and the
+//! JSON Pointers of lists. Reads the whole content in bounded memory.
 
 use std::fmt::Write;
 

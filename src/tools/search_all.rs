@@ -29,6 +29,8 @@ use crate::{
 };
 
 const DEFAULT_LIMIT: usize = 20;
+/// The largest limit, as in the schema of the argument.
+const MAX_LIMIT: usize = 200;
 /// Reserved for the text before the list.
 const HEAD_BYTES: usize = 1_000;
 /// The most resources considered, in the order of their URIs.
@@ -229,6 +231,14 @@ fn result_text(
     budget: usize,
 ) -> String {
     let limit = args.limit.unwrap_or(DEFAULT_LIMIT);
+    let words = terms(&query.terms);
+    let mut next = json!({ "query": args.query, "limit": (limit * 2).min(MAX_LIMIT) });
+    if let Some(prefix) = &args.prefix {
+        next["prefix"] = json!(prefix);
+    }
+    let next = call("search_resources", &next);
+    // The text before the list repeats the query.
+    let budget = budget.saturating_sub(words.len() + next.len()).max(HEAD_BYTES);
     let mut list = String::new();
     let mut shown = 0;
     for (index, (entry, hits)) in found.iter().enumerate().take(limit) {
@@ -241,12 +251,11 @@ fn result_text(
     }
     let scope = args.prefix.as_ref().map_or(String::new(), |p| format!(" under {}", shortened(p)));
     let mut text = match found.len() {
-        0 => format!("No stored resource{scope} has {}.", terms(&query.terms)),
-        1 => format!("1 stored resource{scope} has {}.", terms(&query.terms)),
+        0 => format!("No stored resource{scope} has {words}."),
+        1 => format!("1 stored resource{scope} has {words}."),
         n => format!(
-            "{} stored resources{scope} have some of {}, the best first.",
-            number(n as u64),
-            terms(&query.terms)
+            "{} stored resources{scope} have some of {words}, the best first.",
+            number(n as u64)
         ),
     };
     let searched = count(coverage.searched as u64, "text");
@@ -276,12 +285,8 @@ fn result_text(
         let hidden = number((found.len() - shown) as u64);
         let _ = write!(text, " Not complete: {hidden} more are not shown");
         // A higher limit does not help if the budget was the bound.
-        if shown == limit && limit < 200 {
-            let mut next = json!({ "query": args.query, "limit": (limit * 2).min(200) });
-            if let Some(prefix) = &args.prefix {
-                next["prefix"] = json!(prefix);
-            }
-            let _ = write!(text, "; next: {}", call("search_resources", &next));
+        if shown == limit && limit < MAX_LIMIT {
+            let _ = write!(text, "; next: {next}");
         } else {
             text.push_str("; more words or a prefix narrow the search");
         }
@@ -313,8 +318,11 @@ fn item(rank: usize, entry: &Entry, hits: &Hits, query: &Query) -> String {
     for snippet in &hits.best {
         let _ = writeln!(item, "   {}: {}", snippet.line, snippet.text);
     }
-    let search = json!({ "uri": entry.uri, "query": query.pattern });
-    let _ = writeln!(item, "   next: {}", call("search_resource", &search));
+    // Escaped, a long query of punctuation is too long for the other tool.
+    if check_length(&query.pattern).is_ok() {
+        let search = json!({ "uri": entry.uri, "query": query.pattern });
+        let _ = writeln!(item, "   next: {}", call("search_resource", &search));
+    }
     item
 }
 

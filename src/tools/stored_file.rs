@@ -1,4 +1,4 @@
-//! What the tools that make or check links say of a file.
+//! [`StoredFile`]: a file in the results of `download_url` and `check_upload`.
 
 use schemars::JsonSchema;
 use serde::Serialize;

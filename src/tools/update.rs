@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::{create, wording};
 use crate::{
+    auth::Owner,
     handler::{Context, StoredFacts, Structured, ToolError},
     registry::{StoredJson, Tool},
     store::Rewrite,
@@ -75,10 +76,13 @@ async fn update<S>(
             (ctx.rewrite_resource(uri, rewrite), "Restored")
         }
         (Some(_), ..) => {
-            return Err(ToolError::permanent("Give revision or new content, not both."));
+            return Err(ToolError::permanent(
+                "Give revision or new content, not both; append needs new content.",
+            ));
         }
         (None, true, _) => {
-            let rewrite = Rewrite { appended: appended(text, blob, json)?, revision: None };
+            let appended = appended(ctx.identity().owner(), text, blob, json).await?;
+            let rewrite = Rewrite { appended, revision: None };
             (ctx.rewrite_resource(uri, rewrite), "Appended to")
         }
         (None, false, true) => {
@@ -99,14 +103,15 @@ async fn update<S>(
 }
 
 /// The bytes to append.
-fn appended(
+async fn appended(
+    caller: &Owner,
     text: Option<String>,
     blob: Option<String>,
     json: Option<StoredJson>,
 ) -> Result<Bytes, ToolError> {
     match (text, blob, json) {
         (Some(text), None, None) => Ok(text.into()),
-        (None, Some(blob), None) => Ok(create::decoded(&blob)?.into()),
+        (None, Some(blob), None) => Ok(create::decoded(caller, blob).await?.into()),
         _ => Err(ToolError::permanent("append needs exactly one of text and blob.")),
     }
 }

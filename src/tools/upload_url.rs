@@ -35,8 +35,8 @@ const CREATING_TOOL: &str = "create_resource";
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct UploadUrl {
-    /// The URI to store it under. What is there is replaced. If omitted, the server
-    /// makes one that cannot be guessed.
+    /// The URI to store it under. A resource that has it is overwritten. If omitted, the
+    /// server makes one that cannot be guessed.
     #[serde(default)]
     uri: Option<String>,
     /// The name of the file. If omitted, a browser gives that of the file.
@@ -45,10 +45,10 @@ struct UploadUrl {
     /// The media type. If omitted, the sender gives it.
     #[serde(default)]
     mime_type: Option<String>,
-    /// The size in bytes, if it is known. Nothing else is stored.
+    /// The size in bytes, if it is known. A file of another size is refused.
     #[serde(default)]
     size: Option<u64>,
-    /// The SHA-256 in hexadecimal, if it is known. Nothing else is stored.
+    /// The SHA-256 in hexadecimal, if it is known. A file with another one is refused.
     #[serde(default)]
     sha256: Option<String>,
     /// The time to live of the resource in seconds. One day by default.
@@ -60,18 +60,18 @@ struct UploadUrl {
     expires: Option<f64>,
 }
 
-/// How to upload a file, and how to ask about it.
+/// How to upload a file, and how to check whether it is stored.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Uploadable {
     /// The ID for check_upload.
     id: String,
-    /// What the upload becomes.
+    /// The resource that the upload creates.
     file: File,
     /// The request that uploads it.
     upload: Request,
 }
 
-/// What the upload becomes.
+/// The resource that an upload creates.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct File {

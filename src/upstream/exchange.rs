@@ -16,7 +16,7 @@ use super::{
     wire,
 };
 use crate::{
-    handler::{AskMode, Context, Scope},
+    handler::{AskMode, Context, Receiving, Scope},
     protocol::{LogLevel, Outgoing},
 };
 
@@ -85,7 +85,11 @@ impl Exchange {
         let caller = scope.map(|scope| scope.identity.clone());
         let expects = match method {
             "tools/call" | "tasks/result" => {
-                Expects::ToolResult(scope.and_then(|scope| scope.control.receiving()))
+                Expects::Texts(scope.and_then(|scope| scope.control.receiving()))
+            }
+            "resources/read" => {
+                let storing = scope.filter(|scope| !scope.control.holds_contents());
+                Expects::Texts(storing.map(|scope| Arc::new(Receiving::of_resource(scope))))
             }
             _ => Expects::Other,
         };
@@ -195,7 +199,10 @@ impl Exchange {
                 answer = &mut self.answer => {
                     let answer = answer.unwrap_or_else(|_| Err(self.link.ended_during(&self.what)));
                     let Answer { value, charge, received } = answer?;
-                    scope.control.set_received(received);
+                    match self.method {
+                        "resources/read" => scope.control.add_contents(received.texts),
+                        _ => scope.control.set_received(received),
+                    }
                     if !charge.is_empty() {
                         // The result takes memory until the call ends.
                         scope.control.keep(Box::new(charge));

@@ -24,7 +24,11 @@ use super::{
     error::UpstreamError,
     link::Link,
     login::Refused,
-    message::{Arrived, Assembly, Refusal, line::Incoming, sse::read_event},
+    message::{
+        Arrived, Assembly, Refusal,
+        line::{Incoming, answered_by},
+        sse::read_event,
+    },
     mirrored::header_text,
     remote_session::{RemoteSession, Session},
     settings::Remote,
@@ -191,16 +195,17 @@ impl Http {
         let body = read_body(response, Assembly::of(max, link, outline.id)).await;
         let body = body.map_err(|error| link.invalid(&error))?;
         let body = body.map_err(|why| link.refusal_error(why))?;
-        let answers =
-            serde_json::from_slice::<Envelope>(&body.bytes).ok().and_then(|e| e.id) == outline.id;
-        if outline.id.is_some() && answers && !body.bytes.is_empty() {
+        // The ends of a long body nearly always tell which request it answers.
+        let in_body = |body: &[u8]| serde_json::from_slice::<Envelope>(body).ok()?.id;
+        let answers = |body: &[u8]| answered_by(body).or_else(|| in_body(body)) == outline.id;
+        if outline.id.is_some() && answers(&body.bytes) {
             if outline.method == "initialize" {
                 self.negotiated(&body.bytes);
             }
             link.receive(None, body).await;
-            return Ok(());
         }
         match outline.id {
+            // Errors are without effect if the response has come.
             Some(_) if status.is_success() => Err(link.invalid("there is no response in its body")),
             _ if !status.is_success() => Err(link.invalid(&format!("HTTP {}", status.as_u16()))),
             _ => Ok(()),

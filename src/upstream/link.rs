@@ -111,8 +111,9 @@ impl Running {
 
 /// What a request is answered by.
 pub(super) enum Expects {
-    /// A tool's result, whose long texts may be stored while they arrive.
-    ToolResult(Option<Arc<Receiving>>),
+    /// A tool's result or the contents of a resource, whose long texts may be stored while they
+    /// arrive.
+    Texts(Option<Arc<Receiving>>),
     Other,
 }
 

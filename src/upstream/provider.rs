@@ -1,6 +1,7 @@
 //! [`Upstream`]: another MCP server as a provider of the registry.
 
 mod logged_in;
+mod reading;
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
@@ -15,7 +16,6 @@ use super::{
     budget::MessageBudget,
     catalogue::Catalogue,
     connections::{Connections, InUse, repeats},
-    content,
     error::UpstreamError,
     link::Era,
     login,
@@ -32,7 +32,7 @@ use crate::{
     protocol::{Announcement, ErrorResponse, Fault},
     registry::{
         CompletionInput, Followed, LoginSite, Offer, ProvidedTool, Provider, ProviderLogin,
-        Subscriber, is_match,
+        ProviderState, Subscriber, is_match,
     },
     session::SharedParts,
     store::ResourceUri,
@@ -98,7 +98,7 @@ impl Upstream {
         let last_error = shared
             .statistics
             .last_error()
-            .map(|(at, text)| LastError { text, seconds_ago: at.elapsed().as_secs() });
+            .map(|error| LastError { text: error.text, seconds_ago: error.at.elapsed().as_secs() });
         Status {
             name: self.naming.upstream.clone(),
             state,
@@ -229,6 +229,18 @@ impl Upstream {
 
 #[async_trait]
 impl Provider for Upstream {
+    fn state(&self) -> Option<ProviderState> {
+        let Status { name, state, tools, .. } = self.status();
+        let error = self.connections.shared.statistics.last_error();
+        Some(ProviderState {
+            name,
+            state: state.as_str(),
+            tools,
+            last_error: error.as_ref().map(|error| error.kind),
+            error_seconds_ago: error.map(|error| error.at.elapsed().as_secs()),
+        })
+    }
+
     /// Everything, because nothing is known before the start.
     fn offers(&self, _: Offer) -> bool {
         true
@@ -343,18 +355,7 @@ impl Provider for Upstream {
         if catalogue.resources.is_empty() && catalogue.templates.is_empty() {
             return None;
         }
-        let params = json!({ "uri": own });
-        let read = self.request(&connection, "resources/read", params, &own, scope).await;
-        Some(match read {
-            // -32002 in the legacy era, -32602 in the modern one.
-            Err(UpstreamError::Refused(ErrorResponse { code: -32002 | -32602, .. })) => {
-                return None;
-            }
-            Err(error) => Err(error.into_fault()),
-            Ok(result) => {
-                content::of_result(result, &self.naming).map_err(UpstreamError::into_fault)
-            }
-        })
+        self.read_own(&own, &connection, scope).await
     }
 
     async fn complete(

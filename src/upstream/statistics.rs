@@ -12,14 +12,23 @@ use super::error::UpstreamError;
 pub(super) struct Statistics {
     failures: AtomicU64,
     kept_out: AtomicU64,
-    last_error: Mutex<Option<(Instant, String)>>,
+    last_error: Mutex<Option<StatedError>>,
+}
+
+/// An error of an upstream.
+#[derive(Clone)]
+pub(super) struct StatedError {
+    pub(super) at: Instant,
+    /// Its class, as in metrics.
+    pub(super) kind: &'static str,
+    pub(super) text: String,
 }
 
 impl Statistics {
     /// A process could not be started, or has ended by itself.
     pub(super) fn count_failure(&self, error: String) {
         self.failures.fetch_add(1, Ordering::Relaxed);
-        self.set_error(error);
+        self.set_error("start", error);
     }
 
     /// A call has ended, after it began at `started`.
@@ -34,7 +43,7 @@ impl Statistics {
             // Its own answer, and what a failed start has counted.
             None | Some(UpstreamError::Refused(_) | UpstreamError::Start(_)) => {}
             Some(error) if error.is_callers() => {}
-            Some(error) => self.set_error(error.to_string()),
+            Some(error) => self.set_error(error.kind(), error.to_string()),
         }
     }
 
@@ -42,8 +51,8 @@ impl Statistics {
         self.kept_out.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    fn set_error(&self, error: String) {
-        *self.last_error.lock() = Some((Instant::now(), error));
+    fn set_error(&self, kind: &'static str, text: String) {
+        *self.last_error.lock() = Some(StatedError { at: Instant::now(), kind, text });
     }
 
     /// How often a process could not be started or has ended by itself.
@@ -56,8 +65,8 @@ impl Statistics {
         self.kept_out.load(Ordering::Relaxed)
     }
 
-    /// The last error, and when it was.
-    pub(super) fn last_error(&self) -> Option<(Instant, String)> {
+    /// The last error.
+    pub(super) fn last_error(&self) -> Option<StatedError> {
         self.last_error.lock().clone()
     }
 }

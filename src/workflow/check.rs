@@ -73,7 +73,10 @@ impl Check<'_> {
             self.report(None, format!("two steps bind {name:?}"));
         }
         if workflow.steps.iter().filter(|s| s.handoff).count() > 1 {
-            self.report(None, "it has two handoffs: the model does all steps after the first one");
+            self.report(
+                None,
+                "it has several handoffs: the model does all steps after the first one",
+            );
         }
     }
 
@@ -166,7 +169,7 @@ impl Check<'_> {
                             self.report(
                                 Some(step),
                                 format!(
-                                    "{location} uses {binding:?} from a step that may be skipped: add a default with .or(…), or give this step the same condition"
+                                    "{location} uses {binding:?} from a step that may be skipped: add a default (.or(…), in a file default = …), or give this step the same condition"
                                 ),
                             );
                         }
@@ -272,7 +275,7 @@ impl Check<'_> {
                 self.report(
                     Some(step),
                     format!(
-                        "{{{variable}}} in {uri:?} has no value: add .with_template_binding({variable:?}, …)"
+                        "{{{variable}}} in {uri:?} has no value: add .with_template_binding({variable:?}, …), in a file template_bindings = {{ {variable} = … }}"
                     ),
                 );
             }

@@ -105,7 +105,8 @@ impl<S> Run<'_, S> {
             }
         }
         // A step that lacks a value adds nothing to the transcript.
-        let uris = match self.uris(step) {
+        let mut notes = Vec::new();
+        let uris = match self.uris(step, &mut notes) {
             Ok(uris) => uris,
             Err(end) => return end,
         };
@@ -116,6 +117,9 @@ impl<S> Run<'_, S> {
         if let Some(guidance) = &step.guidance {
             let guidance = self.guidance(guidance);
             self.transcript.assistant(guidance);
+        }
+        for note in notes {
+            self.transcript.user(note);
         }
         let mut read = Vec::new();
         // Only what a later step can use is read as a whole and parsed.
@@ -147,8 +151,12 @@ impl<S> Run<'_, S> {
         StepResult::Done
     }
 
-    /// The URIs of the step's resources.
-    fn uris(&mut self, step: &WorkflowStep) -> Result<Vec<String>, StepResult> {
+    /// The URIs of the step's resources. Adds to `notes` what is left out, for the transcript.
+    fn uris(
+        &self,
+        step: &WorkflowStep,
+        notes: &mut Vec<String>,
+    ) -> Result<Vec<String>, StepResult> {
         let mut uris = Vec::new();
         for resource in &step.resources {
             match resource {
@@ -165,7 +173,7 @@ impl<S> Run<'_, S> {
                     if let Some(literal) = pattern.literal() {
                         uris.push(literal.to_owned());
                     } else if step.for_each.is_some() {
-                        self.uris_for_each(step, pattern, &mut uris)?;
+                        self.uris_for_each(step, pattern, &mut uris, notes)?;
                     } else {
                         uris.push(self.uri(step, pattern, None)?);
                     }
@@ -193,10 +201,11 @@ impl<S> Run<'_, S> {
     }
 
     fn uris_for_each(
-        &mut self,
+        &self,
         step: &WorkflowStep,
         pattern: &UriPattern,
         uris: &mut Vec<String>,
+        notes: &mut Vec<String>,
     ) -> Result<(), StepResult> {
         let (Some(each), Some((variable, source))) =
             (&step.for_each, step.template_bindings.iter().next())
@@ -212,7 +221,7 @@ impl<S> Run<'_, S> {
             return Err(StepResult::failed(format!("{variable:?} is not bound to a list")));
         };
         if items.len() > each.limit {
-            self.transcript.user(format!(
+            notes.push(format!(
                 "Only the first {} of {} are read in {:?}.",
                 each.limit,
                 items.len(),
@@ -229,7 +238,7 @@ impl<S> Run<'_, S> {
                 Err(StepResult::Failed { reason, .. } | StepResult::Skipped(reason))
                     if each.on_error == OnError::Skip =>
                 {
-                    self.transcript.user(format!("{reason}. It is left out."));
+                    notes.push(format!("{reason}. It is left out."));
                 }
                 Err(end) => return Err(end),
             }
@@ -255,13 +264,14 @@ impl<S> Run<'_, S> {
     /// Adds a resource to the transcript, with all its contents. Returns its value if it is
     /// bound: a list if it has several contents.
     async fn read(&mut self, uri: &str, is_bound: bool) -> Result<Value, String> {
-        let found = self.find(uri).await;
-        let found = found.map_err(|e| format!("Reading {uri} failed: {e}."))?;
-        let failed = |error: &dyn std::fmt::Display| format!("Reading {uri} failed: {error}");
+        let failed = |error: &dyn std::fmt::Display| {
+            format!("Reading {uri} failed: {}.", error.to_string().trim_end_matches('.'))
+        };
+        let found = self.find(uri).await.map_err(|e| failed(&e))?;
         let mut values = Vec::new();
         for content in &found {
             values.push(if is_bound {
-                value_of_resource(content, self.ctx.read_bytes()).await.map_err(|e| failed(&e))?
+                value_of_resource(self.ctx, content).await.map_err(|e| failed(&e))?
             } else {
                 Value::Null
             });
@@ -271,14 +281,14 @@ impl<S> Run<'_, S> {
         Ok(if values.len() == 1 { values.remove(0) } else { Value::Array(values) })
     }
 
-    /// Finds a resource, also if its URI leaves characters as they are that a variable's
-    /// value has encoded: `a%40x` means the same as `a@x`.
+    /// Finds a resource by its URI, or without needless percent-encoding if there is none: a
+    /// variable's value makes `a%40x`, and the resource may be stored as `a@x`.
     async fn find(&self, uri: &str) -> Result<Vec<StoredResource>, Fault> {
         let found = self.ctx.read_step(uri).await;
         let plain = percent::decode_plain(uri);
         match found {
             Err(Fault::ResourceNotFound { .. }) if plain != uri => {
-                // The caller's error names the URI as it was asked for.
+                // The error names the requested URI.
                 self.ctx.find_all(&plain).await.or(found)
             }
             found => found,
@@ -302,9 +312,10 @@ impl<S> Run<'_, S> {
                 }
                 Ok(result) => {
                     let value = match step.binding {
-                        Some(_) => value_of_result(&result),
-                        None => Value::Null,
+                        Some(_) => value_of_result(self.ctx, &result).await,
+                        None => Ok(Value::Null),
                     };
+                    let value = value.map_err(StepResult::failed)?;
                     let added = self.transcript.result(self.ctx, tool, result).await;
                     return added.map(|()| value).map_err(StepResult::failed);
                 }
@@ -366,10 +377,16 @@ impl<S> Run<'_, S> {
                     .collect();
                 let _ = write!(text, ": call {tool} with {}", Value::Object(known));
             }
-            if let Ok(uris) = self.uris(step) {
-                for uri in uris {
-                    let _ = write!(text, ": read {uri}");
+            match self.uris(step, &mut Vec::new()) {
+                Ok(uris) => {
+                    for uri in uris {
+                        let _ = write!(text, ": read {uri}");
+                    }
                 }
+                Err(StepResult::Skipped(reason) | StepResult::Failed { reason, .. }) => {
+                    let _ = write!(text, ": its resources are not known yet: {reason}");
+                }
+                Err(StepResult::Done) => {}
             }
         }
         self.transcript.user(text);

@@ -92,8 +92,8 @@ pub enum SourceError {
     /// An optional argument was not given.
     #[error("the argument {0:?} was not given")]
     NoArgument(String),
-    /// The step that binds it was skipped.
-    #[error("{0:?} was not bound: its step was skipped")]
+    /// The step that binds it was skipped, or has not run yet.
+    #[error("{0:?} was not bound: its step did not run")]
     NotBound(String),
     /// The step's result has no such field.
     #[error("{binding:?} has no field {path:?}: {problem}")]

@@ -65,13 +65,13 @@ impl From<ResourceHandle> for Handle {
     }
 }
 
-/// A condition on a value, for a step to run.
+/// A condition on a value, which decides whether a step runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Condition {
     /// The value equals this one.
     Equals(Value),
-    /// The value is another one, or there is none.
+    /// The value differs from this one, or is missing.
     NotEquals(Value),
     /// The value is one of these.
     OneOf(Vec<Value>),
@@ -84,7 +84,7 @@ pub fn equals(value: impl Into<Value>) -> Condition {
     Condition::Equals(value.into())
 }
 
-/// The value is another one, or there is none.
+/// The value differs from this one, or is missing.
 pub fn not_equals(value: impl Into<Value>) -> Condition {
     Condition::NotEquals(value.into())
 }
@@ -157,8 +157,8 @@ impl Default for Retry {
     }
 }
 
-/// One step of a workflow. It says its guidance, reads its resources, and then
-/// calls its tool.
+/// One step of a workflow. It adds its guidance to the transcript, reads its resources,
+/// and then calls its tool.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkflowStep {

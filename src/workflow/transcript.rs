@@ -5,14 +5,14 @@ use rmcp::model::{CallToolResult, ContentBlock, PromptMessage, ResourceContents,
 use serde_json::{Value, json};
 
 use crate::{
+    compute::Compute,
     handler::Context,
-    preview::Preview,
     store::{Kind, StoreError, StoredResource},
 };
 
 /// The most bytes of the preview of a large resource.
 const PREVIEW_BYTES: usize = 3_000;
-/// Shorter previews say nothing.
+/// A shorter preview is left out: it would show too little.
 const LEAST_PREVIEW_BYTES: usize = 300;
 
 /// What a message may take when the transcript is full: enough for the preview of a stored
@@ -120,7 +120,7 @@ impl Transcript {
             );
             let preview_bytes = PREVIEW_BYTES.min(budget / 2).min(self.text_left);
             if preview_bytes >= LEAST_PREVIEW_BYTES {
-                Preview::from_stored(found, preview_bytes).await?.write_to(&mut text);
+                found.preview(preview_bytes).await?.write_to(&mut text);
             }
             self.user(text);
             self.block(entry.to_link());
@@ -162,15 +162,15 @@ impl Transcript {
 }
 
 /// The value of a resource for later steps: text, parsed if it is JSON; of binary content a
-/// description. `max_bytes` is the most that is read for it.
+/// description.
 ///
 /// # Errors
 /// A message for the model.
-pub(super) async fn value_of_resource(
+pub(super) async fn value_of_resource<S>(
+    ctx: &Context<S>,
     found: &StoredResource,
-    max_bytes: u64,
 ) -> Result<Value, String> {
-    let entry = &found.entry;
+    let (entry, max_bytes) = (&found.entry, ctx.read_bytes());
     if entry.kind == Kind::Binary {
         let (uri, mime_type, size) = (&entry.uri, &entry.mime_type, entry.size);
         return Ok(json!({ "uri": uri, "mime_type": mime_type, "size": size }));
@@ -182,18 +182,30 @@ pub(super) async fn value_of_resource(
         ));
     }
     let bytes = found.bytes().await.map_err(|error| error.to_string())?;
-    let text = String::from_utf8_lossy(&bytes);
-    Ok(serde_json::from_str(&text).unwrap_or_else(|_| text.into()))
+    parsed(ctx, String::from_utf8_lossy(&bytes).into_owned()).await
 }
 
 /// The value of a result for later steps: structured content, or else the text,
 /// parsed if it is JSON.
-pub(super) fn value_of_result(result: &CallToolResult) -> Value {
-    if let Some(structured) = &result.structured_content {
-        return structured.clone();
+///
+/// # Errors
+/// A message for the model.
+pub(super) async fn value_of_result<S>(
+    ctx: &Context<S>,
+    result: &CallToolResult,
+) -> Result<Value, String> {
+    match &result.structured_content {
+        Some(structured) => Ok(structured.clone()),
+        None => parsed(ctx, all_text(result)).await,
     }
-    let text = all_text(result);
-    serde_json::from_str(&text).unwrap_or_else(|_| text.into())
+}
+
+/// JSON, or else the text.
+async fn parsed<S>(ctx: &Context<S>, text: String) -> Result<Value, String> {
+    let parsing = Compute::run(ctx.identity().owner().as_str(), text.len(), move || {
+        serde_json::from_str(&text).unwrap_or_else(|_| text.into())
+    });
+    parsing.done().await.map_err(|busy| busy.to_string())
 }
 
 /// All texts of a result, joined by line feeds.

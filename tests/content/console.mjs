@@ -75,6 +75,19 @@ async function walk(page) {
   await page.getByRole("button", { name: "Previous" }).click();
   await page.getByText("Page 1").waitFor();
 
+  // Sorted by the server, over all pages.
+  const bySize = page.getByRole("columnheader", { name: "Sort by size" });
+  await bySize.getByRole("button").click();
+  await page.getByRole("row").nth(1).filter({ hasText: "6 bytes" }).waitFor();
+  seen.ascending = await bySize.getAttribute("aria-sort");
+  await bySize.getByRole("button").click();
+  await page.getByRole("row").nth(1).filter({ hasText: "Access log" }).waitFor();
+  seen.descending = await bySize.getAttribute("aria-sort");
+  await look(page, "list-sorted");
+  // A third click sorts by URI again.
+  await bySize.getByRole("button").click();
+  await page.getByRole("row").nth(1).filter({ hasText: seen.first }).waitFor();
+
   const search = page.getByRole("searchbox");
   await search.fill(given.prefix);
   await page.getByRole("link", { name: given.last }).waitFor();
@@ -137,6 +150,12 @@ async function walk(page) {
   seen.extended = await page.getByText(/^expires in /).innerText();
   await look(page, "extended");
   await page.getByRole("link", { name: "Resources" }).click();
+
+  await page.getByRole("link", { name: "Upstreams" }).click();
+  await page.getByRole("cell", { name: "not reachable" }).waitFor();
+  seen.upstream = await page.getByRole("row").nth(1).innerText();
+  await look(page, "upstreams");
+  await page.getByRole("link", { name: "Larder" }).click();
 
   // Hostile content, names and URIs.
   await page.getByRole("searchbox").fill("x:xss");

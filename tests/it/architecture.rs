@@ -45,7 +45,7 @@ fn layer(module: &str) -> usize {
     layer.unwrap_or_else(|| panic!("{module} has no layer: add it to LAYERS"))
 }
 
-/// The source files of the crate, with their texts.
+/// The source files of both crates, with their texts.
 fn sources() -> Vec<(PathBuf, String)> {
     fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).unwrap() {
@@ -57,15 +57,18 @@ fn sources() -> Vec<(PathBuf, String)> {
             }
         }
     }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut files = Vec::new();
-    walk(&root, &mut files);
-    files.sort();
-    let read = |path: PathBuf| {
-        let text = fs::read_to_string(&path).unwrap();
-        (path.strip_prefix(&root).unwrap().to_owned(), text)
-    };
-    files.into_iter().map(read).collect()
+    let mut sources = Vec::new();
+    for crate_folder in ["core/src", "src"] {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(crate_folder);
+        let mut files = Vec::new();
+        walk(&root, &mut files);
+        files.sort();
+        sources.extend(files.into_iter().map(|path| {
+            let text = fs::read_to_string(&path).unwrap();
+            (path.strip_prefix(&root).unwrap().to_owned(), text)
+        }));
+    }
+    sources
 }
 
 /// The code without comments, strings and the test module, which comes last in a file.
@@ -193,7 +196,7 @@ fn store_and_session_use_few_other_modules() {
             "store",
             &[
                 "clock", "random", "auth", "redis", "compute", "hex", "quote", "preview",
-                "records", "vault",
+                "records", "vault", "protocol",
             ],
         ),
     ];

@@ -64,6 +64,12 @@ const larder = {
   redirect_uris: ['http://127.0.0.1/mcp/login/callback'],
   response_types: ['code'],
 };
+// The console as a client: its person is that of the login hint, or alice.
+const ofConsole = (client_id) => ({
+  ...larder,
+  client_id,
+  redirect_uris: ['http://127.0.0.1/console/callback', 'http://localhost/console/callback'],
+});
 // Larder as a client that exchanges the tokens of its callers.
 const gateway = { ...machine('gateway'), grant_types: [TOKEN_EXCHANGE] };
 const app = (client_id) => ({
@@ -87,6 +93,8 @@ function provider(issuer) {
       ]),
       { ...machine('resource-server') },
       larder,
+      ofConsole('console'),
+      ofConsole('console-opaque'),
       gateway,
     ],
     enabledJWA: { idTokenSigningAlgValues: ['RS256', 'ES256', 'EdDSA', 'Ed25519'] },

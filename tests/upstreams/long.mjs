@@ -1,4 +1,4 @@
-// An MCP server with one tool, whose long results it writes in pieces, over standard output or
+// An MCP server with a tool and a resource, whose long results it writes in pieces, over standard output or
 // HTTP (--http=PORT, with --events as a stream of events), without any library.
 import { existsSync, appendFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -60,12 +60,22 @@ const resultOf = ({ bytes = 0, texts = 1, copy, rows = 0, resource, media, ...mo
   return result;
 };
 
+// The contents of `long:?OPTIONS`, of which `contents` are the lengths of texts.
+const contentsOf = (uri, { contents = [], blob, ...more }) => ({
+  contents: [
+    ...contents.map((bytes, n) => ({ uri: `${uri}#${n}`, mimeType: 'text/x-log', text: textOf(bytes), _meta: { n } })),
+    ...(blob ? [{ uri, mimeType: 'application/zip', blob: base64Of(blob, more) }] : []),
+  ],
+});
+const optionsOf = ({ method, params }) =>
+  method === 'resources/read' ? JSON.parse(decodeURIComponent(params.uri.slice('long:?'.length))) : (params.arguments ?? {});
+
 const later = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 // The response in pieces. `stop` is how much of it comes before the server dies, or waits for a file.
-async function* responseTo({ id, params }) {
-  const options = params.arguments ?? {};
-  const result = resultOf(options);
+async function* responseTo({ id, method, params }) {
+  const options = optionsOf({ method, params });
+  const result = method === 'resources/read' ? contentsOf(params.uri, options) : resultOf(options);
   const message = options.late_id ? { result, jsonrpc: '2.0', id } : { jsonrpc: '2.0', id, result };
   let json = JSON.stringify(message);
   if (options.ascii) json = json.replace(/[^\x00-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
@@ -84,14 +94,18 @@ async function* responseTo({ id, params }) {
 
 const tool = { name: 'long', description: 'A long result.', inputSchema: { type: 'object' } };
 const handle = {
-  initialize: ({ params }) => ({ protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'long', version: '1' } }),
+  initialize: ({ params }) => ({ protocolVersion: params.protocolVersion, capabilities: { tools: {}, resources: {} }, serverInfo: { name: 'long', version: '1' } }),
   'tools/list': () => ({ tools: [tool, { ...tool, name: 'other' }] }),
+  'resources/templates/list': () => ({ resourceTemplates: [{ name: 'long', uriTemplate: 'long:{?options}' }] }),
+  'resources/list': () => ({ resources: [] }),
 };
 const small = ({ id, method, params }) => {
   const result = handle[method]?.({ params });
   const error = result ? undefined : { code: -32601, message: 'Method not found' };
   return JSON.stringify({ jsonrpc: '2.0', id, result, error });
 };
+
+const isLong = ({ method }) => method === 'tools/call' || method === 'resources/read';
 
 const received = (message) => {
   if (flag('record')) appendFileSync(flag('record'), `${JSON.stringify(message)}\n`);
@@ -110,7 +124,7 @@ if (flag('http')) {
     const events = flag('events') !== undefined;
     response.writeHead(200, { 'content-type': events ? 'text/event-stream' : 'application/json' });
     if (events) response.write('data: ');
-    if (message.method === 'tools/call') {
+    if (isLong(message)) {
       for await (const piece of responseTo(message)) {
         if (!response.write(piece)) await new Promise((resolve) => response.once('drain', resolve));
       }
@@ -125,7 +139,7 @@ if (flag('http')) {
     received(message);
     if (message.id === undefined) return;
     writing = writing.then(async () => {
-      if (message.method !== 'tools/call') return process.stdout.write(`${small(message)}\n`);
+      if (!isLong(message)) return process.stdout.write(`${small(message)}\n`);
       for await (const piece of responseTo(message)) {
         if (!process.stdout.write(piece)) await new Promise((resolve) => process.stdout.once('drain', resolve));
       }

@@ -16,7 +16,11 @@ const META = {
 export interface Session {
   /** Whether callers need a token. */
   login: boolean;
+  /** The host of the authorization server at which people log in, if there is one. */
+  oidc?: string;
   user?: string;
+  /** Whether they have the scope of operators. */
+  operator?: boolean;
   expires?: string | null;
 }
 
@@ -27,8 +31,27 @@ export async function session(): Promise<Session> {
   return (await (await request("session")).json()) as Session;
 }
 
+/** A server behind this one. */
+export interface Upstream {
+  name: string;
+  state: "idle" | "starting" | "up" | "down";
+  tools: number | null;
+  last_error: string | null;
+  error_seconds_ago: number | null;
+}
+
+export async function upstreams(): Promise<Upstream[]> {
+  return ((await (await request("upstreams")).json()) as { upstreams: Upstream[] }).upstreams;
+}
+
 export async function logIn(token: string): Promise<void> {
   await request("login", { method: "POST", body: new URLSearchParams({ token }) });
+}
+
+/** Begins a login at the authorization server. Returns the address of its page. */
+export async function beginLogin(): Promise<string> {
+  const begun = (await (await request("oidc", { method: "POST" })).json()) as { url: string };
+  return begun.url;
 }
 
 export async function logOut(): Promise<void> {

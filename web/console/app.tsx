@@ -7,6 +7,7 @@ import { Loading, Problem } from "../shared/states.tsx";
 import { LoggedOut, type Session, logOut, session as readSession, tools as readTools } from "./api.ts";
 import { List } from "./list.tsx";
 import { Login } from "./login.tsx";
+import { Operator } from "./operator.tsx";
 import { Resource } from "./resource.tsx";
 
 type State =
@@ -25,9 +26,13 @@ export interface Shell {
 export function App() {
   const [state, setState] = useState<State>({ kind: "loading" });
   const [uri, setUri] = useState(uriOfAddress);
+  const [isOperators, setIsOperators] = useState(isOperatorsAddress);
+  /** The host of the authorization server at which people log in. */
+  const [host, setHost] = useState<string>();
   const open = useCallback(async () => {
     try {
       const session = await readSession();
+      setHost(session.oidc);
       if (session.user === undefined) setState({ kind: "login" });
       else setState({ kind: "open", session, tools: await readTools() });
     } catch (error) {
@@ -36,7 +41,10 @@ export function App() {
   }, []);
   useEffect(() => void open(), []);
   useEffect(() => {
-    const follow = () => setUri(uriOfAddress());
+    const follow = () => {
+      setUri(uriOfAddress());
+      setIsOperators(isOperatorsAddress());
+    };
     window.addEventListener("hashchange", follow);
     return () => window.removeEventListener("hashchange", follow);
   }, []);
@@ -65,7 +73,13 @@ export function App() {
         </main>
       );
     case "login":
-      return <Login {...(state.notice !== undefined && { notice: state.notice })} done={() => void open()} />;
+      return (
+        <Login
+          {...(state.notice !== undefined && { notice: state.notice })}
+          {...(host !== undefined && { host })}
+          done={() => void open()}
+        />
+      );
     case "open": {
       const shell: Shell = { tools: state.tools, failed };
       return (
@@ -74,6 +88,7 @@ export function App() {
             <a class="brand" href="#/">
               Larder
             </a>
+            {state.session.operator && <a href="#/upstreams">Upstreams</a>}
             <span class="grow" />
             <span class="user clip" title={visible(state.session.user ?? "")}>
               {visible(state.session.user ?? "")}
@@ -93,7 +108,13 @@ export function App() {
               </button>
             )}
           </header>
-          {uri === undefined ? <List shell={shell} /> : <Resource key={uri} uri={uri} shell={shell} />}
+          {isOperators ? (
+            <Operator shell={shell} />
+          ) : uri === undefined ? (
+            <List shell={shell} />
+          ) : (
+            <Resource key={uri} uri={uri} shell={shell} />
+          )}
         </div>
       );
     }
@@ -102,6 +123,8 @@ export function App() {
 
 /** The address of a resource's page. */
 export const address = (uri: string): string => `#/resource/${encodeURIComponent(uri)}`;
+
+const isOperatorsAddress = (): boolean => location.hash === "#/upstreams";
 
 function uriOfAddress(): string | undefined {
   const encoded = /^#\/resource\/(.+)$/.exec(location.hash)?.[1];

@@ -2,7 +2,8 @@
 
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 
-import { count, expiry, number, size, visible } from "../shared/format.ts";
+import { age, count, expiry, number, size, visible } from "../shared/format.ts";
+import { Icon } from "../shared/icons.tsx";
 import { Search } from "../shared/search.tsx";
 import { Empty, Loading, Problem } from "../shared/states.tsx";
 import { data, text } from "./api.ts";
@@ -14,13 +15,15 @@ import { Upload } from "./upload.tsx";
 
 const PAGE = 50;
 
+const BY_URI: Order = { by: "uri", descending: false };
+
 interface Item {
   uri: string;
   name: string;
   description?: string;
   mime_type: string;
   size: number;
-  lines: number;
+  created?: string;
   expires: string;
 }
 
@@ -31,9 +34,16 @@ interface Quota {
   used_resources: number;
 }
 
+/** By what the server sorts. */
+interface Order {
+  by: "uri" | "name" | "size" | "created" | "expires";
+  descending: boolean;
+}
+
 interface Page {
   items: Item[];
-  more: boolean;
+  /** Where the next page begins, if there is one. */
+  next?: string;
 }
 
 interface Found {
@@ -51,12 +61,14 @@ type Open = { kind: "share" | "delete"; item: Item };
 
 export function List({ shell }: { shell: Shell }) {
   const [query, setQuery] = useState("");
+  const [order, setOrder] = useState(BY_URI);
   /** Where the pages so far begin; the last one is shown. */
   const [starts, setStarts] = useState<string[]>([""]);
   const [shown, setShown] = useState<Shown>();
   const [quota, setQuota] = useState<Quota>();
   const [open, setOpen] = useState<Open>();
   const turn = useRef(0);
+  const sorts = shell.tools.has("view_list");
   const isPrefix = query.includes(":") || !shell.tools.has("search_resources");
   const after = starts[starts.length - 1] ?? "";
 
@@ -66,13 +78,13 @@ export function List({ shell }: { shell: Shell }) {
       const next: Shown =
         query !== "" && !isPrefix
           ? await search(query)
-          : { kind: "page", page: await page(query, after) };
+          : { kind: "page", page: await (sorts ? sorted(query, order, after) : page(query, after)) };
       if (mine === turn.current) setShown(next);
     } catch (error) {
       const found = shell.failed(error);
       if (found && mine === turn.current) setShown({ kind: "failed", error: found });
     }
-  }, [query, isPrefix, after, shell.failed]);
+  }, [query, isPrefix, sorts, order, after, shell.failed]);
   const measure = useCallback(async () => {
     try {
       setQuota((await data<{ quota?: Quota }>("list_resources", { limit: 1 })).quota);
@@ -89,6 +101,12 @@ export function List({ shell }: { shell: Shell }) {
   };
   useChanges(undefined, refresh);
   const close = () => setOpen(undefined);
+  const sortBy = (by: Order["by"]) => {
+    setStarts([""]);
+    setOrder(
+      order.by !== by ? { by, descending: false } : order.descending ? BY_URI : { by, descending: true },
+    );
+  };
 
   return (
     <main class="list" aria-labelledby="list-title">
@@ -124,10 +142,16 @@ export function List({ shell }: { shell: Shell }) {
             </Empty>
           )
         ) : (
-          <Table items={shown.page.items} shell={shell} open={setOpen} />
+          <Table
+            items={shown.page.items}
+            shell={shell}
+            open={setOpen}
+            order={order}
+            {...(sorts && { sortBy })}
+          />
         )}
       </div>
-      {shown?.kind === "page" && (starts.length > 1 || shown.page.more) && (
+      {shown?.kind === "page" && (starts.length > 1 || shown.page.next !== undefined) && (
         <nav class="pager" aria-label="Pages">
           <span class="facts">
             Page {number(starts.length)}
@@ -144,8 +168,8 @@ export function List({ shell }: { shell: Shell }) {
           <button
             type="button"
             class="button"
-            disabled={!shown.page.more}
-            onClick={() => setStarts([...starts, shown.page.items[shown.page.items.length - 1]?.uri ?? ""])}
+            disabled={shown.page.next === undefined}
+            onClick={() => setStarts([...starts, shown.page.next ?? ""])}
           >
             Next
           </button>
@@ -183,22 +207,56 @@ function Usage({ quota }: { quota: Quota }) {
   );
 }
 
-function Table({ items, shell, open }: { items: Item[]; shell: Shell; open: (open: Open) => void }) {
+/** The heading of a column, which sorts by it if the server can. */
+function Heading(props: {
+  by: Order["by"];
+  label: string;
+  class?: string;
+  order: Order;
+  sortBy?: (by: Order["by"]) => void;
+}) {
+  const { by, label, order, sortBy } = props;
+  const sort = order.by === by ? (order.descending ? "descending" : "ascending") : undefined;
+  return (
+    <th scope="col" class={props.class} aria-sort={sortBy ? (sort ?? "none") : undefined}>
+      {sortBy ? (
+        <button
+          type="button"
+          class="sort"
+          aria-label={`Sort by ${label.toLowerCase()}`}
+          onClick={() => sortBy(by)}
+        >
+          {label}
+          {sort && <Icon name={sort === "descending" ? "down" : "up"} />}
+        </button>
+      ) : (
+        label
+      )}
+    </th>
+  );
+}
+
+function Table(props: {
+  items: Item[];
+  shell: Shell;
+  open: (open: Open) => void;
+  order: Order;
+  sortBy?: (by: Order["by"]) => void;
+}) {
+  const { items, shell, open } = props;
   const now = Date.now();
+  const sorting = { order: props.order, ...(props.sortBy && { sortBy: props.sortBy }) };
   return (
     <table class="resources">
       <thead>
         <tr>
-          <th scope="col">Name</th>
+          <Heading by="name" label="Name" {...sorting} />
           <th scope="col" class="wide">
             Type
           </th>
-          <th scope="col" class="figure">
-            Size
-          </th>
-          <th scope="col" class="wide">
-            Expires
-          </th>
+          <Heading by="size" label="Size" class="figure" {...sorting} />
+          {props.sortBy && <Heading by="created" label="Created" class="wide time" {...sorting} />}
+          <Heading by="expires" label="Expires" class="wide time" {...sorting} />
           <th scope="col">
             <span class="hidden">Actions</span>
           </th>
@@ -217,7 +275,8 @@ function Table({ items, shell, open }: { items: Item[]; shell: Shell; open: (ope
             </td>
             <td class="wide clip">{visible(item.mime_type)}</td>
             <td class="figure">{size(item.size)}</td>
-            <td class="wide">{expiry(item.expires, now).replace("expires ", "")}</td>
+            {item.created !== undefined && <td class="wide time">{age(item.created, now)}</td>}
+            <td class="wide time">{expiry(item.expires, now).replace("expires ", "")}</td>
             <td class="tools">
               {shell.tools.has("share_resource") && (
                 <button
@@ -285,10 +344,22 @@ async function page(prefix: string, start: string): Promise<Page> {
     items.push(...part.resources);
     const last = items[items.length - 1];
     if (part.complete || part.resources.length === 0 || !last || items.length >= PAGE) {
-      return { items, more: !part.complete };
+      return { items, ...(!part.complete && last && { next: last.uri }) };
     }
     after = last.uri;
   }
+}
+
+/** A page in an order. The server finds it among all resources. */
+async function sorted(prefix: string, order: Order, after: string): Promise<Page> {
+  const found = await data<{ resources: Item[]; next?: string }>("view_list", {
+    sort: order.by,
+    descending: order.descending,
+    limit: PAGE,
+    ...(after && { after }),
+    ...(prefix && { prefix }),
+  });
+  return { items: found.resources, ...(found.next !== undefined && { next: found.next }) };
 }
 
 /** The result is text for models: each match begins with its rank, and what belongs to it is indented. */

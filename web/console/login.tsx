@@ -1,14 +1,26 @@
-// The login by a token.
+// The login: at the authorization server, if the console has one, or by a token.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { logIn } from "./api.ts";
+import { visible } from "../shared/format.ts";
+import { beginLogin, logIn } from "./api.ts";
 
-export function Login({ notice, done }: { notice?: string; done: () => void }) {
+export function Login({ notice, host, done }: { notice?: string; host?: string; done: () => void }) {
   const [problem, setProblem] = useState<string>();
   const [busy, setBusy] = useState(false);
   const field = useRef<HTMLInputElement>(null);
-  useEffect(() => field.current?.focus(), []);
+  const button = useRef<HTMLButtonElement>(null);
+  useEffect(() => (button.current ?? field.current)?.focus(), []);
+  const leave = async () => {
+    setBusy(true);
+    setProblem(undefined);
+    try {
+      location.assign(await beginLogin());
+    } catch (error) {
+      setProblem((error as Error).message);
+      setBusy(false);
+    }
+  };
   const submit = async (token: string) => {
     setBusy(true);
     setProblem(undefined);
@@ -33,6 +45,20 @@ export function Login({ notice, done }: { notice?: string; done: () => void }) {
         <p class="brand">Larder</p>
         <h1>Log in</h1>
         {notice !== undefined && problem === undefined && <p role="status">{notice}</p>}
+        {host !== undefined && (
+          <>
+            <button
+              ref={button}
+              type="button"
+              class="button primary"
+              disabled={busy}
+              onClick={() => void leave()}
+            >
+              Log in at {visible(host)}
+            </button>
+            <p class="hint">Or with a token:</p>
+          </>
+        )}
         <label for="token">Access token</label>
         <input
           ref={field}
@@ -54,8 +80,8 @@ export function Login({ notice, done }: { notice?: string; done: () => void }) {
             {problem}
           </p>
         )}
-        <button type="submit" class="button primary" disabled={busy}>
-          {busy ? "Logging in…" : "Log in"}
+        <button type="submit" class={host === undefined ? "button primary" : "button"} disabled={busy}>
+          {busy ? "Logging in…" : host === undefined ? "Log in" : "Log in with the token"}
         </button>
       </form>
     </main>

@@ -30,6 +30,16 @@ export function expiry(time: string, now: number): string {
   return `expires in ${Math.round(seconds / 86400)} days`;
 }
 
+/** `5 min ago`. */
+export function age(time: string, now: number): string {
+  const seconds = Math.max(0, (now - Date.parse(time)) / 1000);
+  if (Number.isNaN(seconds)) return "";
+  if (seconds < 90) return `${Math.round(seconds)} s ago`;
+  if (seconds < 90 * 60) return `${Math.round(seconds / 60)} min ago`;
+  if (seconds < 48 * 3600) return `${Math.round(seconds / 3600)} h ago`;
+  return `${Math.round(seconds / 86400)} days ago`;
+}
+
 /** Text for one line: control characters made visible, ANSI colours removed. */
 export function visible(text: string): string {
   return text

@@ -100,12 +100,12 @@ async fn print_rows(
         }
         print(rows.as_bytes())?;
         let structured = &output.result["structuredContent"];
+        if structured["cut"] == true {
+            return Err(ClientError::Failed(
+                "A row is longer than one result and was cut: select less.".into(),
+            ));
+        }
         match &structured["next"] {
-            Value::Object(next) if next.contains_key("into") => {
-                return Err(ClientError::Failed(
-                    "A row is longer than one result and was cut: select less.".into(),
-                ));
-            }
             Value::Object(next) => arguments = Value::Object(next.clone()),
             _ => return Ok(()),
         }

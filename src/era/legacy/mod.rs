@@ -157,19 +157,3 @@ impl Legacy {
 fn has_priming_events(session: &Session) -> bool {
     session.version >= ProtocolVersion::V2025_11_25
 }
-
-impl From<SessionError> for Fault {
-    fn from(error: SessionError) -> Self {
-        match error {
-            SessionError::NotFound => Self::SessionNotFound,
-            SessionError::NoStream(_) | SessionError::Trimmed(_) => {
-                Self::StreamNotFound(error.to_string())
-            }
-            SessionError::TooMany(message) => Self::TooMany(message),
-            SessionError::Full(message) => {
-                Self::Busy { message, retry_after: std::time::Duration::from_secs(1) }
-            }
-            SessionError::Unavailable => Self::SessionsUnavailable(error.to_string()),
-        }
-    }
-}

@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 use super::{capability::Capability, form, request::AskError};
 use crate::{
     handler::{AskMode, Context},
+    protocol::describe,
+    quote::quoted,
     schema::Validator,
 };
 
@@ -39,7 +41,7 @@ impl<S> Context<S> {
         Ok(match self.elicit_form(key, message, schema).await? {
             Elicited::Accepted(content) => {
                 let content = serde_json::from_value(Value::Object(content));
-                Elicited::Accepted(content.map_err(|e| AskError::Refused(e.to_string()))?)
+                Elicited::Accepted(content.map_err(|error| AskError::invalid(&describe(&error)))?)
             }
             Elicited::Declined => Elicited::Declined,
             Elicited::Cancelled => Elicited::Cancelled,
@@ -102,11 +104,27 @@ fn parse_elicited<T>(
         content: Value,
     }
     let ElicitResult { action, content } =
-        serde_json::from_value(result).map_err(|e| e.to_string())?;
+        serde_json::from_value(result).map_err(|error| describe(&error))?;
     match action.as_str() {
         "accept" => Ok(Elicited::Accepted(parse_content(content)?)),
         "decline" => Ok(Elicited::Declined),
         "cancel" => Ok(Elicited::Cancelled),
-        other => Err(format!("the action must be accept, decline or cancel, not {other:?}")),
+        other => {
+            Err(format!("the action must be accept, decline or cancel, not {}", quoted(other)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_error_for_a_wrong_answer_shows_little_of_it() {
+        let long = "x".repeat(10_000);
+        for result in [json!({ "action": &long }), json!(long)] {
+            let error = parse_elicited(result, |_| Ok(())).expect_err("it is invalid");
+            assert!(error.len() < 300, "{error}");
+        }
     }
 }

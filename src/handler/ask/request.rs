@@ -32,7 +32,8 @@ pub enum AskError {
 }
 
 impl AskError {
-    fn invalid(problem: &str) -> Self {
+    /// The client's result is not valid.
+    pub(super) fn invalid(problem: &str) -> Self {
         Self::Refused(format!("The client's answer cannot be used: {problem}"))
     }
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{capability::Capability, request::AskError};
-use crate::handler::Context;
+use crate::{handler::Context, protocol::describe};
 
 /// A directory or file in which the client lets the server work.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -31,7 +31,7 @@ impl<S> Context<S> {
         }
         let parse = |result| {
             let parsed: Result<ListRootsResult, _> = serde_json::from_value(result);
-            parsed.map(|r| r.roots).map_err(|e| e.to_string())
+            parsed.map(|r| r.roots).map_err(|error| describe(&error))
         };
         self.ask(key, Capability::Roots, "roots/list", json!({}), parse).await
     }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{capability::Capability, request::AskError};
-use crate::handler::Context;
+use crate::{handler::Context, protocol::describe};
 
 /// A sampling request.
 #[derive(Debug, Clone, Serialize)]
@@ -62,7 +62,7 @@ impl<S> Context<S> {
     /// As [`Context::elicit`].
     pub async fn sample(&self, key: &str, sampling: &Sampling) -> Result<Sampled, AskError> {
         let params = serde_json::to_value(sampling).unwrap_or_default();
-        let parse = |result| serde_json::from_value(result).map_err(|e| e.to_string());
+        let parse = |result| serde_json::from_value(result).map_err(|error| describe(&error));
         self.ask(key, Capability::Sampling, "sampling/createMessage", params, parse).await
     }
 }

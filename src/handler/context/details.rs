@@ -27,7 +27,7 @@ macro_rules! details_setters {
             self
         }
 
-        /// The time to live. Default: one day.
+        /// The time to live. Default: `store.default_ttl`, one day.
         pub fn ttl(mut self, ttl: std::time::Duration) -> Self {
             self.details.ttl = Some(ttl);
             self

@@ -90,7 +90,7 @@ async fn body(body: Body, max: usize) -> Result<Vec<u8>, Box<Response>> {
     }
 }
 
-fn status(problem: &Problem) -> StatusCode {
+pub(super) fn status(problem: &Problem) -> StatusCode {
     match problem {
         Problem::Refused(ErrorCode::AccessDenied, _) => StatusCode::FORBIDDEN,
         Problem::Refused(..) => StatusCode::BAD_REQUEST,
@@ -100,7 +100,7 @@ fn status(problem: &Problem) -> StatusCode {
 }
 
 /// When to try again.
-fn add_retry_after(problem: &Problem, response: &mut Response) {
+pub(super) fn add_retry_after(problem: &Problem, response: &mut Response) {
     if let Problem::Limited(after) | Problem::Unavailable(after) = problem {
         super::error::set_retry_after(response, *after);
     }

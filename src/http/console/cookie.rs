@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue, header};
 
+#[cfg(feature = "login")]
+use super::pending::PendingKey;
 use super::{Console, origin::PageOrigin, sessions::Key};
 use crate::http::browser;
 
@@ -11,6 +13,11 @@ use crate::http::browser;
 const SECURE: &str = "__Secure-larder";
 /// The name on plain HTTP, where only pages of this machine can log in.
 const PLAIN: &str = "larder-console";
+/// The same for a login that is at the authorization server.
+#[cfg(feature = "login")]
+const SECURE_LOGIN: &str = "__Secure-larder-login";
+#[cfg(feature = "login")]
+const PLAIN_LOGIN: &str = "larder-console-login";
 
 impl Console {
     /// The key in the cookie of a request.
@@ -38,14 +45,48 @@ impl Console {
         self.set(headers, PLAIN, "", 0);
     }
 
-    fn set(&self, headers: &mut HeaderMap, name: &str, value: &str, age: u64) {
-        let secure = if name == SECURE { "; Secure" } else { "" };
-        let path = &self.path;
-        let cookie = format!(
-            "{name}={value}; Path={path}; Max-Age={age}; HttpOnly; SameSite=Strict{secure}"
-        );
-        if let Ok(cookie) = HeaderValue::try_from(cookie) {
-            headers.append(header::SET_COOKIE, cookie);
+    /// The key in the cookie of a login that is at the authorization server.
+    #[cfg(feature = "login")]
+    pub(super) fn pending(headers: &HeaderMap) -> Option<PendingKey> {
+        let mut cookies = [SECURE_LOGIN, PLAIN_LOGIN]
+            .into_iter()
+            .filter_map(|name| browser::cookie(headers, name));
+        cookies.find_map(|value| PendingKey::parse(&value))
+    }
+
+    /// Gives a browser the key of its login. It comes back when the authorization server's page
+    /// sends the browser to the callback, and in no other request.
+    #[cfg(feature = "login")]
+    pub(super) fn set_pending(
+        &self,
+        headers: &mut HeaderMap,
+        page: &PageOrigin,
+        key: &str,
+        lifetime: Duration,
+    ) {
+        let name = if page.is_https { SECURE_LOGIN } else { PLAIN_LOGIN };
+        set(headers, name, key, &self.callback_path(), lifetime.as_secs(), "Lax");
+    }
+
+    /// Makes the browser forget its login.
+    #[cfg(feature = "login")]
+    pub(super) fn remove_pending(&self, headers: &mut HeaderMap) {
+        for name in [SECURE_LOGIN, PLAIN_LOGIN] {
+            set(headers, name, "", &self.callback_path(), 0, "Lax");
         }
+    }
+
+    fn set(&self, headers: &mut HeaderMap, name: &str, value: &str, age: u64) {
+        set(headers, name, value, &self.path, age, "Strict");
+    }
+}
+
+fn set(headers: &mut HeaderMap, name: &str, value: &str, path: &str, age: u64, same_site: &str) {
+    let secure = if name.starts_with("__Secure-") { "; Secure" } else { "" };
+    let cookie = format!(
+        "{name}={value}; Path={path}; Max-Age={age}; HttpOnly; SameSite={same_site}{secure}"
+    );
+    if let Ok(cookie) = HeaderValue::try_from(cookie) {
+        headers.append(header::SET_COOKIE, cookie);
     }
 }

@@ -72,7 +72,7 @@ async fn subscribe(
     let Ok(Message::Request(request)) = parse(&request.to_string().into()) else {
         return Err(Fault::invalid_params("The URIs cannot be followed.".to_owned()));
     };
-    let (dispatcher, closing) = (&endpoint.dispatcher, endpoint.closing.clone());
+    let (dispatcher, closing) = (&endpoint.dispatcher, endpoint.stages.closing.clone());
     let client = Arc::new(ClientFacts::default());
     Subscription::new(request.id, &request.params, identity, &client, dispatcher, closing).await
 }

@@ -14,11 +14,14 @@ use super::{
     Console,
     access::{self, admit, unavailable},
     console,
+    operator::is_operator,
     origin::PageOrigin,
     problem,
+    sessions::{Key, Session},
 };
 use crate::{
     auth::{MAX_TOKEN_BYTES, bearer_token},
+    clock::Timestamp,
     http::{
         Endpoint,
         error::{HttpError, json_response},
@@ -33,23 +36,26 @@ const FORM_TIME: Duration = Duration::from_secs(10);
 pub(super) async fn session(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
     let (head, _) = request.into_parts();
     let needs_login = endpoint.authenticator.is_required();
-    let body = match admit(&endpoint, &head).await {
-        Ok(caller) => json!({
-            "login": needs_login,
-            "user": caller.identity.principal().to_string(),
-            "expires": caller.session.map(|(_, session)| session.expires.to_string()),
-        }),
+    let mut body = json!({ "login": needs_login });
+    if let Some(host) = console(&endpoint).login_host() {
+        body["oidc"] = host.into();
+    }
+    match admit(&endpoint, &head).await {
+        Ok(caller) => {
+            body["operator"] = is_operator(&caller.identity).into();
+            body["user"] = caller.identity.principal().to_string().into();
+            body["expires"] = caller.session.map(|(_, session)| session.expires.to_string()).into();
+        }
         // The page shows a login. An end of the session takes the cookie along.
         Err(response) if response.status() == StatusCode::UNAUTHORIZED => {
-            let body = json!({ "login": true }).to_string();
-            let mut found = json_response(StatusCode::OK, body.into());
+            let mut found = json_response(StatusCode::OK, body.to_string().into());
             for cookie in response.headers().get_all(header::SET_COOKIE) {
                 found.headers_mut().append(header::SET_COOKIE, cookie.clone());
             }
             return found;
         }
         Err(response) => return *response,
-    };
+    }
     json_response(StatusCode::OK, body.to_string().into())
 }
 
@@ -92,16 +98,25 @@ async fn begin(
     let token = bearer_token([credentials.as_bytes()]).map_err(|error| access::refused(&error))?;
     let identity =
         access::verify(endpoint, head, token).await.map_err(|error| access::refused(&error))?;
-    // Another login in this browser ends the one before.
-    if let Some(key) = Console::key(&head.headers) {
-        console.sessions.end(&key).await.map_err(unavailable)?;
-    }
-    let begun = console.sessions.begin(token, identity.expires()).await;
-    let (key, session) = begun.map_err(unavailable)?;
+    let before = Console::key(&head.headers);
+    let (key, session) = replace(console, before, token, identity.expires()).await?;
     let mut response = StatusCode::NO_CONTENT.into_response();
     let lifetime = console.sessions.lifetime_of(&session);
     console.set_key(response.headers_mut(), page, &key, lifetime);
     Ok(response)
+}
+
+/// Begins a session with a verified token. Another login in a browser ends the one before.
+pub(super) async fn replace(
+    console: &Console,
+    before: Option<Key>,
+    token: &str,
+    expires: Option<Timestamp>,
+) -> Result<(Key, Session), Box<Response>> {
+    if let Some(key) = before {
+        console.sessions.end(&key).await.map_err(unavailable)?;
+    }
+    console.sessions.begin(token, expires).await.map_err(unavailable)
 }
 
 /// Ends the session on the server, so that a copy of the cookie is worthless.

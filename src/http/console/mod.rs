@@ -7,7 +7,12 @@ mod cookie;
 mod events;
 mod files;
 mod login;
+#[cfg(feature = "login")]
+mod oidc;
+mod operator;
 mod origin;
+#[cfg(feature = "login")]
+mod pending;
 mod sessions;
 
 use std::sync::Arc;
@@ -20,6 +25,8 @@ use self::sessions::Sessions;
 use super::{Endpoint, error::json_response};
 use crate::{clock::Clock, random::Random, vault::Slots};
 
+#[cfg(feature = "login")]
+pub(crate) use self::oidc::OidcLogin;
 pub(crate) use self::sessions::SessionOptions;
 
 /// The console of a server.
@@ -32,6 +39,9 @@ pub(crate) struct Console {
     /// Whether this server itself serves HTTPS.
     is_tls: bool,
     sessions: Sessions,
+    /// The login at an authorization server, if there is one besides that by a token.
+    #[cfg(feature = "login")]
+    oidc: Option<OidcLogin>,
 }
 
 impl Console {
@@ -45,7 +55,43 @@ impl Console {
         random: Random,
     ) -> Self {
         let sessions = Sessions::new(sessions, slots, clock, random);
-        Self { path: path.to_owned(), public_origin, is_tls, sessions }
+        Self {
+            path: path.to_owned(),
+            public_origin,
+            is_tls,
+            sessions,
+            #[cfg(feature = "login")]
+            oidc: None,
+        }
+    }
+
+    /// Offers the login at an authorization server, too.
+    #[cfg(feature = "login")]
+    pub(crate) fn with_oidc(self, oidc: Option<OidcLogin>) -> Self {
+        Self { oidc, ..self }
+    }
+
+    /// Connects to the authorization server of `[console.oidc]`, for an operator.
+    #[cfg(all(feature = "cli", feature = "login"))]
+    pub(crate) async fn check_oidc(&self) -> Option<Result<String, String>> {
+        match &self.oidc {
+            Some(oidc) => Some(oidc.check().await),
+            None => None,
+        }
+    }
+
+    /// The host of the authorization server at which people log in, if there is one.
+    fn login_host(&self) -> Option<String> {
+        #[cfg(feature = "login")]
+        return self.oidc.as_ref().map(OidcLogin::host);
+        #[cfg(not(feature = "login"))]
+        None
+    }
+
+    /// Where browsers come back to from the authorization server.
+    #[cfg(feature = "login")]
+    fn callback_path(&self) -> String {
+        format!("{}/callback", self.path)
     }
 }
 
@@ -53,7 +99,7 @@ impl Console {
 pub(super) fn routes(endpoint: &Endpoint) -> Router<Arc<Endpoint>> {
     let Some(console) = &endpoint.console else { return Router::new() };
     let at = |name: &str| format!("{}/{name}", console.path);
-    Router::new()
+    let router = Router::new()
         .route(&console.path, routing::get(files::redirect))
         .route(&at(""), routing::get(files::page))
         .route(&at("app.js"), routing::get(files::script))
@@ -62,7 +108,13 @@ pub(super) fn routes(endpoint: &Endpoint) -> Router<Arc<Endpoint>> {
         .route(&at("login"), routing::post(login::log_in))
         .route(&at("logout"), routing::post(login::log_out))
         .route(&at("rpc"), routing::post(calls::call))
-        .route(&at("events"), routing::get(events::follow))
+        .route(&at("upstreams"), routing::get(operator::upstreams))
+        .route(&at("events"), routing::get(events::follow));
+    #[cfg(feature = "login")]
+    let router = router
+        .route(&at("oidc"), routing::post(oidc::begin))
+        .route(&console.callback_path(), routing::get(oidc::callback));
+    router
 }
 
 /// The console of an endpoint whose routes it has.

@@ -9,6 +9,9 @@ use super::Console;
 pub(super) struct PageOrigin {
     pub(super) is_https: bool,
     pub(super) is_loopback: bool,
+    /// Whether it is that of `server.public_url`.
+    #[cfg_attr(not(feature = "login"), allow(dead_code))]
+    pub(super) is_public: bool,
 }
 
 impl Console {
@@ -29,7 +32,11 @@ impl Console {
             && host(head).is_some_and(|host| host.eq_ignore_ascii_case(authority));
         let name = authority.parse::<Authority>().ok()?;
         let is_loopback = is_loopback(name.host());
-        (is_public || is_direct).then_some(PageOrigin { is_https: scheme == "https", is_loopback })
+        (is_public || is_direct).then_some(PageOrigin {
+            is_https: scheme == "https",
+            is_loopback,
+            is_public,
+        })
     }
 }
 
@@ -86,9 +93,12 @@ mod tests {
             public.page_origin(&head(&[("host", host), ("origin", origin)]))
         };
         let own = found("larder.example", "https://larder.example");
-        assert_eq!(own, Some(PageOrigin { is_https: true, is_loopback: false }));
+        assert_eq!(own, Some(PageOrigin { is_https: true, is_loopback: false, is_public: true }));
         let local = found("127.0.0.1:8000", "http://127.0.0.1:8000");
-        assert_eq!(local, Some(PageOrigin { is_https: false, is_loopback: true }));
+        assert_eq!(
+            local,
+            Some(PageOrigin { is_https: false, is_loopback: true, is_public: false })
+        );
         for (host, origin) in [
             ("larder.example", "https://evil.example"),
             ("larder.example", "https://larder.example.evil.example"),

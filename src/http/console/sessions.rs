@@ -79,7 +79,7 @@ impl Sessions {
         token: &str,
         token_expires: Option<Timestamp>,
     ) -> Result<(Key, Session), VaultError> {
-        let key = Key(format!("{}{}", self.random.id(), self.random.id()));
+        let key = Key(self.random.secret());
         let now = self.clock.now();
         let latest = now.saturating_add(self.options.lifetime);
         let expires = token_expires.map_or(latest, |expires| expires.min(latest));

@@ -23,7 +23,6 @@ use super::{
 use crate::{
     admission::{LimitReached, Permit},
     era::Era,
-    handler::log_internal,
     protocol::Fault,
     store::{Entry, Kind, StoredResource},
 };
@@ -149,7 +148,7 @@ impl Representation<'_> {
         };
         let pieces = pieces.map_err(|error| {
             // The head is sent, so the client sees a body that ends early.
-            log_internal(&error);
+            error.log_internal();
             io::Error::other(error)
         });
         Body::from_stream(pieces.inspect_ok(move |_| {

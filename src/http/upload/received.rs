@@ -17,7 +17,7 @@ use crate::store::StoreError;
 pub(super) enum BodyProblem {
     #[error("The content is larger than the limit of {0} bytes (content.upload_bytes).")]
     TooLarge(u64),
-    #[error("The content arrived too slowly (limits.body_rate).")]
+    #[error("The content arrived too slowly (limits.body_rate, limits.body_timeout).")]
     TooSlow,
     #[error("The content is incomplete.")]
     Incomplete,

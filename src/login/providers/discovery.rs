@@ -35,35 +35,36 @@ pub(super) struct Metadata {
 pub(super) fn discovery(
     fetcher: Fetcher,
     issuer: &str,
+    section: &'static str,
     clock: Arc<dyn Clock>,
 ) -> Arc<Refreshing<Metadata>> {
     let issuer: Arc<str> = issuer.into();
     let source = move || {
         let (fetcher, issuer) = (fetcher.clone(), Arc::clone(&issuer));
-        async move { fetch(&fetcher, &issuer).await }.boxed()
+        async move { fetch(&fetcher, &issuer, section).await }.boxed()
     };
     Refreshing::new(Arc::new(source), clock)
 }
 
-async fn fetch(fetcher: &Fetcher, issuer: &str) -> Result<Metadata, String> {
+async fn fetch(fetcher: &Fetcher, issuer: &str, section: &str) -> Result<Metadata, String> {
     // The last one is that of OpenID Connect.
     let url = metadata_urls(issuer)?.pop().ok_or("it has no metadata")?;
     let read = match fetcher.get(&url).await {
-        Ok(document) => Metadata::read(&document, issuer),
+        Ok(document) => Metadata::read(&document, issuer, section),
         Err(error) => Err(error.to_string()),
     };
     read.map_err(|problem| format!("{url}: {problem}"))
 }
 
 impl Metadata {
-    fn read(document: &[u8], issuer: &str) -> Result<Self, String> {
+    fn read(document: &[u8], issuer: &str, section: &str) -> Result<Self, String> {
         let metadata: Self =
             serde_json::from_slice(document).map_err(|e| format!("not valid metadata: {e}"))?;
         // OpenID Connect Discovery 1.0, section 4.3: otherwise one issuer could impersonate
         // another.
         if metadata.issuer != issuer {
             let other = quoted(&metadata.issuer);
-            return Err(format!("it is the metadata of the issuer {other} (auth.login.issuer)"));
+            return Err(format!("it is the metadata of the issuer {other} ({section}.issuer)"));
         }
         let is_local = safe_url(issuer).is_ok_and(|url| is_loopback(&url));
         let urls = [
@@ -121,7 +122,7 @@ mod tests {
             "jwks_uri": "https://idp.example/keys",
         });
         change(&mut document);
-        Metadata::read(document.to_string().as_bytes(), ISSUER)
+        Metadata::read(document.to_string().as_bytes(), ISSUER, "auth.login")
     }
 
     #[test]

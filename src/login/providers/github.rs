@@ -162,16 +162,8 @@ impl IdentityProvider for GitHub {
         &self,
         request: &AuthorizationRequest<'_>,
     ) -> Result<Url, ProviderError> {
-        let mut url = self.page("/login/oauth/authorize")?;
-        url.query_pairs_mut()
-            .append_pair("response_type", "code")
-            .append_pair("client_id", &self.client.id)
-            .append_pair("redirect_uri", request.redirect_uri)
-            .append_pair("scope", &self.scopes.join(" "))
-            .append_pair("state", request.state)
-            .append_pair("code_challenge", request.code_challenge)
-            .append_pair("code_challenge_method", "S256");
-        Ok(url)
+        let page = self.page("/login/oauth/authorize")?;
+        Ok(request.url(page, &self.client.id, &self.scopes.join(" ")))
     }
 
     async fn redeem(&self, redemption: &Redemption<'_>) -> Result<Authenticated, ProviderError> {

@@ -1,5 +1,7 @@
 //! The identity providers: OpenID Connect, with presets for Google and Entra, and GitHub.
 
+#[cfg(feature = "console")]
+mod access;
 mod claims;
 mod discovery;
 mod entra;
@@ -11,12 +13,17 @@ mod token_client;
 
 use std::sync::Arc;
 
+#[cfg(feature = "console")]
+pub(crate) use self::access::{AccessClient, AccessClientOptions};
 use self::{github::GitHub, http::Http, oidc::Oidc, token_client::TokenClient};
 use super::IdentityProvider;
 use crate::{
     auth::{Fetcher, Secret, install_crypto, safe_url},
     clock::Clock,
 };
+
+/// The section of the configuration that has the provider.
+const SECTION: &str = "auth.login";
 
 /// An identity provider, as the configuration describes it.
 #[derive(Debug, Clone)]
@@ -148,7 +155,12 @@ impl ProviderOptions {
     }
 
     fn token_client(&self) -> TokenClient {
-        TokenClient { id: self.client_id.clone(), secret: self.client_secret.clone() }
+        TokenClient {
+            id: self.client_id.clone(),
+            secret: self.client_secret.clone(),
+            resource: None,
+            section: SECTION,
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use futures_util::FutureExt;
 use url::Url;
 
 use super::{
-    ProviderKind, ProviderOptions,
+    ProviderKind, ProviderOptions, SECTION,
     claims::{Claims, refused},
     discovery::{Metadata, discovery},
     entra::Entra,
@@ -47,20 +47,8 @@ enum Preset {
 impl Oidc {
     pub(super) fn new(options: ProviderOptions, http: Http, clock: Arc<dyn Clock>) -> Self {
         let issuer = options.issuer();
-        let metadata = discovery(http.fetcher().clone(), &issuer, Arc::clone(&clock));
-        let keys_url = {
-            let metadata = Arc::clone(&metadata);
-            move || {
-                let metadata = Arc::clone(&metadata);
-                let url = async move {
-                    let (metadata, _) = metadata.get().await.map_err(|e| e.to_string())?;
-                    Ok(metadata.jwks_uri.clone())
-                };
-                url.boxed()
-            }
-        };
-        let fetcher = http.fetcher().clone();
-        let id_tokens = IdTokens::new(&issuer, &options.client_id, fetcher, keys_url, clock);
+        let metadata = discovery(http.fetcher().clone(), &issuer, SECTION, Arc::clone(&clock));
+        let id_tokens = id_tokens(&issuer, &options.client_id, &metadata, &http, clock);
         let client = options.token_client();
         let (preset, default_scopes): (_, &[&str]) = match options.kind {
             ProviderKind::Google => {
@@ -173,6 +161,26 @@ impl Oidc {
     }
 }
 
+/// The ID tokens for a client, with the keys that the metadata name.
+pub(super) fn id_tokens(
+    issuer: &str,
+    client: &str,
+    metadata: &Arc<Refreshing<Metadata>>,
+    http: &Http,
+    clock: Arc<dyn Clock>,
+) -> IdTokens {
+    let metadata = Arc::clone(metadata);
+    let keys_url = move || {
+        let metadata = Arc::clone(&metadata);
+        let url = async move {
+            let (metadata, _) = metadata.get().await.map_err(|e| e.to_string())?;
+            Ok(metadata.jwks_uri.clone())
+        };
+        url.boxed()
+    };
+    IdTokens::new(issuer, client, http.fetcher().clone(), keys_url, clock)
+}
+
 fn grant(refresh_token: String) -> ProviderGrant {
     ProviderGrant { access_token: None, refresh_token: Some(refresh_token) }
 }
@@ -185,16 +193,9 @@ impl IdentityProvider for Oidc {
     ) -> Result<Url, ProviderError> {
         let metadata = self.metadata().await?;
         let scopes = self.scopes(&metadata);
-        let mut url = metadata.authorization_endpoint.clone();
-        url.query_pairs_mut()
-            .append_pair("response_type", "code")
-            .append_pair("client_id", &self.client.id)
-            .append_pair("redirect_uri", request.redirect_uri)
-            .append_pair("scope", &scopes.join(" "))
-            .append_pair("state", request.state)
-            .append_pair("nonce", request.nonce)
-            .append_pair("code_challenge", request.code_challenge)
-            .append_pair("code_challenge_method", "S256");
+        let endpoint = metadata.authorization_endpoint.clone();
+        let mut url = request.url(endpoint, &self.client.id, &scopes.join(" "));
+        url.query_pairs_mut().append_pair("nonce", request.nonce);
         match &self.preset {
             // OpenID Connect Core 1.0, section 11: without a consent the scope may be ignored.
             Preset::Any if scopes.contains(&"offline_access") => {
@@ -257,12 +258,12 @@ impl IdentityProvider for Oidc {
 }
 
 impl Metadata {
-    fn endpoint(&self) -> TokenEndpoint<'_> {
+    pub(super) fn endpoint(&self) -> TokenEndpoint<'_> {
         TokenEndpoint { url: &self.token_endpoint, is_secret_in_body: self.is_secret_in_body() }
     }
 }
 
-fn provider_error(error: AuthError) -> ProviderError {
+pub(super) fn provider_error(error: AuthError) -> ProviderError {
     match error {
         AuthError::Unavailable { reason, .. } => ProviderError::Unavailable(reason),
         refused => ProviderError::Refused(format!("the ID token is not accepted: {refused}")),

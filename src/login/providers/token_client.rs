@@ -22,6 +22,10 @@ use crate::{
 pub(super) struct TokenClient {
     pub(super) id: String,
     pub(super) secret: Secret,
+    /// The resource that access tokens are for (RFC 8707), where the provider is asked for one.
+    pub(super) resource: Option<String>,
+    /// The section of the configuration that has the client, for messages.
+    pub(super) section: &'static str,
 }
 
 /// A token endpoint.
@@ -91,7 +95,7 @@ impl TokenClient {
         endpoint: TokenEndpoint<'_>,
         redemption: &Redemption<'_>,
     ) -> Result<UserTokens, ProviderError> {
-        Ok(tokens(&self.exchange(http, endpoint, redemption).await.map_err(|e| problem(&e))?))
+        Ok(tokens(&self.exchange(http, endpoint, redemption).await.map_err(|e| self.problem(&e))?))
     }
 
     /// New tokens by a refresh token, which stays valid if there is no new one.
@@ -108,7 +112,7 @@ impl TokenClient {
         let client = self.oauth(endpoint);
         let request = client.exchange_refresh_token(&token);
         let response = request.request_async(&TokenRequests(http.fetcher())).await;
-        Ok(tokens(&response.map_err(|error| problem(&error))?))
+        Ok(tokens(&response.map_err(|error| self.problem(&error))?))
     }
 
     /// Tries the client ID and the secret with a code that cannot be valid. Returns what the
@@ -129,7 +133,7 @@ impl TokenClient {
         };
         let error = self.exchange(http, endpoint, &redemption).await.err();
         let Some(RequestTokenError::ServerResponse(refused)) = &error else {
-            return Err(match error.as_ref().map(problem) {
+            return Err(match error.as_ref().map(|error| self.problem(error)) {
                 Some(ProviderError::Unavailable(text) | ProviderError::Refused(text)) => {
                     format!("{}: {text}", endpoint.url)
                 }
@@ -138,7 +142,7 @@ impl TokenClient {
         };
         let code = refused.error().as_ref();
         if CLIENT_ERRORS.contains(&code) {
-            return Err(client_problem(code));
+            return Err(self.client_problem(code));
         }
         // Other errors may come before the provider looks at the secret.
         let is_accepted = ["invalid_grant", "bad_verification_code"].contains(&code);
@@ -154,11 +158,13 @@ impl TokenClient {
         let redirect_uri = RedirectUrl::new(redemption.redirect_uri.to_owned())
             .map_err(|error| RequestTokenError::Other(error.to_string()))?;
         let client = self.oauth(endpoint).set_redirect_uri(redirect_uri);
-        client
+        let mut request = client
             .exchange_code(AuthorizationCode::new(redemption.code.to_owned()))
-            .set_pkce_verifier(PkceCodeVerifier::new(redemption.code_verifier.to_owned()))
-            .request_async(&TokenRequests(http.fetcher()))
-            .await
+            .set_pkce_verifier(PkceCodeVerifier::new(redemption.code_verifier.to_owned()));
+        if let Some(resource) = &self.resource {
+            request = request.add_extra_param("resource", resource);
+        }
+        request.request_async(&TokenRequests(http.fetcher())).await
     }
 
     fn oauth(&self, endpoint: TokenEndpoint<'_>) -> OAuthClient {
@@ -169,6 +175,33 @@ impl TokenClient {
             .set_token_uri(TokenUrl::from_url(endpoint.url.clone()))
             .set_auth_type(auth_type)
     }
+
+    /// No response is shown, because it may contain a token.
+    fn problem(&self, error: &Error) -> ProviderError {
+        match error {
+            RequestTokenError::ServerResponse(refused) => {
+                let code = refused.error().as_ref();
+                let is_refusal = REFUSALS.contains(&code);
+                let text = match refused.error_description() {
+                    _ if CLIENT_ERRORS.contains(&code) => self.client_problem(code),
+                    Some(description) => format!("{}: {}", quoted(code), quoted(description)),
+                    None => quoted(code),
+                };
+                if is_refusal {
+                    ProviderError::Refused(text)
+                } else {
+                    ProviderError::Unavailable(text)
+                }
+            }
+            RequestTokenError::Request(failure) => ProviderError::Unavailable(failure.to_string()),
+            _ => ProviderError::Unavailable("the token response cannot be parsed".to_owned()),
+        }
+    }
+
+    fn client_problem(&self, code: &str) -> String {
+        let section = self.section;
+        format!("{} ({section}.client_id, {section}.client_secret_file)", quoted(code))
+    }
 }
 
 fn tokens(response: &Response) -> UserTokens {
@@ -177,26 +210,4 @@ fn tokens(response: &Response) -> UserTokens {
         refresh: response.refresh_token().map(|token| token.secret().clone()),
         id: response.extra_fields().id_token.clone(),
     }
-}
-
-/// No response is shown, because it may contain a token.
-fn problem(error: &Error) -> ProviderError {
-    match error {
-        RequestTokenError::ServerResponse(refused) => {
-            let code = refused.error().as_ref();
-            let is_refusal = REFUSALS.contains(&code);
-            let text = match refused.error_description() {
-                _ if CLIENT_ERRORS.contains(&code) => client_problem(code),
-                Some(description) => format!("{}: {}", quoted(code), quoted(description)),
-                None => quoted(code),
-            };
-            if is_refusal { ProviderError::Refused(text) } else { ProviderError::Unavailable(text) }
-        }
-        RequestTokenError::Request(failure) => ProviderError::Unavailable(failure.to_string()),
-        _ => ProviderError::Unavailable("the token response cannot be parsed".to_owned()),
-    }
-}
-
-fn client_problem(code: &str) -> String {
-    format!("{} (auth.login.client_id, auth.login.client_secret_file)", quoted(code))
 }

@@ -30,10 +30,32 @@ const MAX_VALUES: usize = 1_000_000;
 pub(super) struct Limits {
     /// `limits.ref_bytes`.
     pub(super) max_bytes: u64,
-    /// What is left of it.
+    /// What earlier references have left of it.
     pub(super) left: u64,
-    /// The most bytes of content of which a part is selected.
+    /// `limits.read_bytes`: the most bytes of content of which a part is selected.
     pub(super) read_bytes: u64,
+}
+
+/// The limit on one piece of content.
+#[derive(Clone, Copy)]
+struct Limit {
+    setting: &'static str,
+    max_bytes: u64,
+    /// What earlier references have left of it.
+    left: u64,
+}
+
+impl Limits {
+    /// The limit on what becomes an argument.
+    fn of_argument(&self) -> Limit {
+        Limit { setting: "limits.ref_bytes", max_bytes: self.max_bytes, left: self.left }
+    }
+
+    /// The limit on content of which a part is selected.
+    fn of_source(&self) -> Limit {
+        let max_bytes = self.read_bytes;
+        Limit { setting: "limits.read_bytes", max_bytes, left: max_bytes }
+    }
 }
 
 /// Content of a reference.
@@ -56,11 +78,11 @@ impl Registry {
         limits: &mut Limits,
     ) -> Result<Value, String> {
         let uri = &reference.uri;
-        let max = match reference.select {
-            Some(_) => limits.read_bytes,
-            None => limits.left,
+        let limit = match reference.select {
+            Some(_) => limits.of_source(),
+            None => limits.of_argument(),
         };
-        let read = self.read_reference(uri, max, limits.max_bytes, scope).await?;
+        let read = self.read_reference(uri, limit, scope).await?;
         let value = self::value(read, reference.clone(), expected, &scope.identity).await?;
         let size = match &value {
             Value::String(text) => text.len() as u64,
@@ -68,7 +90,8 @@ impl Registry {
             other => json_size(other) as u64,
         };
         if size > limits.left {
-            return Err(too_large(uri, size, limits.max_bytes, None));
+            let uri = format!("{uri} as an argument");
+            return Err(too_large(&uri, Some(size), limits.of_argument(), None));
         }
         limits.left -= size;
         Ok(value)
@@ -79,18 +102,18 @@ impl Registry {
     async fn read_reference(
         &self,
         uri: &str,
-        max: u64,
-        limit: u64,
+        limit: Limit,
         scope: &Arc<Scope>,
     ) -> Result<Read, String> {
         let name = ResourceUri::parse(uri).map_err(|error| error.to_string())?;
-        self.check_scopes(&scope.identity, || self.uri_scopes(uri)).map_err(|e| e.to_string())?;
+        self.check_scopes(&scope.identity, &"resources/read", || self.uri_scopes(uri))
+            .map_err(|e| e.to_string())?;
         let missing = match scope.store.read(&scope.identity, &name).await {
             Ok(found) => {
                 let entry = &found.entry;
-                if entry.size > max {
+                if entry.size > limit.left {
                     let lines = (entry.kind == Kind::Text).then_some(entry.lines);
-                    return Err(too_large(uri, entry.size, limit, lines));
+                    return Err(too_large(uri, Some(entry.size), limit, lines));
                 }
                 let bytes = found.bytes().await.map_err(|error| describe(&error))?;
                 let (kind, mime_type) = (entry.kind, entry.mime_type.clone());
@@ -105,8 +128,8 @@ impl Registry {
                     read.and_then(|contents| contents.only(uri)).map_err(|e| e.to_string())?;
                 let mime_type = mime_type.unwrap_or_else(|| content.mime_type().to_owned());
                 let (kind, chunks) = content.into_parts();
-                let bytes = gather(chunks, max).await?;
-                let bytes = bytes.ok_or_else(|| too_large(uri, max + 1, limit, None))?;
+                let bytes = gather(chunks, limit.left).await?;
+                let bytes = bytes.ok_or_else(|| too_large(uri, None, limit, None))?;
                 Ok(Read { kind, mime_type, bytes })
             }
         }
@@ -136,18 +159,37 @@ fn describe(error: &StoreError) -> String {
     error.to_string()
 }
 
-/// `lines` is how many lines a text has.
-fn too_large(uri: &str, size: u64, limit: u64, lines: Option<u64>) -> String {
-    let hint = match lines {
-        Some(lines) if lines > 1 && !uri.contains('?') => {
-            // A little less than its share, because lines differ.
-            let fitting = u128::from(lines) * u128::from(limit) * 9 / 10 / u128::from(size.max(1));
-            format!(": add ?lines=1-{}", fitting.max(1))
-        }
-        _ => String::new(),
+/// The error for content over a limit. `size` is absent if it was not read to its end, `lines`
+/// if it is no text.
+fn too_large(uri: &str, size: Option<u64>, limit: Limit, lines: Option<u64>) -> String {
+    let Limit { setting, max_bytes, left } = limit;
+    let has = match size {
+        Some(size) => count(size, "byte"),
+        None => format!("more than {}", count(left, "byte")),
     };
-    let (size, max) = (count(size, "byte"), count(limit, "byte"));
-    format!("{uri} has {size}, limits.ref_bytes is {max}{hint}.")
+    let max = count(max_bytes, "byte");
+    let is = if left < max_bytes {
+        let left = count(left, "byte");
+        format!("and other references have left {left} of {setting}, which is {max}")
+    } else {
+        format!("{setting} is {max}")
+    };
+    format!("{uri} has {has}, {is}{}.", smaller_part(uri, size, limit, lines).unwrap_or_default())
+}
+
+/// How to refer to a part that fits.
+fn smaller_part(uri: &str, size: Option<u64>, limit: Limit, lines: Option<u64>) -> Option<String> {
+    if limit.setting == "limits.read_bytes" {
+        let hint = ": store a part of it with query_resource and \"into\", and refer to that";
+        return Some(hint.to_owned());
+    }
+    let (size, lines) = (size?, lines.filter(|_| !uri.contains('?') && limit.left > 0)?);
+    // A little less than its share, because lines differ.
+    let fitting = u128::from(lines) * u128::from(limit.left) * 9 / 10 / u128::from(size.max(1));
+    Some(match fitting {
+        0 => format!(": add ?bytes=0-{}", limit.left - 1),
+        fitting => format!(": add ?lines=1-{fitting}"),
+    })
 }
 
 /// The content in the form that the reference asks for, or that the tool
@@ -235,6 +277,33 @@ mod tests {
             &reference,
             expected,
         )
+    }
+
+    #[test]
+    fn the_error_for_large_content_names_the_limit_and_a_part_that_fits() {
+        let limits = Limits { max_bytes: 1_000, left: 400, read_bytes: 5_000 };
+        let untouched = Limits { left: 1_000, ..limits };
+        let argument = limits.of_argument();
+        for (error, expected) in [
+            (
+                too_large("a:b", Some(2_000), untouched.of_argument(), Some(200)),
+                "a:b has 2,000 bytes, limits.ref_bytes is 1,000 bytes: add ?lines=1-90.",
+            ),
+            (
+                too_large("a:b", Some(500), argument, Some(1)),
+                "a:b has 500 bytes, and other references have left 400 bytes of limits.ref_bytes, which is 1,000 bytes: add ?bytes=0-399.",
+            ),
+            (
+                too_large("a:b", None, untouched.of_argument(), None),
+                "a:b has more than 1,000 bytes, limits.ref_bytes is 1,000 bytes.",
+            ),
+            (
+                too_large("a:b", Some(6_000), limits.of_source(), Some(9)),
+                "a:b has 6,000 bytes, limits.read_bytes is 5,000 bytes: store a part of it with query_resource and \"into\", and refer to that.",
+            ),
+        ] {
+            assert_eq!(error, expected);
+        }
     }
 
     #[test]

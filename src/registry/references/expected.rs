@@ -4,6 +4,8 @@ use serde_json::Value;
 
 /// How deep references within a schema are followed.
 const MAX_DEPTH: usize = 16;
+/// The most subschemas that are read. Alternatives that refer to each other multiply.
+const MAX_SUBSCHEMAS: usize = 1_000;
 
 /// The kinds of values that are allowed. None at all: the schema does not say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -20,27 +22,36 @@ impl Expected {
     /// What the schema expects at the path.
     pub(super) fn at(schema: &Value, path: &[String]) -> Self {
         let mut expected = Self::default();
-        expected.collect(schema, schema, path, 0);
+        let mut left = MAX_SUBSCHEMAS;
+        expected.collect(schema, schema, path, 0, &mut left);
         expected
     }
 
-    fn collect(&mut self, root: &Value, schema: &Value, path: &[String], depth: usize) {
-        if depth > MAX_DEPTH {
+    fn collect(
+        &mut self,
+        root: &Value,
+        schema: &Value,
+        path: &[String],
+        depth: usize,
+        left: &mut usize,
+    ) {
+        if depth > MAX_DEPTH || *left == 0 {
             return;
         }
+        *left -= 1;
         if let Some(pointer) = schema["$ref"].as_str().and_then(|target| target.strip_prefix('#'))
             && let Some(target) = root.pointer(pointer)
         {
-            self.collect(root, target, path, depth + 1);
+            self.collect(root, target, path, depth + 1, left);
         }
         for key in ["allOf", "anyOf", "oneOf"] {
             for schema in schema[key].as_array().into_iter().flatten() {
-                self.collect(root, schema, path, depth + 1);
+                self.collect(root, schema, path, depth + 1, left);
             }
         }
         let Some((step, rest)) = path.split_first() else { return self.add(schema) };
         if let Some(property) = schema["properties"].get(step) {
-            return self.collect(root, property, rest, depth + 1);
+            return self.collect(root, property, rest, depth + 1, left);
         }
         let index = step.parse::<usize>().ok();
         let tuple = schema["prefixItems"].as_array().or_else(|| schema["items"].as_array());
@@ -48,7 +59,7 @@ impl Expected {
         let item =
             item.or_else(|| index.and(schema.get("items")).filter(|items| items.is_object()));
         if let Some(inner) = item.or_else(|| schema.get("additionalProperties")) {
-            self.collect(root, inner, rest, depth + 1);
+            self.collect(root, inner, rest, depth + 1, left);
         }
     }
 
@@ -105,5 +116,8 @@ mod tests {
         }
         let endless = json!({ "properties": { "a": { "$ref": "#/properties/a" } } });
         assert_eq!(Expected::at(&endless, &["a".into()]), expected(false, false, false));
+        let alternatives = vec![json!({ "$ref": "#" }); 1_000];
+        let multiplying = json!({ "type": "string", "anyOf": alternatives });
+        assert_eq!(Expected::at(&multiplying, &[]), expected(true, false, false));
     }
 }

@@ -11,7 +11,8 @@ pub(super) struct Flow<'a> {
     /// The members and indexes that lead to the argument.
     pub(super) path: &'a [String],
     pub(super) tool: &'a str,
-    /// Where the content comes from; from nowhere else if there are none.
+    /// The upstreams that the content comes from. None for what callers and this server have
+    /// stored.
     pub(super) origins: Origins,
 }
 

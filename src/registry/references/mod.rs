@@ -50,9 +50,8 @@ impl Registry {
             return Ok(Ok(arguments));
         };
         if found.len() > MAX_REFERENCES {
-            let count = found.len();
             return Ok(Err(format!(
-                "{tool} was not called: the arguments have {count} references, at most {MAX_REFERENCES} are allowed."
+                "{tool} was not called: the arguments have more than {MAX_REFERENCES} references, the most that one call may have."
             )));
         }
         let mut limits = Limits { max_bytes, left: max_bytes, read_bytes: scope.read_bytes };
@@ -104,13 +103,17 @@ impl Registry {
     }
 
     /// Validates resolved arguments of a provider's tool. The provider would
-    /// blame the caller, who has never seen the content.
+    /// blame the caller, who has never seen the content. A registered tool validates
+    /// its arguments itself.
     async fn check_provided(
         &self,
         tool: &str,
         arguments: Value,
         scope: &Arc<Scope>,
     ) -> Result<Value, String> {
+        if !self.may_be_provided(tool) {
+            return Ok(arguments);
+        }
         for provider in &self.definition.providers {
             if let Ok(Some(found)) = provider.tool(tool, scope).await {
                 let checked = found.check(&arguments);
@@ -123,8 +126,11 @@ impl Registry {
     }
 }
 
-/// Collects all references.
+/// Collects the references, up to the first one too many: each has a copy of its path.
 fn find(value: &Value, path: &mut Vec<String>, found: &mut Vec<Found>) {
+    if found.len() > MAX_REFERENCES {
+        return;
+    }
     if let Some(reference) = form::read(value) {
         found.push((path.clone(), reference));
         return;
@@ -157,4 +163,20 @@ fn at<'a>(value: &'a mut Value, path: &[String]) -> Option<&'a mut Value> {
         Value::Array(items) => items.get_mut(step.parse::<usize>().ok()?),
         _ => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn references_are_collected_up_to_the_first_one_too_many() {
+        for (count, collected) in [(3, 3), (MAX_REFERENCES, MAX_REFERENCES), (1_000, 17)] {
+            let mut found = Vec::new();
+            find(&json!([vec!["{{a:b}}"; count]]), &mut Vec::new(), &mut found);
+            assert_eq!(found.len(), collected);
+        }
+    }
 }

@@ -25,6 +25,9 @@ pub(super) struct QueryResult {
     total: u64,
     /// Whether rows contains the whole result.
     complete: bool,
+    /// Whether the only returned row is too long for a result and was cut.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    cut: bool,
     /// The arguments of query_resource for the next rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<Value>,
@@ -33,6 +36,17 @@ pub(super) struct QueryResult {
     stored: Option<String>,
     /// How much was read.
     read: Read,
+}
+
+/// Whether the whole result is stored.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Stored<'a> {
+    /// It is stored.
+    At(&'a Entry),
+    /// The caller can store it by `into`.
+    No,
+    /// The caller may not store it.
+    Refused,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -54,13 +68,13 @@ pub(super) fn result(
     answer: Answer,
     args: &QueryResource,
     question: &Question,
-    stored: Option<&Entry>,
+    stored: Stored<'_>,
 ) -> (Structured<QueryResult>, CallToolResult) {
     let Answer { columns, rows, text, total, cut, read, places } = answer;
     let shown = rows.len() as u64;
     let done = args.offset.saturating_add(shown);
     let complete = args.offset == 0 && shown == total && !cut;
-    let next = if cut && stored.is_none() {
+    let next = if cut && matches!(stored, Stored::No) {
         Some(repeat(args, args.offset, true))
     } else if done < total && shown > 0 {
         Some(repeat(args, done, false))
@@ -81,6 +95,9 @@ pub(super) fn result(
     };
     if cut {
         head += ": this one is too long and is cut";
+        if matches!(stored, Stored::Refused) {
+            head += ", so select less of it";
+        }
     }
     head += &format!("; read {}", count(read.rows, "row"));
     if let [(_, at)] = &places[..] {
@@ -95,6 +112,10 @@ pub(super) fn result(
     if let Some(next) = &next {
         head += &format!(". Next: {}", call("query_resource", next));
     }
+    let stored = match stored {
+        Stored::At(entry) => Some(entry),
+        Stored::No | Stored::Refused => None,
+    };
     if let Some(entry) = stored {
         head +=
             &format!(". The whole result is stored as {} ({})", entry.uri, type_and_size(entry));
@@ -108,6 +129,7 @@ pub(super) fn result(
         rows,
         total,
         complete,
+        cut,
         next,
         stored: stored.map(|entry| entry.uri.to_string()),
         read: Read { rows: read.rows, bytes: read.bytes, skipped: read.skipped },

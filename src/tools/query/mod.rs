@@ -10,6 +10,7 @@ use rmcp::model::CallToolResult;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use self::answer::Stored;
 use super::ToolOptions;
 use crate::{
     handler::{Context, Structured, ToolError},
@@ -24,7 +25,7 @@ const CREATING_TOOL: &str = "create_resource";
 const HEAD_BYTES: usize = 1_000;
 
 /// Computes answers from stored JSON, NDJSON, CSV, TSV and logs: with sql, one
-/// SELECT in SQLite's dialect; with jq, a filter. Give exactly one of both.
+/// SELECT in SQLite's dialect; with jq, a filter. Give exactly one of the two.
 /// Returns rows as CSV (sql) or a value a line (jq), with the total.
 ///
 /// In sql one URI is the table t. Its columns are the CSV header, the members of
@@ -149,7 +150,12 @@ async fn query<S>(
             (answer, Some(entry))
         }
     };
-    Ok(answer::result(answer, &args, &question, stored.as_deref()))
+    let stored = match (stored.as_deref(), may_store) {
+        (Some(entry), _) => Stored::At(entry),
+        (None, true) if check_may_create(ctx).is_ok() => Stored::No,
+        (None, _) => Stored::Refused,
+    };
+    Ok(answer::result(answer, &args, &question, stored))
 }
 
 /// `into` writes as `create_resource` does, so it needs the same scopes.

@@ -21,7 +21,11 @@ pub(super) async fn find<S>(
     let tables = match &args.from {
         // Some hosts pass objects as text.
         From::Uri(text) if text.starts_with('{') => {
-            serde_json::from_str(text).map_err(|_| ToolError::new("from is no URI."))?
+            serde_json::from_str(text).map_err(|_| {
+                ToolError::new(
+                    "from is neither a URI nor an object of table names and URIs, such as {\"orders\":\"results://1\"}.",
+                )
+            })?
         }
         From::Uri(uri) => BTreeMap::from([("t".to_owned(), uri.clone())]),
         From::Tables(tables) => tables.clone(),
@@ -57,12 +61,12 @@ fn check_name(name: &str) -> Result<(), ToolError> {
         return Ok(());
     }
     Err(ToolError::new(format!(
-        "{} is no name for a table: use letters, digits and underscores.",
+        "{} cannot be the name of a table: use a letter and up to 63 letters, digits and underscores; sqlite_, json_ and pragma_ are reserved.",
         quoted(name)
     )))
 }
 
-/// Names that SQLite keeps for itself.
+/// Names that SQLite reserves.
 fn reserved(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name.starts_with("sqlite_") || name.starts_with("json_") || name.starts_with("pragma_")

@@ -14,7 +14,7 @@ use crate::{
     store::{Content, Details, Entry, StoredResource},
 };
 
-/// Parts of the result that wait for the store.
+/// How many parts of the result may wait for the store.
 const WAITING_PARTS: usize = 4;
 
 /// Where and how to store a result.
@@ -55,7 +55,7 @@ impl Into {
     }
 }
 
-/// Asks, and stores the result while it comes. A query that fails stores nothing.
+/// Runs the query, and stores its result as it arrives. A query that fails stores nothing.
 pub(super) async fn ask<S>(
     ctx: &Context<S>,
     queries: &Queries,

@@ -232,6 +232,8 @@ fn to_see(args: &SearchResource, row: &MatchRow, places: &Places) -> (String, Va
 fn show<'a>(rows: &'a Rows, places: &Places, budget: usize) -> Shown<'a> {
     let mut shown = Shown::default();
     let mut row_bytes = 0;
+    // What comes after a gap is context of the next match, which may not be shown.
+    let mut gap = None;
     for row in &rows.items {
         let (line, found) = match row {
             Row::Gap => ("--".to_owned(), None),
@@ -250,13 +252,21 @@ fn show<'a>(rows: &'a Rows, places: &Places, budget: usize) -> Shown<'a> {
         if shown.first.is_some() && is_full {
             break;
         }
+        if let Row::Gap = row {
+            gap = Some((shown.text.len(), shown.rows.len()));
+        }
         // Writing to a string cannot fail.
         let _ = writeln!(shown.text, "{line}");
         shown.rows.extend(found);
         if let Row::Match(row) = row {
             shown.first.get_or_insert(row);
             shown.passed = row.passed;
+            gap = None;
         }
+    }
+    if let Some((text, rows)) = gap {
+        shown.text.truncate(text);
+        shown.rows.truncate(rows);
     }
     shown
 }
@@ -273,8 +283,8 @@ fn found_line(row: &MatchRow, places: &Places) -> FoundLine {
         let pointer = pointer.map(ToString::to_string);
         let pointer =
             pointer.filter(|pointer| !pointer.is_empty() && pointer.len() <= POINTER_BYTES);
-        let is_told = row.is_long || record.is_some() || pointer.is_some();
-        is_told.then_some(Place { byte: *offset, record, pointer })
+        let is_shown = row.is_long || record.is_some() || pointer.is_some();
+        is_shown.then_some(Place { byte: *offset, record, pointer })
     };
     FoundLine {
         line: row.line,

@@ -209,8 +209,15 @@ impl LineSink for Rows {
     }
 
     fn gap(&mut self) {
-        if !self.full && !self.items.is_empty() {
+        if self.full {
+            return;
+        }
+        if self.shown > 0 {
             self.items.push(Row::Gap);
+        } else {
+            // Context of a match that is skipped.
+            self.items.clear();
+            self.bytes = 0;
         }
     }
 

@@ -17,13 +17,13 @@ impl Calls for Link {
     }
 
     /// Many servers write the id after the result. Then the message may be for any call that
-    /// runs, so its texts are stored only if all these calls are of one caller and one tool.
+    /// runs, so its texts are stored only if all these calls are of one caller and one tool, or all read resources.
     fn receiving(&self, request: Option<i64>, head: &[u8]) -> Option<Arc<Receiving>> {
         let state = self.state.lock();
         if let Some(id) = request.or_else(|| answered_first(head)) {
             return state.running.get(&id)?.receiving().cloned();
         }
-        let mut results = state.running.values().filter(|call| call.expects_result());
+        let mut results = state.running.values().filter(|call| call.expects_texts());
         let first = results.next()?.receiving()?;
         let suits = |call: &Running| call.receiving().is_some_and(|other| other.suits(first));
         results.all(suits).then(|| Arc::clone(first))
@@ -36,13 +36,13 @@ impl Calls for Link {
 }
 
 impl Running {
-    fn expects_result(&self) -> bool {
-        matches!(self.expects, Expects::ToolResult(_))
+    fn expects_texts(&self) -> bool {
+        matches!(self.expects, Expects::Texts(_))
     }
 
     fn receiving(&self) -> Option<&Arc<Receiving>> {
         match &self.expects {
-            Expects::ToolResult(receiving) => receiving.as_ref(),
+            Expects::Texts(receiving) => receiving.as_ref(),
             Expects::Other => None,
         }
     }

@@ -174,7 +174,7 @@ impl ProviderLogin for Login {
         let state = site.random.id();
         let pending = Pending {
             state: state.clone(),
-            verifier: format!("{}{}", site.random.id(), site.random.id()),
+            verifier: site.random.secret(),
             issuer: metadata.issuer.clone(),
             sends_issuer: metadata.authorization_response_iss_parameter_supported,
             source: Source {

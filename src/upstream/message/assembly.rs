@@ -175,7 +175,7 @@ impl<'a> Assembly<'a> {
 
 impl<'a> Storing<'a> {
     fn new(calls: &'a dyn Calls, receiving: Arc<Receiving>) -> Self {
-        let extractor = Extractor::new(receiving.longest(), MAX_TEXTS);
+        let extractor = Extractor::new(receiving.source(), receiving.longest(), MAX_TEXTS);
         Self {
             calls,
             receiving,

@@ -52,7 +52,7 @@ async fn only_clients_that_show_pages_see_their_data_in_both_eras() {
     ] {
         let tools = tools(&listed);
         assert_eq!(tools["view_resource"], json!({ "resourceUri": VIEW }));
-        for name in ["view_window", "view_bytes"] {
+        for name in ["view_window", "view_bytes", "view_list"] {
             assert_eq!(tools[name], json!({ "visibility": ["app"] }), "{name}");
         }
     }

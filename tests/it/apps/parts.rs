@@ -240,6 +240,59 @@ async fn a_page_reads_the_revision_that_it_shows() {
 }
 
 #[tokio::test]
+async fn resources_are_listed_in_an_order_page_by_page() {
+    let server = server(|_| {}).await;
+    let client = Modern::able(&server, showing());
+    let names = ["delta", "Alpha", "charlie", "bravo", "alpha"];
+    for (index, name) in names.into_iter().enumerate() {
+        let text = "x".repeat(10 - index);
+        let given = json!({
+            "uri": format!("x:{index}"), "name": name, "text": text, "ttl": 1000 + index * 7 % 5,
+        });
+        client.call("create_resource", given).await.result();
+        server.clock.advance(std::time::Duration::from_secs(1));
+    }
+    let all = async |sort: &str, descending: bool, limit: usize| {
+        let (mut uris, mut after) = (Vec::new(), None);
+        loop {
+            let mut given =
+                json!({ "sort": sort, "descending": descending, "limit": limit, "prefix": "x:" });
+            if let Some(after) = after {
+                given["after"] = after;
+            }
+            let page = value(&client, "view_list", given).await;
+            let items = page["resources"].as_array().unwrap().clone();
+            assert!(items.len() <= limit && !items.is_empty(), "{page}");
+            uris.extend(items.iter().map(|item| item["uri"].as_str().unwrap()[2..].to_owned()));
+            after = page.get("next").cloned();
+            if after.is_none() {
+                return uris.concat();
+            }
+        }
+    };
+    for limit in [1, 2, 5, 50] {
+        for (sort, expected) in [
+            ("uri", "01234"),
+            // Whatever the case; of the same letters, the capital first.
+            ("name", "14320"),
+            ("size", "43210"),
+            ("created", "01234"),
+            // After 1000, 1002, 1004, 1001 and 1003 seconds, each begun a second later.
+            ("expires", "01324"),
+        ] {
+            assert_eq!(all(sort, false, limit).await, expected, "{sort} {limit}");
+            let reversed: String = expected.chars().rev().collect();
+            assert_eq!(all(sort, true, limit).await, reversed, "{sort} {limit}");
+        }
+    }
+    let bad = client.call("view_list", json!({ "sort": "size", "after": "x:1" })).await;
+    assert!(bad.failure().contains("cursor is not valid"));
+    client.call("create_resource", json!({ "uri": "y:0", "text": "" })).await.result();
+    let found = value(&client, "view_list", json!({ "prefix": "y:" })).await;
+    assert_eq!(found["resources"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
 async fn nobody_sees_the_resources_of_others_nor_more_than_by_the_reading_tools() {
     let server = server(|config| {
         config.auth.mode = AuthMode::Static;

@@ -9,7 +9,7 @@ use larder::{Builder, Elicited, Resource, ResourceError, Sampling, Tool, ToolErr
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::support::{Beat, Ctx, Stage};
+use crate::support::{Ctx, ToolControl, ToolState};
 
 /// No arguments.
 #[derive(Deserialize, JsonSchema)]
@@ -54,7 +54,7 @@ pub(crate) async fn name(ctx: &Ctx, key: &str) -> Result<String, ToolError> {
     })
 }
 
-fn tool<F, Fut>(name: &'static str, run: F) -> Tool<Arc<Stage>>
+fn tool<F, Fut>(name: &'static str, run: F) -> Tool<Arc<ToolControl>>
 where
     F: Fn(Ctx) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<String, ToolError>> + Send + 'static,
@@ -72,7 +72,7 @@ async fn three(ctx: Ctx) -> Result<String, ToolError> {
     Ok(format!("{}, {}, {} roots", name?, said?.model, roots?.len()))
 }
 
-pub(crate) fn offers(builder: Builder<Arc<Stage>>) -> Builder<Arc<Stage>> {
+pub(crate) fn offers(builder: Builder<Arc<ToolControl>>) -> Builder<Arc<ToolControl>> {
     let about = Tool::new(|ctx: Ctx, args: AskAbout| async move {
         let name = ask_for_name(&ctx, "name").await?;
         Ok::<_, ToolError>(format!("{name} on {}", args.topic))
@@ -106,13 +106,13 @@ pub(crate) fn offers(builder: Builder<Arc<Stage>>) -> Builder<Arc<Stage>> {
         }))
         .tool(tool("ask_three", three))
         .tool(tool("ask_twice", |ctx| async move {
-            ctx.state().tell("runs", Beat::Started);
+            ctx.state().record("runs", ToolState::Started);
             let first = ask_for_name(&ctx, "first").await?;
-            ctx.state().tell("runs", Beat::Step(1));
+            ctx.state().record("runs", ToolState::Step(1));
             let second = ask_for_name(&ctx, "second").await?;
             Ok(format!("{first} and {second}"))
         }))
-        .tool(tool("ask_on_stage", |ctx| async move {
+        .tool(tool("ask_between_steps", |ctx| async move {
             let player = ctx.state().enter("asks");
             let named = name(&ctx, "name").await;
             player.finish();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     asking::offers,
-    support::{Answer, Beat, Ctx, Modern, Server, TextFile},
+    support::{Answer, Ctx, Modern, Server, TextFile, ToolState},
 };
 
 /// All capabilities.
@@ -145,7 +145,7 @@ async fn several_questions_are_asked_at_once_and_only_unanswered_ones_again() {
 async fn each_round_runs_the_handler_from_its_start_and_asks_nothing_twice() {
     let server = Server::offering(offers).await;
     let client = Modern::able(&server, all());
-    let runs = || server.stage.count("runs", Beat::Started);
+    let runs = || server.control.count("runs", ToolState::Started);
     let asked = ask(&client, "ask_twice").await;
     assert_eq!((keys(&asked), runs()), (vec!["first"], 1));
     let first = json!({ "first": named("Ana") });
@@ -154,7 +154,7 @@ async fn each_round_runs_the_handler_from_its_start_and_asks_nothing_twice() {
     let second = json!({ "second": named("Bea") });
     let done = retry(&client, "ask_twice", Some(&asked.state), second).await;
     assert_eq!((done.text().as_str(), runs()), ("Ana and Bea", 3));
-    assert_eq!(server.stage.count("runs", Beat::Step(1)), 2);
+    assert_eq!(server.control.count("runs", ToolState::Step(1)), 2);
 }
 
 #[tokio::test]

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use crate::{
     asking::{AskNothing, name, offers},
     support::{
-        Answer, Beat, Ctx, Events, Legacy, Server, Stage, accepting, patiently, post, request,
+        Answer, Ctx, Events, Legacy, Server, ToolControl, ToolState, accepting, patiently, post,
+        request,
     },
 };
 
@@ -240,11 +241,11 @@ async fn a_client_without_a_session_cannot_be_asked() {
 async fn a_call_that_waits_for_an_answer_ends_with_its_session() {
     let server = Server::offering(offers).await;
     let client = Legacy::able(&server, all()).await;
-    let mut events = call(&client, "ask_on_stage").await;
+    let mut events = call(&client, "ask_between_steps").await;
     let question = question(&mut events).await;
-    server.stage.reached("asks", Beat::Started).await;
+    server.control.reached("asks", ToolState::Started).await;
     client.delete().await;
-    server.stage.reached("asks", Beat::Dropped).await;
+    server.control.reached("asks", ToolState::Dropped).await;
     assert!(events.messages().await.is_empty());
     let body = json!({ "jsonrpc": "2.0", "id": question["id"], "result": {} });
     assert_eq!(Answer::of(client.post(&body)).await.status, 404);
@@ -288,10 +289,10 @@ async fn a_question_survives_a_lost_connection() {
 async fn a_call_that_waits_for_an_answer_can_be_cancelled() {
     let server = Server::offering(offers).await;
     let client = Legacy::able(&server, all()).await;
-    let mut events = call(&client, "ask_on_stage").await;
+    let mut events = call(&client, "ask_between_steps").await;
     let question = question(&mut events).await;
     client.notify("notifications/cancelled", json!({ "requestId": "call" })).await;
-    server.stage.reached("asks", Beat::Dropped).await;
+    server.control.reached("asks", ToolState::Dropped).await;
     assert!(events.messages().await.is_empty());
     client.answer(&question, "result", json!({ "action": "cancel" })).await;
 }
@@ -307,12 +308,12 @@ async fn the_handler_runs_once() {
         client.answer(&question, "result", answer).await;
     }
     assert_eq!(text(&outcome(events).await), "Ana and Bea");
-    assert_eq!(server.stage.count("runs", Beat::Started), 1);
+    assert_eq!(server.control.count("runs", ToolState::Started), 1);
 }
 
 #[tokio::test]
 async fn prompts_can_ask_as_well() {
-    fn offers_more(builder: Builder<Arc<Stage>>) -> Builder<Arc<Stage>> {
+    fn offers_more(builder: Builder<Arc<ToolControl>>) -> Builder<Arc<ToolControl>> {
         builder
             .prompt(Prompt::new(|ctx: Ctx, _: AskNothing| async move { name(&ctx, "name").await }))
             .tool(Tool::new(|_: Ctx, _: AskNothing| async { "" }))

@@ -153,7 +153,7 @@ async fn a_query_is_a_decision_and_so_is_storing_its_result_but_its_text_is_not_
     for (line, parts) in [
         ["alice", "tools/call query_resource", "allowed"],
         ["alice", "tools/call query_resource", "allowed"],
-        ["alice", "something within a call", "write"],
+        ["alice", "tools/call create_resource", "write"],
     ]
     .iter()
     .enumerate()

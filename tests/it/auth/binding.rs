@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{World, accept, issuer::Issuer, world};
 use crate::{
     asking::offers,
-    support::{Beat, Events, Legacy, Modern, Raw, Server},
+    support::{Events, Legacy, Modern, Raw, Server, ToolState},
 };
 
 #[tokio::test]
@@ -143,7 +143,7 @@ async fn a_stream_ends_with_its_token_and_is_resumed_with_the_next() {
     let alice = Legacy::bearing(&world.server, &world.token_for("alice", "")).await;
     let mut own = alice.listen().await;
     let primed = own.next().await.unwrap().id;
-    world.server.stage.release("k", 1);
+    world.server.control.release("k", 1);
     let mut call = alice.stream_call(7, "stepwise", json!({ "key": "k", "steps": 1 })).await;
     let seen = loop {
         let event = call.next().await.unwrap();
@@ -154,10 +154,10 @@ async fn a_stream_ends_with_its_token_and_is_resumed_with_the_next() {
     world.server.clock.advance(Duration::from_secs(600));
     assert!(own.next().await.is_none());
     assert!(call.next().await.is_none());
-    assert!(!world.server.stage.has("k", Beat::Dropped), "the call was cancelled");
+    assert!(!world.server.control.has("k", ToolState::Dropped), "the call was cancelled");
 
     let refreshed = alice.with_token(&world.token_for("alice", ""));
-    world.server.stage.release("k", 1);
+    world.server.control.release("k", 1);
     let messages = refreshed.resume(&seen).await.messages().await;
     assert_eq!(messages.last().unwrap()["id"], 7);
     refreshed.resume(&primed).await;
@@ -176,7 +176,7 @@ async fn a_modern_stream_ends_with_its_token() {
     world.server.clock.advance(Duration::from_secs(600));
     assert_expired(listening).await;
     assert_expired(call).await;
-    world.server.stage.reached("k", Beat::Dropped).await;
+    world.server.control.reached("k", ToolState::Dropped).await;
 }
 
 /// Checks that a stream ends with an error that says why, and with nothing else.
@@ -195,7 +195,7 @@ impl Modern {
         key: &str,
         arguments: serde_json::Value,
     ) -> Events {
-        server.stage.release(key, 1);
+        server.control.release(key, 1);
         let mut call = self.stream_call(2, "stepwise", arguments).await;
         assert_eq!(call.message().await["method"], "notifications/progress");
         call

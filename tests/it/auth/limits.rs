@@ -10,7 +10,7 @@ use tokio::{
 };
 
 use super::world_with;
-use crate::support::{Answer, Beat, Legacy, Modern, eventually, patiently, post};
+use crate::support::{Answer, Legacy, Modern, ToolState, eventually, patiently, post};
 
 #[track_caller]
 fn assert_limited(answer: &Answer, setting: &str) {
@@ -52,11 +52,11 @@ async fn calls_at_the_same_time() {
         let alice = alice.clone();
         async move { alice.call("stepwise", json!({ "key": "k" })).await }
     });
-    world.server.stage.reached("k", Beat::Started).await;
+    world.server.control.reached("k", ToolState::Started).await;
     let echo = json!({ "text": "a" });
     assert_limited(&alice.call("echo", echo.clone()).await, "limits.concurrent_calls");
     bob.call("echo", echo.clone()).await.text();
-    world.server.stage.release("k", 1);
+    world.server.control.release("k", 1);
     running.await.unwrap().text();
     alice.call("echo", echo).await.text();
 }

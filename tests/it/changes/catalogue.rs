@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::support::{Beat, Ctx, Events, Legacy, Modern, Server, Stage, patiently};
+use crate::support::{Ctx, Events, Legacy, Modern, Server, ToolControl, ToolState, patiently};
 
 /// Changes the catalogue of the server.
 #[derive(Deserialize, JsonSchema)]
@@ -26,7 +26,7 @@ struct Added {}
 #[derive(Deserialize, JsonSchema)]
 struct Waits {}
 
-fn added(name: String) -> Tool<Arc<Stage>> {
+fn added(name: String) -> Tool<Arc<ToolControl>> {
     let said = name.clone();
     Tool::new(move |_: Ctx, _: Added| {
         let said = said.clone();
@@ -55,18 +55,18 @@ fn edit(ctx: &Ctx, what: &str, name: String) -> Result<(), BuildError> {
     }
 }
 
-fn editor() -> Tool<Arc<Stage>> {
+fn editor() -> Tool<Arc<ToolControl>> {
     Tool::new(|ctx: Ctx, args: Edit| async move {
         edit(&ctx, &args.what, args.name)?;
         Ok::<_, ToolError>("done")
     })
 }
 
-fn offers(builder: Builder<Arc<Stage>>) -> Builder<Arc<Stage>> {
+fn offers(builder: Builder<Arc<ToolControl>>) -> Builder<Arc<ToolControl>> {
     let waits = Tool::new(|ctx: Ctx, _: Waits| async move {
-        let stage = Arc::clone(ctx.state());
-        let player = stage.enter("waits");
-        stage.step("waits").await;
+        let control = Arc::clone(ctx.state());
+        let player = control.enter("waits");
+        control.step("waits").await;
         player.finish();
         "waited"
     });
@@ -281,10 +281,10 @@ async fn a_call_goes_on_when_its_tool_is_removed() {
         let client = client.clone();
         async move { client.call("waits", json!({})).await.text() }
     });
-    server.stage.reached("waits", Beat::Started).await;
+    server.control.reached("waits", ToolState::Started).await;
     client.call("edit", change("remove tool", "waits")).await.text();
     assert_eq!(client.call("waits", json!({})).await.error()["code"], -32602);
-    server.stage.release("waits", 1);
+    server.control.release("waits", 1);
     assert_eq!(patiently("the call", call).await.unwrap(), "waited");
 }
 

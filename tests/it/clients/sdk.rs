@@ -14,7 +14,7 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{Beat, Server, http, numbered_lines, patiently, process::larder};
+use crate::support::{Server, ToolState, http, numbered_lines, patiently, process::larder};
 
 type Client = RunningService<RoleClient, ()>;
 
@@ -88,7 +88,7 @@ async fn the_sdk_reads_slow_calls_as_streams() {
     for (lifecycle, key) in [(ClientLifecycleMode::Initialize, "l"), (discover(), "m")] {
         let client = connected(&server, lifecycle).await;
         let arguments = json!({ "key": key, "steps": 3 });
-        let told = async { server.stage.release(key, 4) };
+        let told = async { server.control.release(key, 4) };
         let (text, ()) = tokio::join!(call(&client, "stepwise", arguments), told);
         assert_eq!(text, format!("done {key}"));
         patiently("the end", client.cancel()).await.unwrap();
@@ -100,8 +100,8 @@ async fn the_sdk_reconnects_when_the_server_closes_the_stream() {
     let server = Server::start().await;
     let client = connected(&server, ClientLifecycleMode::Initialize).await;
     let (text, ()) = tokio::join!(call(&client, "disconnect", json!({ "key": "k" })), async {
-        server.stage.reached("k", Beat::Started).await;
-        server.stage.release("k", 1);
+        server.control.reached("k", ToolState::Started).await;
+        server.control.release("k", 1);
     });
     assert_eq!(text, "done k");
 }

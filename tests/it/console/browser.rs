@@ -3,8 +3,9 @@
 use std::{path::Path, process::Stdio, time::Duration};
 
 use larder::{
-    Context, Tool,
+    Builder, Context, Tool,
     clock::{Clock, SystemClock},
+    upstream::{Settings, Upstream},
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -14,8 +15,11 @@ use tokio::{
     process::Command,
 };
 
-use super::{offered, settings};
-use crate::support::{Modern, Server};
+use super::{offered, oidc::Site, settings};
+use crate::{
+    auth::provider::Provider,
+    support::{Modern, Server},
+};
 
 /// Stores many small resources.
 #[derive(Deserialize, JsonSchema)]
@@ -23,6 +27,21 @@ struct Fill {
     /// How many.
     count: usize,
 }
+
+/// What tools store, as pictures of the list show it: URI, name, media type, lines, and hours to
+/// live.
+const TYPICAL: [(&str, &str, &str, usize, u64); 10] = [
+    ("ci://builds/4127", "Build 4127", "text/plain", 900, 24),
+    ("crm://accounts", "Accounts", "application/json", 250, 72),
+    ("logs://api/today", "Access log", "text/plain", 4_000, 24),
+    ("metrics://latency", "Latency by region", "text/csv", 600, 48),
+    ("reports://third-quarter", "Quarterly report", "text/markdown", 120, 160),
+    ("search://parse_config", "Uses of parse_config", "application/json", 75, 24),
+    ("sql://orders", "Open orders", "text/csv", 1_500, 30),
+    ("tickets://open", "Open tickets", "application/x-ndjson", 340, 24),
+    ("traces://checkout", "Slow checkouts", "application/json", 2_000, 20),
+    ("web://rfc9110", "RFC 9110", "text/html", 3_100, 100),
+];
 
 /// What could run as a script if it were not shown as text.
 const HOSTILE: [(&str, &str, &str); 4] = [
@@ -53,7 +72,11 @@ const HOSTILE: [(&str, &str, &str); 4] = [
 async fn a_person_sees_shares_and_deletes_what_is_stored() {
     let server = Server::configured(|setup| {
         settings(&mut setup.config);
+        setup.config.auth.tokens[0].scopes = vec!["larder:admin".into()];
         setup.offer(|builder| {
+            let upstream = Settings::new("broken", vec!["false".to_owned()]);
+            let upstreams = Upstream::all(vec![upstream], builder.tool_names());
+            let builder = upstreams.into_iter().fold(builder, Builder::provider);
             offered(builder).tool(Tool::new(|ctx: Context<_>, fill: Fill| async move {
                 for index in 0..fill.count {
                     let uri = format!("x:many/{index:06}");
@@ -66,8 +89,17 @@ async fn a_person_sees_shares_and_deletes_what_is_stored() {
     })
     .await;
     // The browser's clock is that of the machine.
-    server.clock.advance(SystemClock.now().since(server.clock.now()));
+    let hour = Duration::from_secs(3600);
+    server.clock.advance(SystemClock.now().since(server.clock.now()).saturating_sub(10 * hour));
     let client = Modern::bearing(&server, "anna");
+    for (uri, name, mime_type, lines, hours) in TYPICAL {
+        let text = "one line of what a tool has returned\n".repeat(lines);
+        let given = json!({
+            "uri": uri, "name": name, "mime_type": mime_type, "text": text, "ttl": hours * 3600,
+        });
+        client.call("create_resource", given).await.result();
+        server.clock.advance(hour);
+    }
     let store = async |uri: &str, name: &str, mime_type: &str, text: &str| {
         let given = json!({ "uri": uri, "name": name, "mime_type": mime_type, "text": text });
         client.call("create_resource", given).await.result();
@@ -86,6 +118,7 @@ async fn a_person_sees_shares_and_deletes_what_is_stored() {
     let file = folder.path().join("From a person.csv");
     std::fs::write(&file, "a,b\n1,2\n").unwrap();
     let seen = walk(
+        "console.mjs",
         &json!({
             "chromium": "/usr/bin/chromium",
             "url": format!("http://{}/console/", server.address),
@@ -107,8 +140,8 @@ async fn a_person_sees_shares_and_deletes_what_is_stored() {
     assert!(seen["refused"].as_str().unwrap().starts_with("The token is not accepted"), "{seen}");
     // A page, with the row of headings.
     assert_eq!((&seen["rows"], &seen["prefixed"]), (&json!(51), &json!(11)));
-    assert_eq!((&seen["first"], &seen["second"]), (&json!("Orbits"), &json!("Item 49")));
-    assert!(seen["usage"].as_str().unwrap().contains("99,906 of 100,000 resources"), "{seen}");
+    assert_eq!((&seen["first"], &seen["second"]), (&json!("Build 4127"), &json!("Item 39")));
+    assert!(seen["usage"].as_str().unwrap().contains("99,916 of 100,000 resources"), "{seen}");
     assert!(seen["link"].as_str().unwrap().starts_with("larder://shared/"), "{seen}");
     assert_eq!(seen["revisions"], json!(["Revision 2", "Revision 1"]));
     assert_eq!(seen["saved"], table);
@@ -116,14 +149,42 @@ async fn a_person_sees_shares_and_deletes_what_is_stored() {
         (&seen["expires"], &seen["extended"]),
         (&json!("expires in 24 h"), &json!("expires in 7 days"))
     );
+    assert_eq!(
+        (&seen["ascending"], &seen["descending"]),
+        (&json!("ascending"), &json!("descending"))
+    );
+    let upstream = seen["upstream"].as_str().unwrap();
+    assert!(upstream.contains("did not start"), "{upstream}");
+    assert_eq!(seen["loggedOut"], true);
+}
+
+#[tokio::test]
+#[ignore = "needs Chromium: make browser-test"]
+async fn a_person_logs_in_at_the_authorization_server() {
+    // Another site than that of the provider, which is at 127.0.0.1.
+    let site = Site::with(Provider::shared().await, "localhost", |_| {}).await;
+    let port = site.server.address.port();
+    let given = json!({
+        "chromium": "/usr/bin/chromium",
+        "url": format!("http://localhost:{port}/console/"),
+        "screenshots": std::env::var("SCREENSHOTS").ok(),
+    });
+    let seen = walk("console_login.mjs", &given, async || {}).await;
+    assert_eq!(seen["failed"], Value::Null, "{seen}");
+    assert_eq!(seen["errors"], json!([]));
+    assert_eq!(seen["button"], "Log in at 127.0.0.1");
+    assert_eq!(seen["path"], "/console/");
+    assert!(seen["user"].as_str().unwrap().contains("alice"), "{seen}");
+    assert_eq!(seen["cookies"], json!([["larder-console", "/console", true, "Strict"]]));
+    assert_eq!(seen["victim"], json!([]));
     assert_eq!(seen["loggedOut"], true);
 }
 
 /// What was seen. `store` runs when the list is open.
-async fn walk(given: &Value, store: impl AsyncFnOnce()) -> Value {
+async fn walk(script: &str, given: &Value, store: impl AsyncFnOnce()) -> Value {
     let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/content");
     let mut command = Command::new("node");
-    command.arg(package.join("console.mjs")).kill_on_drop(true);
+    command.arg(package.join(script)).kill_on_drop(true);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();

@@ -4,6 +4,8 @@ mod browser;
 mod calls;
 mod files;
 mod login;
+mod oidc;
+mod operator;
 mod revocation;
 
 use std::sync::Arc;
@@ -17,7 +19,7 @@ use larder::{
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Modern, Server, Setup, Stage, http, sha256};
+use crate::support::{Answer, Modern, Server, Setup, ToolControl, http, sha256};
 
 /// A static token that is its own name.
 fn token(name: &str) -> TokenConfig {
@@ -47,7 +49,7 @@ fn settings(config: &mut Config) {
     config.auth.tokens = vec![token("anna"), token("ben")];
 }
 
-fn offered(builder: Builder<Arc<Stage>>) -> Builder<Arc<Stage>> {
+fn offered(builder: Builder<Arc<ToolControl>>) -> Builder<Arc<ToolControl>> {
     builder
         .with(tools::reading(ToolOptions::default()))
         .with(tools::writing())

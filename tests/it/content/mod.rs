@@ -4,6 +4,7 @@ mod browser;
 mod downloads;
 #[cfg(target_os = "linux")]
 mod generated;
+mod interrupted;
 #[cfg(target_os = "linux")]
 mod large;
 mod once;

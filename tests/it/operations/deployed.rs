@@ -6,6 +6,8 @@ use tokio::process::Command;
 use crate::support::process::{larder, run};
 
 const COMPOSE: &str = include_str!("../../../docker-compose.yml");
+const DOCKERFILE: &str = include_str!("../../../Dockerfile");
+const MAKEFILE: &str = include_str!("../../../Makefile");
 const REALM: &str = include_str!("../../../deploy/identity/realm.json");
 const IDENTITY: &str = include_str!("../../../deploy/identity/larder.toml");
 
@@ -47,6 +49,20 @@ async fn the_composed_configuration_is_valid_without_and_with_the_identity_provi
     check.env("LARDER_SERVER__INSECURE_NO_AUTH", "false");
     assert_usable(check).await;
     assert!(COMPOSE.contains("./deploy/identity/larder.toml:/etc/larder/identity.toml:ro"));
+}
+
+#[test]
+fn the_image_and_make_dist_list_dependencies_by_the_same_program() {
+    let version = |text: &str, before: &str| -> String {
+        let line = text.lines().find_map(|line| line.strip_prefix(before));
+        line.unwrap_or_else(|| panic!("no {before}")).to_owned()
+    };
+    let image = version(DOCKERFILE, "ARG CARGO_AUDITABLE=");
+    assert_eq!(image, version(MAKEFILE, "CARGO_AUDITABLE := "));
+    for text in [DOCKERFILE, MAKEFILE] {
+        assert!(text.contains("cargo auditable build --profile dist"));
+        assert!(!text.contains("cargo build --profile dist"));
+    }
 }
 
 #[test]

@@ -20,8 +20,8 @@ use crate::{
     asking,
     auth::{World, world_set_up},
     support::{
-        Beat, Ctx, Events, Legacy, Modern, Server, Stage, eventually, patient_config, patiently,
-        poll,
+        Ctx, Events, Legacy, Modern, Server, ToolControl, ToolState, eventually, patient_config,
+        patiently, poll,
     },
 };
 
@@ -64,7 +64,7 @@ async fn ends(ctx: Ctx, args: EndsSo) -> Result<String, ToolError> {
     }
 }
 
-fn offers(builder: Builder<Arc<Stage>>) -> Builder<Arc<Stage>> {
+fn offers(builder: Builder<Arc<ToolControl>>) -> Builder<Arc<ToolControl>> {
     builder.tool(Tool::new(ends).name("ends"))
 }
 
@@ -202,7 +202,7 @@ async fn over_modern_http(end: End, what: &str) {
         return assert_last(&client.call("ends", arguments(end)).await.json(), end, what);
     }
     let events = client.stream_call(1, "ends", arguments(end)).await;
-    world.server.stage.reached("waits", Beat::Started).await;
+    world.server.control.reached("waits", ToolState::Started).await;
     match end {
         End::TimedOut => {}
         End::ClientGone => return drop(events),
@@ -219,7 +219,7 @@ async fn over_legacy_http(end: End, what: &str) {
         return assert_last(&client.call("ends", arguments(end)).await.json(), end, what);
     }
     let events = client.stream_call(1, "ends", arguments(end)).await;
-    world.server.stage.reached("waits", Beat::Started).await;
+    world.server.control.reached("waits", ToolState::Started).await;
     if end == End::Cancelled {
         client.notify("notifications/cancelled", json!({ "requestId": 1 })).await;
         assert!(events.messages().await.is_empty(), "{what}: a cancelled call has no answer");
@@ -237,7 +237,7 @@ async fn over_legacy_http(end: End, what: &str) {
 struct Pipe {
     input: DuplexStream,
     output: Lines<BufReader<DuplexStream>>,
-    stage: Arc<Stage>,
+    control: Arc<ToolControl>,
     stop: oneshot::Sender<()>,
     served: tokio::task::JoinHandle<std::io::Result<()>>,
 }
@@ -248,8 +248,8 @@ impl Pipe {
     }
 
     fn open_for(end: End) -> Self {
-        let stage = Stage::new();
-        let builder = Registry::builder("fixture").state(Arc::clone(&stage));
+        let control = ToolControl::new();
+        let builder = Registry::builder("fixture").state(Arc::clone(&control));
         let registry = offers(builder).build().unwrap();
         let mut config = patient_config();
         configure(&mut config, end);
@@ -264,7 +264,7 @@ impl Pipe {
         };
         let served = app.unwrap().serve_io(server_input, server_output, stopped);
         let output = BufReader::new(output).lines();
-        Self { input, output, stage, stop, served: tokio::spawn(served) }
+        Self { input, output, control, stop, served: tokio::spawn(served) }
     }
 
     async fn write(&mut self, message: &Value) {
@@ -291,7 +291,7 @@ async fn over_stdio(end: End, what: &str) {
     if ends_itself(end) || end == End::TimedOut {
         return assert_last(&pipe.message().await.unwrap(), end, what);
     }
-    pipe.stage.reached("waits", Beat::Started).await;
+    pipe.control.reached("waits", ToolState::Started).await;
     let Pipe { mut input, mut output, stop, served, .. } = pipe;
     match end {
         End::Cancelled => {
@@ -339,7 +339,7 @@ async fn as_task(end: End, what: &str) {
         .await;
         return assert_last(&ended, end, what);
     }
-    world.server.stage.reached("waits", Beat::Started).await;
+    world.server.control.reached("waits", ToolState::Started).await;
     if end == End::Cancelled {
         client.send("tasks/cancel", id).await.result();
     } else {
@@ -373,7 +373,8 @@ async fn the_end_of_the_input_leaves_each_call_an_answer() {
     for id in 1..=3 {
         pipe.call(id, End::Stopped).await;
     }
-    eventually("the calls to run", async || pipe.stage.count("waits", Beat::Started) == 3).await;
+    eventually("the calls to run", async || pipe.control.count("waits", ToolState::Started) == 3)
+        .await;
     pipe.input.shutdown().await.unwrap();
     let mut ids = Vec::new();
     while let Some(message) = pipe.message().await {
@@ -389,7 +390,7 @@ async fn the_end_of_the_input_leaves_each_call_an_answer() {
 async fn the_id_of_a_running_request_is_refused_and_its_call_can_still_be_cancelled() {
     let mut pipe = Pipe::open();
     pipe.call(1, End::Cancelled).await;
-    pipe.stage.reached("waits", Beat::Started).await;
+    pipe.control.reached("waits", ToolState::Started).await;
     pipe.call(1, End::Done).await;
     let refused = pipe.message().await.unwrap();
     assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(1), &json!(-32600)));
@@ -397,7 +398,7 @@ async fn the_id_of_a_running_request_is_refused_and_its_call_can_still_be_cancel
         "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 },
     });
     pipe.write(&cancelled).await;
-    pipe.stage.reached("waits", Beat::Dropped).await;
+    pipe.control.reached("waits", ToolState::Dropped).await;
     // The id is free again.
     eventually("the id to be free", async || {
         pipe.call(1, End::Done).await;

@@ -102,6 +102,14 @@ async fn a_key_of_another_certificate_is_named() {
         assert_eq!(code, Some(2), "{said}");
         assert!(said.contains(named), "{named}: {said}");
     }
+    // The check reads the files, too, and contacts no store.
+    let nowhere = ("LARDER_SERVER__TLS__CERT", "/nowhere");
+    let key = ("LARDER_SERVER__TLS__KEY", key.to_str().unwrap());
+    for store in ["memory:", "redis://127.0.0.1:1", "file:///nowhere"] {
+        let environment = [nowhere, key, ("LARDER_STORE__URL", store)];
+        let (code, said) = refused(&["config", "check"], &environment).await;
+        assert!(code == Some(2) && said.contains("server.tls.cert"), "{store}: {said}");
+    }
     let alone = [("LARDER_SERVER__TLS__CERT", cert.to_str().unwrap())];
     let (code, said) = refused(&["serve"], &alone).await;
     assert!(code == Some(2) && said.contains("server.tls.key"), "{said}");

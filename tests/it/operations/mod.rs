@@ -13,6 +13,7 @@ mod https;
 mod load;
 mod metrics;
 mod reload;
+mod rolling_restart;
 mod shutdown;
 mod traces;
 mod upstreams;

@@ -92,14 +92,15 @@ async fn traces_are_exported_and_continue_the_callers_trace() {
 }
 
 #[tokio::test]
-async fn links_to_content_are_not_in_traces() {
+async fn links_to_content_are_neither_in_traces_nor_in_logs() {
     let (endpoint, collected) = collector().await;
     let environment = [
         ("LARDER_TRACES__ENDPOINT", &endpoint[..]),
         ("LARDER_TRACES__SAMPLE", "1"),
+        ("LARDER_LOG__LEVEL", "trace"),
         ("NO_PROXY", "127.0.0.1"),
     ];
-    let (mut server, url) = serving_in(&[], &environment).await;
+    let (server, url) = serving_in(&[], &environment).await;
     let call = async |tool: &str, arguments: Value| -> Value {
         let call = json!({ "name": tool, "arguments": arguments });
         ask(&url, "tools/call", call).await.result()["structuredContent"].take()
@@ -111,15 +112,17 @@ async fn links_to_content_are_not_in_traces() {
         [&download["download"]["url"], &upload["upload"]["url"]].map(|u| u.as_str().unwrap());
     assert_eq!(http().get(urls[0]).send().await.unwrap().status(), 200);
     assert_eq!(http().put(urls[1]).body("more").send().await.unwrap().status(), 201);
-    server.signal("-TERM").await;
-    assert_eq!(server.exit_code().await, Some(0));
+    let stopped = server.stop("-TERM").await;
+    assert_eq!(stopped.code, Some(0), "{stopped:?}");
+    assert!(stopped.stderr.contains("TRACE"), "all is logged: {stopped:?}");
     let bytes = patiently("traces", collected).await.unwrap();
     let has = |part: &str| bytes.windows(part.len()).any(|w| w == part.as_bytes());
     assert!(has("tools/call download_url") && has("tools/call upload_url"));
     for url in urls {
         let token = url.split('/').find(|part| part.len() > 40).unwrap();
         // Neither all of it nor its end, which is the signature.
-        assert!(!has(token) && !has(&token[token.len() - 20..]), "{token}");
+        let end = &token[token.len() - 20..];
+        assert!(!has(token) && !has(end) && !stopped.stderr.contains(end), "{token}");
     }
 }
 

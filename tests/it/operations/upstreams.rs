@@ -176,12 +176,15 @@ async fn a_header_in_a_file_is_read_again_when_the_file_changes() {
     let behind = Process::start(larder(&["serve", "--config", behind.path()])).await;
     let secret = TextFile::new("Bearer wrong\n");
     let config = format!(
-        "[log]\nlevel = \"info\"\n[[upstreams]]\nname = \"crm\"\nurl = \"{}\"\nheader_files = {{ authorization = {:?} }}",
-        behind.url,
-        secret.path()
+        "[log]\nlevel = \"info\"\n[[upstreams]]\nname = \"crm\"\nurl = \"{}\"\n",
+        behind.url
     );
     let file = TextFile::new(&config);
     let mut server = Process::start(larder(&["serve", "--config", file.path()])).await;
+    // A file that a reload adds is watched as well.
+    file.write(&format!("{config}header_files = {{ authorization = {:?} }}", secret.path()));
+    server.signal("-HUP").await;
+    server.logs("read again").await;
     let client = Modern::at(&server.url);
     let refused = client.call("crm__list_resources", json!({})).await.result();
     assert!(refused["content"][0]["text"].as_str().unwrap().contains("HTTP 401"), "{refused}");

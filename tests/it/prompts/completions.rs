@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{
     sharing::links::Callers,
-    support::{Answer, Ctx, Legacy, Modern, Server, Stage},
+    support::{Answer, Ctx, Legacy, Modern, Server, ToolControl},
 };
 
 /// Reviews code.
@@ -24,7 +24,7 @@ struct Review {
     strictness: Option<String>,
 }
 
-fn offers(builder: Builder<Arc<Stage>>) -> Builder<Arc<Stage>> {
+fn offers(builder: Builder<Arc<ToolControl>>) -> Builder<Arc<ToolControl>> {
     let review = Prompt::new(|_: Ctx, args: Review| async move {
         format!("{} {}", args.language, args.framework)
     });

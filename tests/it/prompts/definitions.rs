@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Beat, Ctx, Legacy, Modern, Server, Stage};
+use crate::support::{Answer, Ctx, Legacy, Modern, Server, ToolControl, ToolState};
 
 /// Greets somebody by name.
 #[derive(Deserialize, JsonSchema)]
@@ -37,12 +37,12 @@ fn user(content: ContentBlock) -> PromptMessage {
     PromptMessage::new(Role::User, content)
 }
 
-fn offers(builder: Builder<Arc<Stage>>) -> Builder<Arc<Stage>> {
+fn offers(builder: Builder<Arc<ToolControl>>) -> Builder<Arc<ToolControl>> {
     let greeting = Prompt::new(|_: Ctx, args: Greeting| async move {
         format!("Say hello to the user using their name: {}", args.username)
     });
     let ideas = Prompt::new(|ctx: Ctx, args: MainIdeas| async move {
-        ctx.state().tell("ideas", Beat::Started);
+        ctx.state().record("ideas", ToolState::Started);
         let brief = if args.brief == Some(true) { " Be brief." } else { "" };
         let count = args.main_idea_count;
         vec![
@@ -193,7 +193,7 @@ async fn invalid_arguments_are_named_and_the_handler_does_not_run() {
     }
     let answer = client.send("prompts/get", json!({ "name": "main_ideas" })).await;
     assert_eq!(answer.refusal(), (200, -32602, Some(json!(1))));
-    assert!(!server.stage.has("ideas", Beat::Started));
+    assert!(!server.control.has("ideas", ToolState::Started));
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Beat, Events, Modern, Server, accepting, patiently};
+use crate::support::{Answer, Events, Modern, Server, ToolState, accepting, patiently};
 
 #[tokio::test]
 async fn a_result_that_is_ready_at_once_is_one_message() {
@@ -19,10 +19,10 @@ async fn a_slow_call_delays_nobody_else() {
     let server = Server::streaming().await;
     let (slow, other) = (Modern::of(&server), Modern::of(&server));
     let mut events = slow.stream_call(1, "stepwise", json!({ "key": "k" })).await;
-    server.stage.reached("k", Beat::Started).await;
+    server.control.reached("k", ToolState::Started).await;
     assert!(!other.list("tools/list", "tools").await.is_empty());
-    assert!(!server.stage.has("k", Beat::Finished));
-    server.stage.release("k", 1);
+    assert!(!server.control.has("k", ToolState::Finished));
+    server.control.release("k", 1);
     assert_eq!(events.message().await["result"]["content"][0]["text"], "done k");
 }
 
@@ -32,7 +32,7 @@ async fn a_slow_result_comes_on_a_stream() {
     let client = Modern::of(&server);
     let mut events = client.stream_call("a", "stepwise", json!({ "key": "k" })).await;
     assert_eq!(events.headers["x-accel-buffering"], "no");
-    server.stage.release("k", 1);
+    server.control.release("k", 1);
     let message = events.message().await;
     assert_eq!(message["id"], "a");
     assert_eq!(message["result"]["content"][0]["text"], "done k");
@@ -44,7 +44,7 @@ async fn a_slow_result_comes_on_a_stream() {
 async fn progress_comes_before_the_result() {
     let server = Server::start().await;
     let client = Modern::of(&server);
-    server.stage.release("k", 4);
+    server.control.release("k", 4);
     let events = client.stream_call(7, "stepwise", json!({ "key": "k", "steps": 3 })).await;
     let messages = events.messages().await;
     assert_eq!(messages.len(), 4);
@@ -80,7 +80,7 @@ async fn progress_is_sent_only_with_a_progress_token() {
 async fn a_client_that_accepts_one_form_gets_that_form() {
     let server = Server::streaming().await;
     let client = Modern::of(&server);
-    server.stage.release("k", 2);
+    server.control.release("k", 2);
     let params = json!({
         "name": "stepwise", "arguments": { "key": "k", "steps": 1 },
         "_meta": { "progressToken": 1 },
@@ -98,11 +98,11 @@ async fn a_client_that_accepts_one_form_gets_that_form() {
 async fn a_closed_connection_cancels_a_streamed_call() {
     let server = Server::start().await;
     let client = Modern::of(&server);
-    server.stage.release("k", 1);
+    server.control.release("k", 1);
     let mut events = client.stream_call(1, "stepwise", json!({ "key": "k", "steps": 2 })).await;
     events.message().await;
     drop(events);
-    server.stage.reached("k", Beat::Dropped).await;
+    server.control.reached("k", ToolState::Dropped).await;
     assert_eq!(client.call("echo", json!({ "text": "still here" })).await.text(), "still here");
 }
 
@@ -114,9 +114,9 @@ async fn a_closed_connection_cancels_a_call_that_has_sent_nothing_yet() {
         let client = client.clone();
         async move { client.call("stepwise", json!({ "key": "k" })).await }
     });
-    server.stage.reached("k", Beat::Started).await;
+    server.control.reached("k", ToolState::Started).await;
     call.abort();
-    server.stage.reached("k", Beat::Dropped).await;
+    server.control.reached("k", ToolState::Dropped).await;
 }
 
 #[tokio::test]
@@ -131,11 +131,11 @@ async fn twenty_running_calls_delay_no_other_request() {
         })
         .collect();
     for n in 0..20 {
-        server.stage.reached(&format!("k{n}"), Beat::Started).await;
+        server.control.reached(&format!("k{n}"), ToolState::Started).await;
     }
     assert!(client.send("tools/list", json!({})).await.result()["tools"].is_array());
     for n in (0..20).rev() {
-        server.stage.release(&format!("k{n}"), 1);
+        server.control.release(&format!("k{n}"), 1);
     }
     for (n, call) in calls.into_iter().enumerate() {
         assert_eq!(call.await.unwrap(), format!("done k{n}"));

@@ -49,7 +49,7 @@ async fn all_methods_that_need_no_session_work_without_one() {
 #[tokio::test]
 async fn a_slow_call_without_a_session_is_answered_with_plain_json_too() {
     let server = Server::streaming().await;
-    server.stage.release("k", 3);
+    server.control.release("k", 3);
     let call = json!({
         "name": "stepwise", "arguments": { "key": "k", "steps": 2 },
         "_meta": { "progressToken": 1 },

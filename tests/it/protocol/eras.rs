@@ -37,8 +37,8 @@ async fn both_eras_run_side_by_side() {
     let mut newer = modern.stream_call(1, "stepwise", json!({ "key": "m", "steps": 1 })).await;
     let mut older = legacy.stream_call(1, "stepwise", json!({ "key": "l", "steps": 1 })).await;
     assert_eq!(older.next().await.unwrap().data, "");
-    server.stage.release("l", 2);
-    server.stage.release("m", 2);
+    server.control.release("l", 2);
+    server.control.release("m", 2);
     for events in [&mut newer, &mut older] {
         assert_eq!(events.message().await["params"]["progressToken"], "token");
     }

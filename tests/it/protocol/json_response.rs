@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Beat, Legacy, Modern, Server, post};
+use crate::support::{Answer, Legacy, Modern, Server, ToolState, post};
 
 /// A server that without this setting would answer by a stream at once.
 async fn server() -> Server {
@@ -27,12 +27,12 @@ fn call() -> Value {
 async fn progress_does_not_start_a_stream() {
     let server = server().await;
     let (modern, legacy) = (Modern::of(&server), Legacy::of(&server).await);
-    server.stage.release("k", 6);
+    server.control.release("k", 6);
     for answer in [modern.send("tools/call", call()).await, legacy.send("tools/call", call()).await]
     {
         assert_eq!(answer.text(), "done k");
     }
-    assert_eq!(server.stage.count("k", Beat::Step(2)), 2);
+    assert_eq!(server.control.count("k", ToolState::Step(2)), 2);
 }
 
 #[tokio::test]

@@ -7,7 +7,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Ctx, Events, Legacy, Modern, Server, Stage, accepting, patiently};
+use crate::support::{
+    Answer, Ctx, Events, Legacy, Modern, Server, ToolControl, accepting, patiently,
+};
 
 const LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
@@ -15,7 +17,7 @@ const LEVEL: &str = "io.modelcontextprotocol/logLevel";
 #[derive(Deserialize, JsonSchema)]
 struct LogAll {}
 
-fn offers(builder: Builder<Arc<Stage>>) -> Builder<Arc<Stage>> {
+fn offers(builder: Builder<Arc<ToolControl>>) -> Builder<Arc<ToolControl>> {
     builder.tool(Tool::new(|ctx: Ctx, _: LogAll| async move {
         for (level, name) in [
             (LogLevel::Debug, "debug"),

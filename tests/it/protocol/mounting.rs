@@ -19,7 +19,7 @@ use reqwest::StatusCode;
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use crate::support::{Modern, Stage, http, patient_config, registry};
+use crate::support::{Modern, ToolControl, http, patient_config, registry};
 
 /// A clock that panics once it is broken.
 #[derive(Debug, Clone, Default)]
@@ -40,7 +40,7 @@ impl Clock for Fragile {
 /// The URL of a server, and the clock that breaks it.
 async fn served(mounted: bool) -> (String, Fragile) {
     let clock = Fragile::default();
-    let registry = registry(&Stage::new(), 100);
+    let registry = registry(&ToolControl::new(), 100);
     let time = Arc::new(clock.clone());
     let mut app = App::with(registry, patient_config(), time, Random::system()).unwrap();
     app.http().promote_after = Duration::from_secs(3600);

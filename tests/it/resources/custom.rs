@@ -10,7 +10,7 @@ use larder::{
 use rmcp::model::{self, JsonObject, PromptArgument, Reference};
 use serde_json::{Value, json};
 
-use crate::support::{Beat, Ctx, Legacy, Modern, Server, Stage};
+use crate::support::{Ctx, Legacy, Modern, Server, ToolControl, ToolState};
 
 fn prompts() -> Vec<model::Prompt> {
     let mut who = PromptArgument::new("who");
@@ -21,7 +21,7 @@ fn prompts() -> Vec<model::Prompt> {
 }
 
 async fn write(ctx: Ctx, name: String, arguments: JsonObject) -> Result<String, Fault> {
-    ctx.state().tell(&name, Beat::Started);
+    ctx.state().record(&name, ToolState::Started);
     assert_ne!(name, "panics", "a secret in a panic");
     Ok(format!("Greet {}.", arguments["who"].as_str().unwrap_or_default()))
 }
@@ -47,7 +47,7 @@ async fn suggest(
     Ok(vec![format!("{item} {argument} {}", completing.value)])
 }
 
-fn offers(builder: Builder<Arc<Stage>>) -> Builder<Arc<Stage>> {
+fn offers(builder: Builder<Arc<ToolControl>>) -> Builder<Arc<ToolControl>> {
     builder
         .page_size(1)
         .list_prompts(|_: Ctx| async { Ok(prompts()) })
@@ -82,7 +82,7 @@ async fn custom_prompts_are_listed_and_got() {
     let greeting = get("greet", json!({ "who": "Ana" })).await.result();
     assert_eq!(greeting["messages"][0]["content"]["text"], "Greet Ana.");
     assert_eq!(greeting["description"], "Greets somebody.");
-    let before = server.stage.count("greet", Beat::Started);
+    let before = server.control.count("greet", ToolState::Started);
     for (name, arguments, named) in [
         ("nope", json!({}), "nope"),
         ("greet", json!({}), "who"),
@@ -92,7 +92,7 @@ async fn custom_prompts_are_listed_and_got() {
         assert_eq!(error["code"], -32602);
         assert!(error["message"].as_str().unwrap().contains(named), "{error}");
     }
-    assert_eq!(server.stage.count("greet", Beat::Started), before);
+    assert_eq!(server.control.count("greet", ToolState::Started), before);
     let error = get("panics", json!({})).await.error();
     assert_eq!(error["code"], -32603);
     assert!(!error.to_string().contains("secret"), "{error}");
@@ -169,7 +169,7 @@ struct Look {}
 async fn a_context_has_the_principal_the_client_and_the_state() {
     let server = Server::offering(|builder| {
         let look = Tool::new(|ctx: Ctx, _: Look| async move {
-            ctx.state().tell(ctx.request_id(), Beat::Started);
+            ctx.state().record(ctx.request_id(), ToolState::Started);
             let client = ctx.client().info.as_ref().map(|info| info.name.clone());
             let seen = json!({
                 "id": ctx.request_id(),
@@ -189,7 +189,7 @@ async fn a_context_has_the_principal_the_client_and_the_state() {
         assert_eq!((&seen["client"], &seen["server"]), (&json!("it"), &json!("fixture")));
         assert_eq!(seen["principal"], "local");
         let id = seen["id"].as_str().unwrap().to_owned();
-        assert!(server.stage.has(&id, Beat::Started));
+        assert!(server.control.has(&id, ToolState::Started));
         ids.push(id);
     }
     // The ids differ although both clients sent the same JSON-RPC id.

@@ -160,6 +160,15 @@ async fn anchors_match_lines_also_across_blocks() {
         let arguments = json!({ "uri": "x:log", "query": query, "context": 1 });
         client.call("search_resource", arguments).await.text()
     };
+    // A page has the context of its own matches.
+    for (offset, rows) in [
+        (0, "6- an ERROR 6\n7: ERROR 7\n8- an ERROR 8\n"),
+        (1, "50006- an ERROR 50006\n50007: ERROR 50007\n50008- an ERROR 50008\n"),
+    ] {
+        let page = json!({ "uri": "x:log", "query": "^ERROR", "context": 1, "limit": 1, "offset": offset });
+        let page = client.call("search_resource", page).await.text();
+        assert_eq!(page.split_once("\n\n").unwrap().1, rows);
+    }
     let said = search("^ERROR").await;
     assert!(said.starts_with("2 matches in "), "{said}");
     let hits = "6- an ERROR 6\n7: ERROR 7\n8- an ERROR 8\n--\n50006- an ERROR 50006\n50007: ERROR 50007\n50008- an ERROR 50008\n";

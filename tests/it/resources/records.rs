@@ -161,8 +161,8 @@ async fn content_without_records_names_the_other_units() {
     client.create(json!({ "uri": "x:csv", "mime_type": "text/csv", "text": "a,b\n1,2\n" })).await;
     let lines = |uri: &str| format!(r#"read_resource {{"uri":"{uri}","offset":0,"limit":200}}"#);
     for (uri, at, expected) in [
-        ("x:log", None, format!("x:log (text/plain) has no records: it is no JSON, NDJSON, CSV or TSV. Read its lines: {}.", lines("x:log"))),
-        ("x:bytes", None, r#"x:bytes (application/octet-stream) has no records: it is no JSON, NDJSON, CSV or TSV. Read its bytes: read_resource {"uri":"x:bytes","unit":"bytes"}."#.to_owned()),
+        ("x:log", None, format!("x:log (text/plain) has no records: it is not JSON, NDJSON, CSV or TSV. Read its lines: {}.", lines("x:log"))),
+        ("x:bytes", None, r#"x:bytes (application/octet-stream) has no records: it is not JSON, NDJSON, CSV or TSV. Read its bytes: read_resource {"uri":"x:bytes","unit":"bytes"}."#.to_owned()),
         ("x:broken", None, format!("x:broken has no records: it is not JSON: unexpected byte at offset 5. Read its lines: {}.", lines("x:broken"))),
         ("x:csv", Some("/a"), "at is for JSON, and x:csv (text/csv) is not. Leave it out.".to_owned()),
         ("x:broken", Some("a"), "at: a JSON Pointer is empty or begins with /, such as /data/items.".to_owned()),
@@ -213,7 +213,7 @@ async fn a_description_is_of_all_records() {
     for line in [
         "records: 30,000 records",
         "- id: integer; e.g. 0",
-        "- the text: text; e.g. a b",
+        "- the text: text; e.g. a\\nb",
         "- none: null",
     ] {
         assert!(said.lines().any(|said| said == line), "{line} is not in {said:.2000}");

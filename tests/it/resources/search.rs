@@ -188,3 +188,27 @@ async fn the_resources_of_another_caller_are_not_found() {
         );
     }
 }
+
+#[tokio::test]
+async fn a_long_query_does_not_make_the_result_larger_than_its_limit() {
+    let server = Server::start().await;
+    let client = Modern::of(&server);
+    // Four bytes of JSON for each backslash in the pattern of the next call.
+    let words = |slashes: usize| (10..26).map(move |n| format!("{n}{}", "\\".repeat(slashes)));
+    for n in 0..4 {
+        let text: Vec<_> = words(200).collect();
+        client.create(json!({ "uri": format!("x:{n}"), "text": text.join("\n") })).await;
+    }
+    let query = |slashes: usize| words(slashes).collect::<Vec<_>>().join(" ");
+    for limit in 1..4 {
+        let said = search(&client, json!({ "query": query(126), "limit": limit })).await;
+        assert!(said.len() <= 32_000, "{limit}: {}", said.len());
+        let (_, next) = said.split_once("next: search_resource {").unwrap();
+        let next = format!("{{{}", next.lines().next().unwrap());
+        let found = client.call("search_resource", serde_json::from_str(&next).unwrap()).await;
+        assert!(found.text().starts_with("16 matches"), "{found:?}");
+    }
+    // A call that would be refused is not proposed.
+    let said = search(&client, json!({ "query": query(200) })).await;
+    assert!(!said.contains("search_resource {"), "{}", said.len());
+}

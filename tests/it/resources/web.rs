@@ -110,14 +110,16 @@ async fn private_addresses_are_not_visited() {
         "http://169.254.169.254/latest/meta-data/".to_owned(),
         "http://user:secret@example.com/".to_owned(),
         "file:///etc/passwd".to_owned(),
-        "no url".to_owned(),
     ];
     let mut builder = Registry::builder("pages");
     for (at, url) in urls.iter().enumerate() {
         builder = builder.resource(HttpResource::new(url).at(format!("x:{at}")));
     }
+    let builder = builder.resource(HttpResource::new("no url").at("x:no-url"));
     let server = Server::of(builder.build().unwrap()).await;
     let client = Modern::of(&server);
+    let invalid = error(&client, "x:no-url").await;
+    assert!(invalid["message"].as_str().unwrap().contains("URL is not valid"), "{invalid}");
     for (at, url) in urls.iter().enumerate() {
         let error = error(&client, &format!("x:{at}")).await;
         assert_eq!(error["code"], -32603, "{url}: {error}");

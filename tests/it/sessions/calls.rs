@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Beat, Legacy, Server, messages};
+use crate::support::{Legacy, Server, ToolState, messages};
 
 #[tokio::test]
 async fn a_result_that_is_ready_at_once_is_one_message() {
@@ -22,7 +22,7 @@ async fn a_stream_begins_with_a_priming_event() {
     assert_eq!(priming.data, "");
     assert!(!priming.id.is_empty());
     assert!(priming.retry.is_some());
-    server.stage.release("k", 1);
+    server.control.release("k", 1);
     assert_eq!(events.message().await["result"]["content"][0]["text"], "done k");
     events.end().await;
 }
@@ -32,7 +32,7 @@ async fn clients_of_older_versions_get_no_priming_event() {
     let server = Server::streaming().await;
     for version in ["2025-03-26", "2025-06-18"] {
         let client = Legacy::speaking(&server, version).await;
-        server.stage.release("k", 2);
+        server.control.release("k", 2);
         let call = client.stream_call(1, "stepwise", json!({ "key": "k", "steps": 1 }));
         let events = call.await.rest().await;
         assert!(events.iter().all(|event| !event.data.is_empty()), "{events:?}");
@@ -44,7 +44,7 @@ async fn the_version_of_the_session_and_not_the_header_decides_on_the_priming_ev
     let server = Server::streaming().await;
     let mut client = Legacy::of(&server).await;
     client.version = "2025-03-26".into();
-    server.stage.release("k", 2);
+    server.control.release("k", 2);
     let call = client.stream_call(1, "stepwise", json!({ "key": "k", "steps": 1 }));
     let events = call.await.rest().await;
     assert_eq!(events[0].data, "");
@@ -54,7 +54,7 @@ async fn the_version_of_the_session_and_not_the_header_decides_on_the_priming_ev
 async fn progress_comes_before_the_result_and_each_event_has_its_own_id() {
     let server = Server::start().await;
     let client = Legacy::of(&server).await;
-    server.stage.release("k", 3);
+    server.control.release("k", 3);
     let call = client.stream_call("x", "stepwise", json!({ "key": "k", "steps": 2 }));
     let events = call.await.rest().await;
     let ids: std::collections::HashSet<_> = events.iter().map(|event| &event.id).collect();
@@ -75,9 +75,9 @@ async fn a_closed_connection_does_not_cancel_a_call() {
     events.next().await;
     drop(events);
     assert_eq!(client.send("ping", json!({})).await.status, 200);
-    server.stage.release("k", 1);
-    server.stage.reached("k", Beat::Finished).await;
-    assert!(!server.stage.has("k", Beat::Dropped));
+    server.control.release("k", 1);
+    server.control.reached("k", ToolState::Finished).await;
+    assert!(!server.control.has("k", ToolState::Dropped));
 }
 
 #[tokio::test]
@@ -88,12 +88,12 @@ async fn a_closed_connection_does_not_cancel_a_call_that_has_sent_nothing_yet() 
         let client = std::sync::Arc::clone(&client);
         async move { client.call("stepwise", json!({ "key": "k" })).await }
     });
-    server.stage.reached("k", Beat::Started).await;
+    server.control.reached("k", ToolState::Started).await;
     call.abort();
     assert!(call.await.unwrap_err().is_cancelled());
     assert_eq!(client.send("ping", json!({})).await.status, 200);
-    server.stage.release("k", 1);
-    server.stage.reached("k", Beat::Finished).await;
+    server.control.release("k", 1);
+    server.control.reached("k", ToolState::Finished).await;
 }
 
 #[tokio::test]
@@ -105,12 +105,12 @@ async fn a_cancelled_call_is_stopped_and_not_answered() {
     let other = client.stream_call("d", "stepwise", json!({ "key": "other" })).await;
     let taken = client.notify("notifications/cancelled", json!({ "requestId": "c" })).await;
     assert_eq!((taken.status, taken.body.len()), (202, 0));
-    server.stage.reached("k", Beat::Dropped).await;
+    server.control.reached("k", ToolState::Dropped).await;
     assert!(events.messages().await.is_empty());
     // A resumed stream has no response either.
     assert!(client.resume(&priming.id).await.messages().await.is_empty());
     // The other call goes on.
-    server.stage.release("other", 1);
+    server.control.release("other", 1);
     assert_eq!(other.messages().await[0]["id"], "d");
 }
 
@@ -122,9 +122,9 @@ async fn a_cancelled_call_that_has_sent_nothing_yet_is_not_answered() {
         let client = std::sync::Arc::clone(&client);
         async move { client.call("stepwise", json!({ "key": "k" })).await }
     });
-    server.stage.reached("k", Beat::Started).await;
+    server.control.reached("k", ToolState::Started).await;
     client.notify("notifications/cancelled", json!({ "requestId": 1, "reason": "bored" })).await;
-    server.stage.reached("k", Beat::Dropped).await;
+    server.control.reached("k", ToolState::Dropped).await;
     let answer = call.await.unwrap();
     assert!(answer.body.is_empty(), "{answer:?}");
 }
@@ -144,7 +144,7 @@ async fn the_cancellation_of_an_unknown_request_is_ignored() {
     }
     // The id is that of a call in another session.
     stranger.notify("notifications/cancelled", json!({ "requestId": 1 })).await;
-    server.stage.release("k", 1);
+    server.control.release("k", 1);
     assert_eq!(events.messages().await[0]["id"], 1);
 }
 
@@ -154,7 +154,7 @@ async fn ending_the_session_stops_its_calls() {
     let client = Legacy::of(&server).await;
     let events = client.stream_call(1, "stepwise", json!({ "key": "k" })).await;
     client.delete().await;
-    server.stage.reached("k", Beat::Dropped).await;
+    server.control.reached("k", ToolState::Dropped).await;
     assert!(events.messages().await.is_empty());
 }
 
@@ -166,7 +166,7 @@ async fn a_running_call_delays_no_other_request() {
     assert!(client.send("tools/list", json!({})).await.result()["tools"].is_array());
     let other = Legacy::of(&server).await;
     assert!(other.send("tools/list", json!({})).await.result()["tools"].is_array());
-    server.stage.release("k", 1);
+    server.control.release("k", 1);
     assert_eq!(slow.messages().await.len(), 1);
 }
 

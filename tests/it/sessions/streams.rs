@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{Beat, Events, Legacy, Server, messages};
+use crate::support::{Events, Legacy, Server, ToolState, messages};
 
 /// A call of three steps whose connection is closed after the first; the id of the last event.
 async fn cut_after_one(server: &Server, client: &Legacy, id: i64, key: &str) -> String {
-    server.stage.release(key, 1);
+    server.control.release(key, 1);
     let mut events = client.stream_call(id, "stepwise", json!({ "key": key, "steps": 3 })).await;
     loop {
         let event = events.next().await.unwrap();
@@ -27,14 +27,14 @@ async fn a_resumed_stream_has_exactly_the_events_that_were_missed() {
     let server = Server::start().await;
     let client = Legacy::of(&server).await;
     let seen = cut_after_one(&server, &client, 5, "k").await;
-    server.stage.release("k", 1);
-    server.stage.reached("k", Beat::Step(2)).await;
+    server.control.release("k", 1);
+    server.control.reached("k", ToolState::Step(2)).await;
     // A missed event, then a live one, then the result.
     let mut events = client.resume(&seen).await;
     assert_eq!(progress(&events.message().await), Some(2.0));
-    server.stage.release("k", 1);
+    server.control.release("k", 1);
     assert_eq!(progress(&events.message().await), Some(3.0));
-    server.stage.release("k", 1);
+    server.control.release("k", 1);
     let last = events.message().await;
     assert_eq!((&last["id"], &last["result"]["content"][0]["text"]), (&json!(5), &json!("done k")));
     events.end().await;
@@ -45,8 +45,8 @@ async fn a_stream_can_be_resumed_after_the_call_has_finished() {
     let server = Server::start().await;
     let client = Legacy::of(&server).await;
     let seen = cut_after_one(&server, &client, 5, "k").await;
-    server.stage.release("k", 3);
-    server.stage.reached("k", Beat::Finished).await;
+    server.control.release("k", 3);
+    server.control.reached("k", ToolState::Finished).await;
     for _ in 0..2 {
         let events = client.resume(&seen).await.rest().await;
         let messages = messages(&events);
@@ -69,7 +69,7 @@ async fn the_priming_event_resumes_from_the_start() {
     let mut events = call.await;
     let priming = events.next().await.unwrap();
     drop(events);
-    server.stage.release("k", 2);
+    server.control.release("k", 2);
     let messages = client.resume(&priming.id).await.messages().await;
     assert_eq!((progress(&messages[0]), &messages[1]["id"]), (Some(1.0), &json!(1)));
 }
@@ -89,7 +89,7 @@ async fn a_resumed_connection_that_breaks_before_its_first_message_can_be_resume
         seen.clone_from(&priming.id);
         ids.push(priming.id);
     }
-    server.stage.release("k", 3);
+    server.control.release("k", 3);
     let messages = client.resume(&seen).await.messages().await;
     assert_eq!((messages.len(), &messages[2]["id"]), (3, &json!(5)), "{messages:?}");
 }
@@ -99,7 +99,7 @@ async fn clients_of_older_versions_get_no_priming_event_when_they_resume() {
     let server = Server::start().await;
     let client = Legacy::speaking(&server, "2025-06-18").await;
     let seen = cut_after_one(&server, &client, 5, "k").await;
-    server.stage.release("k", 3);
+    server.control.release("k", 3);
     let events = Events::of(client.get(Some(&seen)).await).rest().await;
     assert!(events.iter().all(|event| !event.data.is_empty()), "{events:?}");
 }
@@ -118,7 +118,7 @@ async fn event_ids_of_other_sessions_and_invalid_ids_are_unknown() {
         let answer = client.get(Some(garbage)).await;
         assert_eq!(answer.status(), 404, "{garbage:?}");
     }
-    server.stage.release("k", 3);
+    server.control.release("k", 3);
     assert_eq!(client.resume(&seen).await.messages().await.len(), 3);
 }
 
@@ -128,8 +128,8 @@ async fn streams_of_one_session_are_kept_apart() {
     let client = Legacy::of(&server).await;
     let one = cut_after_one(&server, &client, 1, "one").await;
     let two = cut_after_one(&server, &client, 2, "two").await;
-    server.stage.release("two", 3);
-    server.stage.release("one", 3);
+    server.control.release("two", 3);
+    server.control.release("one", 3);
     for (seen, id, text) in [(two, 2, "done two"), (one, 1, "done one")] {
         let messages = client.resume(&seen).await.messages().await;
         assert_eq!(messages.len(), 3);
@@ -146,7 +146,7 @@ async fn the_last_resumption_replaces_the_earlier_ones() {
     let first = client.resume(&seen).await;
     let second = client.resume(&seen).await;
     assert!(first.messages().await.is_empty());
-    server.stage.release("k", 3);
+    server.control.release("k", 3);
     assert_eq!(second.messages().await.len(), 3);
 }
 
@@ -158,8 +158,8 @@ async fn a_tool_may_close_the_connection_and_the_call_goes_on() {
     let priming = events.next().await.unwrap();
     events.end().await;
     assert!(events.raw().ends_with("retry: 50\n\n"), "{:?}", events.raw());
-    assert!(!server.stage.has("k", Beat::Dropped));
-    server.stage.release("k", 1);
+    assert!(!server.control.has("k", ToolState::Dropped));
+    server.control.release("k", 1);
     let messages = client.resume(&priming.id).await.messages().await;
     assert_eq!(messages.len(), 1);
     assert_eq!(messages[0]["result"]["content"][0]["text"], "done k");
@@ -175,8 +175,8 @@ async fn a_stream_that_cannot_be_resumed_from_its_start_is_not_closed_early() {
             "name": "disconnect", "arguments": arguments,
         } });
         let sent = tokio::spawn(client.post(&body).send());
-        server.stage.reached(version, Beat::Started).await;
-        server.stage.release(version, 1);
+        server.control.reached(version, ToolState::Started).await;
+        server.control.release(version, 1);
         let events = Events::of(sent.await.unwrap().unwrap());
         let messages = events.messages().await;
         let text = &messages[0]["result"]["content"][0]["text"];
@@ -238,14 +238,14 @@ async fn last_of(events: &mut Events, count: usize) -> String {
 async fn a_gap_in_a_stream_is_an_error() {
     let server = Server::start().await;
     let client = Legacy::of(&server).await;
-    server.stage.release("k", 1);
+    server.control.release("k", 1);
     let call = client.stream_call(1, "stepwise", json!({ "key": "k", "steps": 11_000 }));
     let mut events = call.await;
     events.next().await;
     let first = events.next().await.unwrap().id;
     drop(events);
-    server.stage.release("k", 11_000);
-    server.stage.reached("k", Beat::Finished).await;
+    server.control.release("k", 11_000);
+    server.control.reached("k", ToolState::Finished).await;
     let stream = first.rsplit_once('-').unwrap().0;
     let late = client.resume(&format!("{stream}-10999")).await.messages().await;
     assert_eq!((late.len(), &late[1]["id"]), (2, &json!(1)));
@@ -266,10 +266,10 @@ async fn the_number_of_streams_is_bounded_and_a_refused_call_is_dropped() {
     let refused = client.call("stepwise", json!({ "key": "more" })).await;
     assert_eq!(refused.status, 429);
     assert!(refused.error()["message"].as_str().unwrap().contains("64"));
-    server.stage.reached("more", Beat::Dropped).await;
+    server.control.reached("more", ToolState::Dropped).await;
     // Requests without a stream are still answered, and the end of a stream makes room.
     assert_eq!(client.send("ping", json!({})).await.status, 200);
-    server.stage.release("k0", 1);
+    server.control.release("k0", 1);
     assert_eq!(running.swap_remove(0).messages().await.len(), 1);
     client.stream_call(99, "stepwise", json!({ "key": "again" })).await;
 }

@@ -5,7 +5,7 @@ use larder::{
     Registry,
     tools::{self, ToolOptions},
 };
-use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
+use rmcp::model::{CallToolResult, ContentBlock, MetaObject, ResourceContents};
 use serde_json::json;
 
 use super::{call, link, links, server, table, text, tool};
@@ -77,4 +77,23 @@ async fn a_complete_call_tool_result_spills_too() {
     let result = call(&client, "whole_result", 5_000).await;
     assert_eq!(client.read(&link(&result)).await["text"], numbered_lines(5_000));
     assert_eq!(result["_meta"]["mine"], 1);
+}
+
+#[tokio::test]
+async fn the_previews_of_many_parts_together_stay_within_the_limit() {
+    let files = |n: usize| {
+        let file = |name| ResourceContents::text(numbered_lines(300), format!("files://{name}"));
+        (0..n).map(|name| ContentBlock::resource(file(name))).collect::<Vec<_>>()
+    };
+    let registry = Registry::builder("many")
+        .tool(tool("files", files))
+        .with(tools::reading(ToolOptions::default()));
+    let server = Server::of(registry.build().unwrap()).await;
+    let client = Modern::of(&server);
+    let result = call(&client, "files", 64).await;
+    let (text, links) = (text(&result), links(&result));
+    assert_eq!(links.len(), 64);
+    assert!(text.len() < 32_000, "{}", text.len());
+    assert!(links.iter().all(|uri| text.contains(uri)));
+    assert!(text.matches("Next: ").count() > 10, "{text}");
 }

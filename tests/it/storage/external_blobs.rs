@@ -12,17 +12,17 @@ use crate::support::{
 };
 
 /// Content of more bytes is stored outside of Redis.
-const BLOB_BYTES: usize = 10_000;
+pub(super) const BLOB_BYTES: usize = 10_000;
 
 /// A Redis that keeps its data on disk, and a location for large content.
-struct Installation {
-    redis: RedisServer,
-    blobs: Location,
+pub(super) struct Installation {
+    pub(super) redis: RedisServer,
+    pub(super) blobs: Location,
 }
 
 impl Installation {
     /// One with a directory, and one with S3.
-    async fn each() -> [Self; 2] {
+    pub(super) async fn each() -> [Self; 2] {
         let [directory, s3] = Location::each().await;
         let on = async |blobs| Self { redis: RedisServer::durable().await, blobs };
         [on(directory).await, on(s3).await]
@@ -33,7 +33,7 @@ impl Installation {
     }
 
     /// The sizes of the contents in Redis, by their ids.
-    async fn in_redis(&self) -> BTreeMap<String, usize> {
+    pub(super) async fn in_redis(&self) -> BTreeMap<String, usize> {
         let client = ::redis::Client::open(self.redis.url()).unwrap();
         let mut redis = client.get_multiplexed_async_connection().await.unwrap();
         let keys: Vec<String> =
@@ -61,7 +61,7 @@ impl Installation {
     }
 
     /// The ids of the contents outside of Redis.
-    async fn outside(&self) -> Vec<String> {
+    pub(super) async fn outside(&self) -> Vec<String> {
         let objects = self.objects().await;
         let contents = objects.iter().filter_map(|name| name.strip_prefix("=blobs/larder/"));
         contents.map(|name| name.strip_suffix(".content").unwrap().to_owned()).collect()

@@ -1,5 +1,6 @@
 //! Where a server stores resources: a directory, S3, Redis, and Redis with external blobs.
 
+mod admin_sessions;
 mod directories;
 mod external_blobs;
 mod full_disk;

@@ -3,7 +3,7 @@
 use serde_json::json;
 use tokio::time::{Duration, Instant};
 
-use crate::support::{Modern, RedisServer, Server, eventually};
+use crate::support::{Modern, RedisServer, Server, eventually, process::refused};
 
 /// A server on a Redis, which it migrates.
 async fn server_on(redis: &RedisServer) -> Server {
@@ -23,6 +23,21 @@ async fn recovered(client: &Modern) {
         client.call("create_resource", resource).await.result()["isError"] != true
     };
     eventually("the server to reach Redis again", is_created).await;
+}
+
+#[tokio::test]
+async fn an_error_of_the_shared_keys_names_the_setting_of_their_redis() {
+    let redis = RedisServer::start().await;
+    redis.command(&["SET", "larder:state-keys", "no hash"]).await;
+    let url = redis.url();
+    for (store, environment, named) in [
+        (&*url, &[][..], "store.url"),
+        ("memory:", &[("LARDER_SESSIONS__URL", &*url)], "sessions.url"),
+    ] {
+        let arguments = ["serve", "--migrate", "--listen", "127.0.0.1:0", "--store", store];
+        let (code, said) = refused(&arguments, environment).await;
+        assert!(code == Some(1) && said.contains(&format!("larder: {named}: ")), "{said}");
+    }
 }
 
 #[tokio::test]

@@ -5,7 +5,10 @@ use std::{path::Path, process::Stdio};
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 
-use super::Location;
+use super::{
+    Location,
+    external_blobs::{BLOB_BYTES, Installation},
+};
 use crate::support::{
     Modern, RedisServer, eventually, noise,
     process::{Finished, larder, run, serving_in},
@@ -118,6 +121,43 @@ async fn a_store_is_moved_from_redis_to_files_and_back_and_to_s3() {
         assert!(exported == expected, "{} has something else", target.url);
     }
     assert!(!file("first.partial").exists());
+}
+
+#[tokio::test]
+async fn an_import_into_redis_stores_large_content_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    let here = RedisServer::start().await;
+    let source = Target::redis(&here).await;
+    source.fill().await;
+    let expected = source.exported(&file("source")).await;
+    let blob_bytes = BLOB_BYTES.to_string();
+    for installation in Installation::each().await {
+        let settings = [
+            ("LARDER_STORE__BLOBS", installation.blobs.url.as_str()),
+            ("LARDER_STORE__BLOB_BYTES", &blob_bytes),
+        ];
+        let environment = installation.blobs.environment(&settings);
+        let target = Target { url: installation.redis.url(), environment };
+        target.ends(&["migrate"]).await;
+        target.imports_when_killed(&file("source")).await;
+        let exported = target.exported(&file("target")).await;
+        assert!(exported == expected, "{} has something else", installation.blobs.url);
+        // All texts but the revised one are large; bytes and revisions are not.
+        let in_redis = installation.in_redis().await;
+        let marks = in_redis.values().filter(|size| **size == 1).count();
+        assert_eq!(marks, RESOURCES - 2, "{in_redis:?}");
+        assert!(in_redis.values().all(|size| *size < BLOB_BYTES), "{in_redis:?}");
+        let outside = installation.outside().await;
+        let missing: Vec<_> =
+            in_redis.iter().filter(|(id, size)| **size == 1 && !outside.contains(id)).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+        // Without it, what is there cannot be read, and nothing claims that it is all.
+        let without = Target { url: target.url.clone(), environment: Vec::new() };
+        let failed = without.run(&["export", file("without").to_str().unwrap()]).await;
+        assert_ne!(failed.code, Some(0), "{failed:?}");
+        assert!(failed.stderr.contains("store.blobs"), "{failed:?}");
+    }
 }
 
 #[tokio::test]

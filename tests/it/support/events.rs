@@ -43,6 +43,11 @@ impl Events {
         next.map(|event| event.expect("a whole event"))
     }
 
+    /// The next event, or `None` at the end of the stream or when the connection is lost.
+    pub(crate) async fn next_or_lost(&mut self) -> Option<Event> {
+        patiently("an event or the end", self.incoming.next()).await?.ok()
+    }
+
     /// The message of the next event.
     pub(crate) async fn message(&mut self) -> Value {
         let event = self.next().await.expect("one more event");
@@ -61,7 +66,7 @@ impl Events {
     /// All further events until the stream ends or the connection is lost.
     pub(crate) async fn until_broken(mut self) -> Vec<Event> {
         let mut events = Vec::new();
-        while let Some(Ok(event)) = patiently("an event or the end", self.incoming.next()).await {
+        while let Some(event) = self.next_or_lost().await {
             events.push(event);
         }
         events

@@ -9,10 +9,11 @@ mod fixtures;
 mod legacy;
 mod modern;
 pub(crate) mod process;
+pub(crate) mod proxy;
 mod raw;
 mod redis_access;
 mod server;
-mod stage;
+mod tool_control;
 mod tools;
 mod waiting;
 
@@ -22,7 +23,7 @@ use serde_json::{Value, json};
 
 pub(crate) use answer::Answer;
 pub(crate) use certificates::{Certificates, TRUSTED};
-pub(crate) use dropping_proxy::dropping_proxy;
+pub(crate) use dropping_proxy::{Network, dropping_proxy};
 pub(crate) use events::{Events, messages};
 pub(crate) use fixtures::{TextFile, files_below, noise, numbered_lines, sha256};
 pub(crate) use larder::testing::{RedisServer, S3Server, free_port};
@@ -31,7 +32,7 @@ pub(crate) use modern::Modern;
 pub(crate) use raw::{Raw, RawAnswer};
 pub(crate) use redis_access::{LOGIN, admit, encrypted};
 pub(crate) use server::{Server, Setup, patient_config};
-pub(crate) use stage::{Beat, Stage};
+pub(crate) use tool_control::{ToolControl, ToolState};
 pub(crate) use tools::{Ctx, registry};
 pub(crate) use waiting::{eventually, patiently, poll};
 

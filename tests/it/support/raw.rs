@@ -50,6 +50,16 @@ impl Raw {
         raw.answer().await
     }
 
+    /// Reads until a response has come whose body ends like this. The connection stays open.
+    pub(crate) async fn reads(&mut self, end: &str) {
+        let (mut bytes, mut buffer) = (Vec::new(), [0; 8192]);
+        while !bytes.ends_with(end.as_bytes()) {
+            let read = patiently("an answer", self.stream.read(&mut buffer)).await.unwrap();
+            assert!(read > 0, "the connection ended after {}", String::from_utf8_lossy(&bytes));
+            bytes.extend_from_slice(&buffer[..read]);
+        }
+    }
+
     /// Reads the response until the connection ends.
     pub(crate) async fn answer(mut self) -> RawAnswer {
         let mut bytes = Vec::new();

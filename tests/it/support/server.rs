@@ -12,13 +12,13 @@ use larder::{
 };
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 
-use super::{Stage, patiently, tools};
+use super::{ToolControl, patiently, tools};
 
 pub(crate) struct Server {
     pub(crate) url: String,
     pub(crate) address: SocketAddr,
     pub(crate) clock: ManualClock,
-    pub(crate) stage: Arc<Stage>,
+    pub(crate) control: Arc<ToolControl>,
     stop: oneshot::Sender<()>,
     serving: JoinHandle<io::Result<bool>>,
 }
@@ -34,17 +34,17 @@ pub(crate) struct Setup {
     pub(crate) offers: Offers,
 }
 
-type Offers = Box<dyn FnOnce(&Arc<Stage>, usize) -> Registry>;
+type Offers = Box<dyn FnOnce(&Arc<ToolControl>, usize) -> Registry>;
 
 impl Setup {
     /// Offers only what `add` adds.
     pub(crate) fn offer(
         &mut self,
-        add: impl FnOnce(Builder<Arc<Stage>>) -> Builder<Arc<Stage>> + 'static,
+        add: impl FnOnce(Builder<Arc<ToolControl>>) -> Builder<Arc<ToolControl>> + 'static,
     ) {
-        self.offers = Box::new(|stage, page_size| {
+        self.offers = Box::new(|control, page_size| {
             let builder = Registry::builder("fixture").page_size(page_size);
-            add(builder.state(Arc::clone(stage))).build().unwrap()
+            add(builder.state(Arc::clone(control))).build().unwrap()
         });
     }
 }
@@ -72,14 +72,14 @@ impl Server {
 
     /// A server that offers only what `offers` adds.
     pub(crate) async fn offering(
-        offers: impl FnOnce(Builder<Arc<Stage>>) -> Builder<Arc<Stage>> + 'static,
+        offers: impl FnOnce(Builder<Arc<ToolControl>>) -> Builder<Arc<ToolControl>> + 'static,
     ) -> Self {
         Self::configured(|setup| setup.offer(offers)).await
     }
 
     /// A server that offers only what `offers` adds, and answers as [`Server::streaming`] does.
     pub(crate) async fn streaming_with(
-        offers: impl FnOnce(Builder<Arc<Stage>>) -> Builder<Arc<Stage>> + 'static,
+        offers: impl FnOnce(Builder<Arc<ToolControl>>) -> Builder<Arc<ToolControl>> + 'static,
     ) -> Self {
         Self::configured(|setup| {
             setup.offer(offers);
@@ -106,8 +106,8 @@ impl Server {
             offers: Box::new(tools::registry),
         };
         change(&mut setup);
-        let (clock, stage) = (ManualClock::new(), Stage::new());
-        let registry = (setup.offers)(&stage, setup.page_size);
+        let (clock, control) = (ManualClock::new(), ToolControl::new());
+        let registry = (setup.offers)(&control, setup.page_size);
         let mut app = if setup.config.store.url == "memory:" {
             let time = Arc::new(clock.clone());
             App::with(registry, setup.config, time, Random::system()).unwrap()
@@ -122,7 +122,7 @@ impl Server {
             // Dropping the server closes the channel, which stops it as well.
             let _ = stopped.await;
         }));
-        Self { url: format!("http://{address}/mcp"), address, clock, stage, stop, serving }
+        Self { url: format!("http://{address}/mcp"), address, clock, control, stop, serving }
     }
 
     /// Starts a graceful shutdown.

@@ -10,10 +10,10 @@ use rmcp::model::{CallToolResult, ContentBlock};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Beat, Stage, numbered_lines};
+use super::{ToolControl, ToolState, numbered_lines};
 
 /// The context of the handlers of a test server.
-pub(crate) type Ctx = Context<Arc<Stage>>;
+pub(crate) type Ctx = Context<Arc<ToolControl>>;
 
 /// Returns its argument.
 #[derive(Deserialize, JsonSchema)]
@@ -44,14 +44,14 @@ struct Stepwise {
 }
 
 async fn stepwise(ctx: Ctx, args: Stepwise) -> String {
-    let stage = Arc::clone(ctx.state());
-    let player = stage.enter(&args.key);
+    let control = Arc::clone(ctx.state());
+    let player = control.enter(&args.key);
     for step in 1..=args.steps {
-        stage.step(&args.key).await;
+        control.step(&args.key).await;
         ctx.progress(step).of(args.steps).message("on the way").await;
-        stage.tell(&args.key, Beat::Step(step));
+        control.record(&args.key, ToolState::Step(step));
     }
-    stage.step(&args.key).await;
+    control.step(&args.key).await;
     player.finish();
     format!("done {}", args.key)
 }
@@ -78,10 +78,10 @@ struct Disconnect {
 }
 
 async fn disconnect(ctx: Ctx, args: Disconnect) -> String {
-    let stage = Arc::clone(ctx.state());
-    let player = stage.enter(&args.key);
+    let control = Arc::clone(ctx.state());
+    let player = control.enter(&args.key);
     ctx.disconnect(Duration::from_millis(50)).await;
-    stage.step(&args.key).await;
+    control.step(&args.key).await;
     player.finish();
     format!("done {}", args.key)
 }
@@ -116,15 +116,15 @@ async fn park(ctx: Ctx, args: Park) -> Result<CallToolResult, ToolError> {
     Ok(CallToolResult::success(vec![ContentBlock::text(text), entry.to_link()]))
 }
 
-pub(crate) fn registry(stage: &Arc<Stage>, page_size: usize) -> Registry {
+pub(crate) fn registry(control: &Arc<ToolControl>, page_size: usize) -> Registry {
     Registry::builder("fixture")
         .version("1.2.3")
         .instructions("For tests.")
         .page_size(page_size)
-        .state(Arc::clone(stage))
+        .state(Arc::clone(control))
         .tool(Tool::new(|_: Ctx, args: Echo| async move { args.text }))
         .tool(Tool::new(|ctx: Ctx, Add { a, b }: Add| async move {
-            ctx.state().tell("add", Beat::Started);
+            ctx.state().record("add", ToolState::Started);
             format!("{a} + {b} = {}", a + b)
         }))
         .tool(Tool::new(stepwise))

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Beat, Ctx, Legacy, Modern, Server, Stage, poll};
+use crate::support::{Answer, Ctx, Legacy, Modern, Server, ToolControl, ToolState, poll};
 
 const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
@@ -40,16 +40,16 @@ async fn name(ctx: &Ctx, key: &str) -> Result<String, ToolError> {
 }
 
 async fn work(ctx: Ctx, args: Work) -> Result<String, ToolError> {
-    let stage = Arc::clone(ctx.state());
-    let player = stage.enter(&args.key);
+    let control = Arc::clone(ctx.state());
+    let player = control.enter(&args.key);
     if args.must {
         ctx.require_task().await;
     } else {
         ctx.into_task().await;
     }
     ctx.progress(1).of(2).message("half done").await;
-    stage.tell(&args.key, Beat::Step(1));
-    stage.step(&args.key).await;
+    control.record(&args.key, ToolState::Step(1));
+    control.step(&args.key).await;
     let said = match args.end.as_str() {
         "panic" => panic!("a secret in a panic"),
         "error" => Err(ToolError::new("It cannot be done.")),
@@ -69,10 +69,10 @@ async fn work(ctx: Ctx, args: Work) -> Result<String, ToolError> {
 #[derive(Deserialize, JsonSchema)]
 struct AskThenWork {}
 
-fn offers(builder: Builder<Arc<Stage>>) -> Builder<Arc<Stage>> {
+fn offers(builder: Builder<Arc<ToolControl>>) -> Builder<Arc<ToolControl>> {
     let asks = Tool::new(|ctx: Ctx, _: AskThenWork| async move {
         let name = name(&ctx, "before").await?;
-        ctx.state().tell("asked", Beat::Started);
+        ctx.state().record("asked", ToolState::Started);
         ctx.into_task().await;
         Ok::<_, ToolError>(format!("Hello, {name}!"))
     });
@@ -123,14 +123,14 @@ async fn a_task_completes_with_the_result_of_the_call() {
     let id = created["taskId"].as_str().unwrap();
     assert_eq!(id.len(), 32);
 
-    server.stage.reached("k", Beat::Step(1)).await;
+    server.control.reached("k", ToolState::Step(1)).await;
     server.clock.advance(Duration::from_secs(1));
     let working = get(&client, id).await.result();
     assert_eq!(working["status"], "working");
     assert_eq!(working["statusMessage"], "half done");
     assert!(working.get("result").is_none());
 
-    server.stage.release("k", 1);
+    server.control.release("k", 1);
     let done = until(&client, id, "completed").await;
     assert_eq!(done["result"]["content"][0]["text"], "done");
     assert_ne!(done["result"]["isError"], true);
@@ -146,7 +146,7 @@ async fn errors_and_panics_of_a_call_end_its_task() {
     let client = able(&server);
     for end in ["error", "panic", "fault"] {
         let id = begin(&client, end, end).await;
-        server.stage.release(end, 1);
+        server.control.release(end, 1);
         let status = if end == "fault" { "failed" } else { "completed" };
         let task = until(&client, &id, status).await;
         match end {
@@ -176,14 +176,14 @@ async fn a_cancelled_task_is_stopped_and_stays_cancelled() {
         let cancelled = client.send("tasks/cancel", json!({ "taskId": id })).await.result();
         assert_eq!(cancelled["resultType"], "complete");
         assert!(cancelled.get("status").is_none(), "{cancelled}");
-        server.stage.reached("k", Beat::Dropped).await;
+        server.control.reached("k", ToolState::Dropped).await;
         let task = get(&client, &id).await.result();
         assert_eq!(task["status"], "cancelled");
         assert!(task.get("result").is_none() && task.get("error").is_none());
     }
     // A task that has ended cannot be cancelled.
     let id = begin(&client, "other", "").await;
-    server.stage.release("other", 1);
+    server.control.release("other", 1);
     until(&client, &id, "completed").await;
     client.send("tasks/cancel", json!({ "taskId": id })).await.result();
     assert_eq!(get(&client, &id).await.result()["status"], "completed");
@@ -197,7 +197,7 @@ async fn a_task_outlives_its_request_until_its_ttl() {
     server.clock.advance(Duration::from_secs(60 * 60 - 1));
     assert_eq!(get(&client, &id).await.result()["status"], "working");
     server.clock.advance(Duration::from_secs(1));
-    server.stage.reached("k", Beat::Dropped).await;
+    server.control.reached("k", ToolState::Dropped).await;
     assert_eq!(get(&client, &id).await.refusal(), (200, -32602, Some(json!(1))));
 }
 
@@ -206,7 +206,7 @@ async fn the_questions_of_a_task_are_in_its_state() {
     let server = Server::offering(offers).await;
     let client = able(&server);
     let id = begin(&client, "k", "ask").await;
-    server.stage.release("k", 1);
+    server.control.release("k", 1);
     let task = until(&client, &id, "input_required").await;
     let question = &task["inputRequests"]["first"];
     assert_eq!(question["method"], "elicitation/create");
@@ -236,7 +236,7 @@ async fn the_questions_of_a_task_are_in_its_state() {
     let done = until(&client, &id, "completed").await;
     assert_eq!(done["result"]["content"][0]["text"], "Ana, nobody, Bea");
     assert!(done.get("inputRequests").is_none());
-    assert_eq!(server.stage.count("k", Beat::Started), 1);
+    assert_eq!(server.control.count("k", ToolState::Started), 1);
 }
 
 #[tokio::test]
@@ -244,7 +244,7 @@ async fn repeated_invalid_answers_end_the_task() {
     let server = Server::offering(offers).await;
     let client = able(&server);
     let id = begin(&client, "k", "ask").await;
-    server.stage.release("k", 1);
+    server.control.release("k", 1);
     for key in ["first", "first_2", "first_3"] {
         until(&client, &id, "input_required").await;
         update(&client, &id, json!({ key: "nonsense" })).await.result();
@@ -259,7 +259,7 @@ async fn questions_before_the_task_are_asked_by_rounds() {
     let client = able(&server);
     let asked = client.call("ask_then_work", json!({})).await.result();
     assert_eq!(asked["resultType"], "input_required");
-    assert!(!server.stage.has("asked", Beat::Started));
+    assert!(!server.control.has("asked", ToolState::Started));
     let answer = json!({ "action": "accept", "content": { "name": "Ana" } });
     let again = json!({
         "name": "ask_then_work", "arguments": {}, "requestState": asked["requestState"],
@@ -269,14 +269,14 @@ async fn questions_before_the_task_are_asked_by_rounds() {
     assert_eq!(created["resultType"], "task");
     let done = until(&client, created["taskId"].as_str().unwrap(), "completed").await;
     assert_eq!(done["result"]["content"][0]["text"], "Hello, Ana!");
-    assert_eq!(server.stage.count("asked", Beat::Started), 1);
+    assert_eq!(server.control.count("asked", ToolState::Started), 1);
 }
 
 #[tokio::test]
 async fn clients_without_tasks_get_the_result_itself() {
     let server = Server::offering(offers).await;
     let session = Legacy::of(&server).await;
-    server.stage.release("k", 2);
+    server.control.release("k", 2);
     let arguments = json!({ "key": "k" });
     assert_eq!(Modern::of(&server).call("work", arguments.clone()).await.text(), "done");
     assert_eq!(session.call("work", arguments).await.text(), "done");
@@ -359,10 +359,10 @@ async fn tasks_can_end_within_the_grace_period_of_a_shutdown() {
     let client = able(&server);
     begin(&client, "k", "").await;
     drop(client);
-    let stage = Arc::clone(&server.stage);
+    let control = Arc::clone(&server.control);
     let stopping = server.stop();
-    stage.release("k", 1);
-    stage.reached("k", Beat::Finished).await;
+    control.release("k", 1);
+    control.reached("k", ToolState::Finished).await;
     assert!(stopping.finished().await);
 }
 
@@ -376,7 +376,7 @@ async fn tasks_that_outlast_the_grace_period_are_dropped() {
     let client = able(&server);
     begin(&client, "k", "").await;
     drop(client);
-    let stage = Arc::clone(&server.stage);
+    let control = Arc::clone(&server.control);
     assert!(!server.stop().finished().await);
-    stage.reached("k", Beat::Dropped).await;
+    control.reached("k", ToolState::Dropped).await;
 }

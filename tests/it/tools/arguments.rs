@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Beat, Ctx, Modern, Server};
+use crate::support::{Answer, Ctx, Modern, Server, ToolState};
 
 #[tokio::test]
 async fn invalid_arguments_are_named_and_the_handler_does_not_run() {
@@ -24,9 +24,9 @@ async fn invalid_arguments_are_named_and_the_handler_does_not_run() {
         assert!(failure.contains(named), "{arguments}: {failure}");
         assert!(!failure.contains("1e300"), "{failure}");
     }
-    assert!(!server.stage.has("add", Beat::Started));
+    assert!(!server.control.has("add", ToolState::Started));
     assert_eq!(client.call("add", json!({ "a": 1, "b": 2 })).await.text(), "1 + 2 = 3");
-    assert!(server.stage.has("add", Beat::Started));
+    assert!(server.control.has("add", ToolState::Started));
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Beat, Ctx, Legacy, Modern, Server, Stage};
+use crate::support::{Answer, Ctx, Legacy, Modern, Server, ToolControl, ToolState};
 
 /// Runs a query in a region.
 #[derive(Deserialize, JsonSchema)]
@@ -25,9 +25,9 @@ struct Execute {
     query: Option<String>,
 }
 
-fn offers(builder: Builder<Arc<Stage>>) -> Builder<Arc<Stage>> {
+fn offers(builder: Builder<Arc<ToolControl>>) -> Builder<Arc<ToolControl>> {
     builder.tool(Tool::new(|ctx: Ctx, args: Execute| async move {
-        ctx.state().tell("execute", Beat::Started);
+        ctx.state().record("execute", ToolState::Started);
         let Execute { region, times, dry_run, query } = args;
         format!("{region} {times:?} {dry_run:?} {query:?}")
     }))
@@ -103,7 +103,7 @@ async fn headers_that_do_not_match_are_refused_before_the_handler_runs() {
         let answer = call(&client, arguments.clone(), headers).await;
         assert_eq!(answer.refusal(), (400, -32020, Some(json!(1))), "{headers:?}");
     }
-    assert!(!server.stage.has("execute", Beat::Started));
+    assert!(!server.control.has("execute", ToolState::Started));
 }
 
 #[tokio::test]

@@ -333,6 +333,14 @@ async fn scopes_decide_who_queries_and_who_stores_the_result() {
     assert_eq!(rows(&bob, query(&link)).await, json!([[3]]));
     let said = bob.call("query_resource", into(&link)).await.failure();
     assert!(said.starts_with("into needs the scopes of create_resource (auth.scopes)"), "{said}");
+    // A row that is cut is stored by the next call only if the caller may do that.
+    for (client, from, may_store) in [(&alice, "x:1", true), (&bob, &*link, false)] {
+        let long = json!({ "from": from, "jq": "[limit(40000; repeat(\"x\"))]" });
+        let answer = client.call("query_resource", long).await;
+        let cut = &answer.result()["structuredContent"];
+        assert_eq!((&cut["cut"], cut["next"]["into"].is_object()), (&json!(true), may_store));
+        assert_eq!(answer.text().contains("select less"), !may_store, "{}", answer.text());
+    }
     let nothing = bob.call("query_resource", query("x:max")).await.failure();
     assert_eq!(nothing, "Resource not found: x:max");
     // Without its scope the tool is not listed, and its use is refused.

@@ -252,7 +252,7 @@ async fn fixed_lists_declare_no_changes_and_refuse_them() {
         client.send("server/discover", json!({})).await.result()["capabilities"].clone();
     assert_eq!((&capabilities["tools"], &capabilities["prompts"]), (&json!({}), &json!({})));
     let failure = client.call("add", json!({})).await.failure();
-    assert!(failure.contains("stay as they are"), "{failure}");
+    assert!(failure.contains("tools and prompts are fixed"), "{failure}");
     let prompts = client.list("prompts/list", "prompts").await;
     assert_eq!(prompts[0]["icons"], json!([{ "src": "https://example.com/p.png" }]));
 }

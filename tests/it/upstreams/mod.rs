@@ -12,6 +12,7 @@ mod passing_on;
 mod policies;
 mod process;
 mod questions;
+mod reading;
 mod references;
 mod streaming;
 mod subscriptions;

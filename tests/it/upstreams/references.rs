@@ -1,8 +1,17 @@
 //! References in arguments: what one tool has stored, another one gets without the model.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, sync::Arc};
 
-use larder::upstream::Settings;
+use async_trait::async_trait;
+use larder::{
+    Registry,
+    handler::Scope,
+    protocol::Fault,
+    registry::{Offer, ProvidedTool, Provider},
+    tools,
+    upstream::Settings,
+};
+use rmcp::model;
 use serde_json::{Value, json};
 
 use super::{env, for_ana_and_bob, lines, odd, package, text, writing_gateway};
@@ -120,7 +129,7 @@ async fn what_cannot_be_resolved_is_not_called() {
     }
     let many: Vec<_> = (0..17).map(|_| "{{data://short}}").collect();
     let said = refused(json!({ "a": many })).await;
-    assert!(said.contains("17 references, at most 16"), "{said}");
+    assert!(said.contains("more than 16 references"), "{said}");
     server.clock.advance(std::time::Duration::from_secs(120));
     let said = refused(json!({ "a": "{{data://short}}" })).await;
     assert!(said.starts_with("arguments.a: Resource expired: data://short"), "{said}");
@@ -163,4 +172,36 @@ async fn what_belongs_to_another_principal_is_not_found() {
     assert!(text(&refused).starts_with(expected), "{refused}");
     assert!(calls(&record).is_empty());
     assert_eq!(text(&ana.call("echo", argument).await.result()), "{\"a\":\"hers\"}");
+}
+
+/// Has a tool of any name, whose arguments nobody can give.
+struct AnyName;
+
+#[async_trait]
+impl Provider for AnyName {
+    fn offers(&self, what: Offer) -> bool {
+        what == Offer::Tools
+    }
+
+    async fn tool(&self, name: &str, _: &Arc<Scope>) -> Result<Option<Arc<ProvidedTool>>, Fault> {
+        let schema = json!({ "type": "object", "required": ["unknown"] });
+        let schema = schema.as_object().cloned().unwrap_or_default();
+        let listed = model::Tool::new(name.to_owned(), "Any.", schema.clone());
+        Ok(Some(Arc::new(ProvidedTool::new(listed, Some(schema)))))
+    }
+}
+
+#[tokio::test]
+async fn arguments_of_a_registered_tool_are_not_those_of_a_providers_tool_of_that_name() {
+    let builder = Registry::builder("gateway").with(tools::writing());
+    let registry = builder.provider(Arc::new(AnyName)).build().unwrap();
+    let server = Server::configured(|setup| setup.offers = Box::new(|_, _| registry)).await;
+    let client = Legacy::of(&server).await;
+    client.create(json!({ "uri": "data://one", "text": "one" })).await;
+    let copy = json!({ "uri": "data://copy", "text": "{{data://one}}" });
+    let copied = client.call("create_resource", copy).await.result();
+    assert_ne!(copied["isError"], true, "{copied}");
+    let refused = client.call("other", json!({ "a": "{{data://one}}" })).await.result();
+    let expected = "other was not called: Invalid arguments: ";
+    assert!(text(&refused).starts_with(expected), "{refused}");
 }

@@ -9,6 +9,7 @@ use larder::{
     upstream::{SessionPolicy, Settings, Target},
 };
 use serde_json::{Value, json};
+use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
 use super::{FOLDER, http::remote, in_front_of, lines, text, uri_in, with_upstreams};
@@ -19,14 +20,14 @@ use crate::support::{
 };
 
 /// The server with long results.
-fn long(flags: &[&str]) -> Settings {
+pub(super) fn long(flags: &[&str]) -> Settings {
     let script = format!("{FOLDER}/long.mjs");
     let command = ["node", &script].into_iter().chain(flags.iter().copied());
     Settings::new("long", command.map(str::to_owned).collect::<Vec<_>>())
 }
 
 /// The same over HTTP, and its process.
-async fn long_over_http(flags: &[&str]) -> (Settings, Child) {
+pub(super) async fn long_over_http(flags: &[&str]) -> (Settings, Child) {
     let port = free_port();
     let mut command = Command::new("node");
     command.arg(format!("{FOLDER}/long.mjs")).arg(format!("--http={port}")).args(flags);
@@ -39,7 +40,7 @@ async fn long_over_http(flags: &[&str]) -> (Settings, Child) {
 }
 
 /// The text of so many bytes that the server sends.
-fn text_of(mut bytes: usize) -> String {
+pub(super) fn text_of(mut bytes: usize) -> String {
     let mut text = String::new();
     for n in 0.. {
         let line = format!("line {n}: \"é\" \\ 🦀 {}\n", "and so on ".repeat(8));
@@ -53,7 +54,7 @@ fn text_of(mut bytes: usize) -> String {
 }
 
 /// The contents that the caller has stored.
-async fn stored(client: &Legacy) -> Vec<Value> {
+pub(super) async fn stored(client: &Legacy) -> Vec<Value> {
     let listed = client.send("resources/list", json!({})).await.result();
     listed["resources"].as_array().unwrap().clone()
 }
@@ -65,7 +66,7 @@ async fn content(client: &Legacy, uri: &str) -> String {
 }
 
 /// A server in front of these whose callers may store so many bytes.
-async fn with_quota(upstream: Settings, bytes: u64) -> Server {
+pub(super) async fn with_quota(upstream: Settings, bytes: u64) -> Server {
     Server::configured(|setup| {
         setup.config.memory.bytes_per_owner = bytes;
         setup.offers = Box::new(|_, _| {
@@ -115,7 +116,7 @@ async fn long_texts_are_stored_as_they_are_however_they_arrive() {
 }
 
 /// The bytes that the server sends as media.
-fn bytes_of(bytes: usize) -> Vec<u8> {
+pub(super) fn bytes_of(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|i| (i * 31 + (i >> 8) * 7).to_le_bytes()[0]).collect()
 }
 
@@ -347,10 +348,26 @@ async fn calls_at_the_same_time_get_their_own_results() {
 }
 
 /// The memory of a process, now (`VmRSS:`) or at most (`VmHWM:`), in bytes.
-fn memory(process: &Process, line: &str) -> usize {
+pub(super) fn memory(process: &Process, line: &str) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap();
     let found = status.lines().find_map(|found| found.strip_prefix(line)).unwrap();
     found.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10
+}
+
+/// The files of the store and the configuration, and the binary that uses them in front of an
+/// upstream.
+pub(super) async fn storing_in_files(upstream: &Settings) -> ((TempDir, TextFile), Process) {
+    let folder = tempfile::tempdir().unwrap();
+    let target = match &upstream.target {
+        Target::Remote(remote) => format!("url = {}", json!(remote.url)),
+        Target::Command(program) => format!("command = {}", json!(program.line)),
+    };
+    let config = TextFile::new(&format!("[[upstreams]]\nname = \"long\"\n{target}\n"));
+    let mut command = larder(&["serve", "--config", config.path()]);
+    command.arg("--store").arg(format!("file://{}", folder.path().display()));
+    command.env("LARDER_OBJECTS__BYTES_PER_OWNER", "3000000000");
+    let process = Process::start(command).await;
+    ((folder, config), process)
 }
 
 #[tokio::test]
@@ -358,16 +375,7 @@ async fn a_long_result_takes_flat_memory() {
     let (json, _json_server) = long_over_http(&[]).await;
     let (events, _events_server) = long_over_http(&["--events"]).await;
     for upstream in [long(&[]), json, events] {
-        let folder = tempfile::tempdir().unwrap();
-        let target = match &upstream.target {
-            Target::Remote(remote) => format!("url = {}", json!(remote.url)),
-            Target::Command(program) => format!("command = {}", json!(program.line)),
-        };
-        let config = TextFile::new(&format!("[[upstreams]]\nname = \"long\"\n{target}\n"));
-        let mut command = larder(&["serve", "--config", config.path()]);
-        command.arg("--store").arg(format!("file://{}", folder.path().display()));
-        command.env("LARDER_OBJECTS__BYTES_PER_OWNER", "3000000000");
-        let server = Process::start(command).await;
+        let (_files, server) = storing_in_files(&upstream).await;
         let client = Legacy::at_url(&server.url).await;
         let mut grown = Vec::new();
         let text_of = |megabytes: usize, copy: &str| json!({ "bytes": megabytes << 20, "copy": copy, "late_id": true });

@@ -38,5 +38,5 @@ async fn a_task_tells_its_state_as_progress() {
         said.push(message["params"]["message"].as_str().unwrap_or_default().to_owned());
     }
     // The stages that Larder has seen.
-    assert!(said.iter().any(|stage| stage.ends_with("...")), "{said:?}");
+    assert!(said.iter().any(|control| control.ends_with("...")), "{said:?}");
 }

@@ -7,7 +7,7 @@ use larder::{
 use serde_json::{Value, json};
 
 use super::{client, get, two_slow_steps, user, workflow};
-use crate::support::{Beat, Legacy, Modern, Server, poll};
+use crate::support::{Legacy, Modern, Server, ToolState, poll};
 
 const TASKS: &str = "io.modelcontextprotocol/tasks";
 
@@ -176,9 +176,9 @@ async fn a_long_workflow_is_a_task_whose_status_names_the_step() {
     assert_eq!(created["resultType"], "task", "{created}");
     let id = created["taskId"].as_str().unwrap();
     for step in ["one", "two"] {
-        server.stage.reached(step, Beat::Started).await;
+        server.control.reached(step, ToolState::Started).await;
         assert_eq!(task(&client, id, "working").await["statusMessage"], step);
-        server.stage.release(step, 1);
+        server.control.release(step, 1);
     }
     let result = task(&client, id, "completed").await["result"].clone();
     assert_eq!(result["structuredContent"]["outcome"], "completed");
@@ -190,19 +190,19 @@ async fn a_cancelled_task_runs_no_further_step() {
     let (server, client) = slow().await;
     let created = client.call("slow", json!({})).await.result();
     let id = created["taskId"].as_str().unwrap();
-    server.stage.reached("one", Beat::Started).await;
+    server.control.reached("one", ToolState::Started).await;
     client.send("tasks/cancel", json!({ "taskId": id })).await.result();
-    server.stage.reached("one", Beat::Dropped).await;
+    server.control.reached("one", ToolState::Dropped).await;
     let cancelled = task(&client, id, "cancelled").await;
     assert!(cancelled.get("result").is_none(), "{cancelled}");
-    assert!(!server.stage.has("two", Beat::Started));
+    assert!(!server.control.has("two", ToolState::Started));
 }
 
 #[tokio::test]
 async fn a_client_without_tasks_waits_for_the_result() {
     let (server, _) = slow().await;
     for step in ["one", "two"] {
-        server.stage.release(step, 1);
+        server.control.release(step, 1);
     }
     let result = Modern::of(&server).call("slow", json!({})).await.result();
     assert_eq!(result["structuredContent"]["outcome"], "completed");

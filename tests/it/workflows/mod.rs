@@ -19,7 +19,7 @@ use larder::{
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Value, json};
 
-use crate::support::{Ctx, Modern, Server, Stage};
+use crate::support::{Ctx, Modern, Server, ToolControl};
 
 /// Looks a user up.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -174,15 +174,15 @@ struct Play {
 }
 
 async fn play(ctx: Ctx, args: Play) -> String {
-    let stage = Arc::clone(ctx.state());
-    let player = stage.enter(&args.key);
-    stage.step(&args.key).await;
+    let control = Arc::clone(ctx.state());
+    let player = control.enter(&args.key);
+    control.step(&args.key).await;
     player.finish();
     format!("played {}", args.key)
 }
 
 /// A workflow of two slow steps, which the test controls as `one` and `two`.
-fn two_slow_steps() -> impl FnOnce(Builder<Arc<Stage>>) -> Builder<Arc<Stage>> {
+fn two_slow_steps() -> impl FnOnce(Builder<Arc<ToolControl>>) -> Builder<Arc<ToolControl>> {
     let step =
         |key: &str| WorkflowStep::new(key, ToolHandle::new("play")).arg("key", constant(key));
     let slow = SequentialWorkflow::new("slow", "Plays twice").step(step("one")).step(step("two"));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{client, get, messages, outcome, resources, texts, two_slow_steps, user, workflow};
 use crate::support::{
-    Beat, Modern, Server, ask, patiently,
+    Modern, Server, ToolState, ask, patiently,
     process::{Process, example},
 };
 
@@ -219,10 +219,10 @@ async fn a_cancelled_run_runs_no_further_step() {
     let server = Server::streaming_with(|builder| builder.with(two_slow_steps())).await;
     let client = Modern::of(&server);
     let events = client.stream(1, "prompts/get", json!({ "name": "slow" })).await;
-    server.stage.reached("one", Beat::Started).await;
+    server.control.reached("one", ToolState::Started).await;
     drop(events);
-    server.stage.reached("one", Beat::Dropped).await;
-    assert!(!server.stage.has("two", Beat::Started));
+    server.control.reached("one", ToolState::Dropped).await;
+    assert!(!server.control.has("two", ToolState::Started));
 }
 
 #[tokio::test]
@@ -231,12 +231,26 @@ async fn a_handoff_lists_the_remaining_steps_with_the_known_values() {
         workflow().step(user()).step(WorkflowStep::handoff("yours", "I leave {a} to you.")).step(
             WorkflowStep::new("again", ToolHandle::new("lookup"))
                 .arg("count", field("user", "id"))
-                .with_resource("docs://static-page"),
+                .with_resource("docs://static-page")
+                .bind("later"),
         );
+    let read = |name: &str, source| {
+        read_resource("docs://{v}").named(name).with_template_binding("v", source)
+    };
+    let steps = steps
+        .step(read("next", field("later", "id")))
+        .step(read("all", field("user", "list")).for_each_up_to(2, OnError::Stop));
     let (_server, client, _) = client(steps).await;
     let result = get(&client, json!({ "a": "this" })).await;
     let texts = texts(&result);
     assert!(texts.contains("I leave this to you."), "{texts}");
+    // Nothing is said of steps as if they had run.
+    assert!(!texts.contains("Only the first"), "{texts}");
+    assert!(
+        texts.contains("all: read docs://") && texts.contains("next: its resources"),
+        "{texts}"
+    );
+    assert!(texts.contains("{v} in docs://{v} has no value"), "{texts}");
     assert!(
         texts.contains(r#"again: call lookup with {"count":123}: read docs://static-page"#),
         "{texts}"

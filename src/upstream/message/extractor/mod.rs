@@ -1,6 +1,11 @@
-//! [`Extractor`]: finds the long texts of a tool's result while its message arrives.
+//! [`Extractor`]: finds the long texts of a tool's result, or of a resource's contents, while the
+//! message arrives.
 
-use crate::{handler::Longest, protocol::Unescape, store::Kind};
+use crate::{
+    handler::{Longest, Source},
+    protocol::Unescape,
+    store::Kind,
+};
 
 /// The longest name of a member that matters, in bytes.
 const MAX_NAME: usize = "structuredContent".len();
@@ -10,12 +15,15 @@ const MAX_STRINGS: usize = 64;
 /// Reads a JSON-RPC message that arrives in pieces. Keeps it as it is, but for long strings: the
 /// texts and the data of the blocks in `result.content`, and of the resources embedded there, and
 /// all strings in `result.structuredContent`. If there is one, the structured content is copied as it is.
+/// Of a resource, these are the texts and blobs in `result.contents`.
 ///
 /// What is kept is valid JSON exactly if the message is, because only the inside of strings is
 /// taken out, and is checked here. The rest is checked when it is parsed.
 pub(super) struct Extractor {
     /// The lengths in bytes up to which strings are kept.
     longest: Longest,
+    /// Whether it reads the contents of a resource.
+    is_resource: bool,
     /// How many strings may still be taken out of the blocks.
     left: usize,
     structure: Structure,
@@ -38,6 +46,10 @@ enum Level {
     Content,
     Block,
     Resource,
+    /// The contents of a resource.
+    Contents,
+    /// One of them.
+    ReadContent,
     /// The structured content. What is within it is skipped, but for its strings.
     Structure,
 }
@@ -100,10 +112,11 @@ pub(super) enum Found {
 }
 
 impl Extractor {
-    /// Takes out at most `left` strings of blocks that are longer than that.
-    pub(super) fn new(longest: Longest, left: usize) -> Self {
+    /// Takes out at most `left` strings of blocks or contents that are longer than that.
+    pub(super) fn new(source: &Source, longest: Longest, left: usize) -> Self {
         Self {
             longest,
+            is_resource: *source == Source::Resource,
             left,
             structure: Structure::Kept { start: 0, left: MAX_STRINGS },
             level: Level::Outside,
@@ -256,7 +269,7 @@ impl Extractor {
             b'}' | b']' if self.skipped > 0 => self.skipped -= 1,
             b'}' | b']' => self.level = self.level.outer(),
             _ if self.skipped > 0 => {}
-            b',' => self.expects_name = self.level != Level::Content,
+            b',' => self.expects_name = !matches!(self.level, Level::Content | Level::Contents),
             _ => self.expects_name = false,
         }
     }
@@ -282,11 +295,13 @@ impl Extractor {
         let Longest { text, media } = self.longest;
         match self.level {
             _ if self.left == 0 => {}
-            Level::Block | Level::Resource if self.is_named("text") => {
+            Level::Block | Level::Resource | Level::ReadContent if self.is_named("text") => {
                 return long(Kind::Text, text);
             }
             Level::Block if self.is_named("data") => return long(Kind::Binary, media),
-            Level::Resource if self.is_named("blob") => return long(Kind::Binary, text),
+            Level::Resource | Level::ReadContent if self.is_named("blob") => {
+                return long(Kind::Binary, text);
+            }
             _ => {}
         }
         Reading::Other { is_escaped: false }
@@ -298,6 +313,11 @@ impl Extractor {
             _ if self.skipped > 0 || self.expects_name => None,
             (Level::Outside, true) => Some(Level::Message),
             (Level::Message, true) if self.is_named("result") => Some(Level::Result),
+            (Level::Result, false) if self.is_resource && self.is_named("contents") => {
+                Some(Level::Contents)
+            }
+            (Level::Contents, true) => Some(Level::ReadContent),
+            (Level::Result, _) if self.is_resource => None,
             (Level::Result, false) if self.is_named("content") => Some(Level::Content),
             (Level::Result, _) if self.is_named("structuredContent") => {
                 if let Structure::Kept { left, .. } = self.structure {
@@ -329,9 +349,10 @@ impl Level {
         match self {
             Self::Outside | Self::Message => Self::Outside,
             Self::Result => Self::Message,
-            Self::Content | Self::Structure => Self::Result,
+            Self::Content | Self::Contents | Self::Structure => Self::Result,
             Self::Block => Self::Content,
             Self::Resource => Self::Block,
+            Self::ReadContent => Self::Contents,
         }
     }
 }

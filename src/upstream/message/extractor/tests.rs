@@ -23,7 +23,11 @@ struct Extracted {
 
 /// What is kept of a message in pieces of these sizes. `None` if it is found to be invalid.
 fn extract(message: &[u8], sizes: &[usize]) -> Option<Extracted> {
-    let (mut extractor, mut rest) = (Extractor::new(LONGEST, 3), message);
+    extract_of(&Source::Tool("tool".to_owned()), message, sizes)
+}
+
+fn extract_of(source: &Source, message: &[u8], sizes: &[usize]) -> Option<Extracted> {
+    let (mut extractor, mut rest) = (Extractor::new(source, LONGEST, 3), message);
     let mut all = Extracted::default();
     for size in sizes.iter().chain(std::iter::repeat(&11)) {
         let (mut piece, after) = rest.split_at((*size).min(rest.len()));
@@ -173,20 +177,50 @@ proptest! {
     }
 }
 
+/// The kinds of the strings that are taken out of a message.
+fn kinds(source: &Source, message: &Value) -> Vec<Kind> {
+    let mut extractor = Extractor::new(source, LONGEST, 3);
+    let message = message.to_string();
+    let (mut input, mut kinds) = (message.as_bytes(), Vec::new());
+    while let Some(found) = extractor.next(&mut input, &mut Vec::new(), &mut Vec::new()) {
+        if let Found::Begins(kind) = found {
+            kinds.push(kind);
+        }
+    }
+    kinds
+}
+
+#[test]
+fn contents_of_resources_are_found_and_nothing_else_of_a_read() {
+    let long = "A".repeat(12);
+    let contents = json!([
+        { "uri": "a:1", "text": long, "mimeType": "text/plain; charset=utf-8" },
+        { "uri": "a:2", "blob": long, "_meta": { "text": long } },
+        { "uri": "a:3", "text": "short" },
+    ]);
+    let of = |result: Value| kinds(&Source::Resource, &json!({ "id": 1, "result": result }));
+    assert_eq!(of(json!({ "contents": contents })), [Kind::Text, Kind::Binary]);
+    assert_eq!(of(json!({ "content": contents, "structuredContent": { "text": long } })), []);
+    assert_eq!(of(json!({ "contents": [contents], "_meta": { "contents": contents } })), []);
+    let tool = Source::Tool("tool".to_owned());
+    assert_eq!(kinds(&tool, &json!({ "result": { "contents": contents } })), []);
+
+    let message = json!({ "result": { "contents": contents } });
+    for size in 1..9 {
+        let sizes = vec![size; 1000];
+        let found = extract_of(&Source::Resource, message.to_string().as_bytes(), &sizes);
+        let Extracted { kept, texts, .. } = found.unwrap();
+        let mut read: Value = serde_json::from_slice(&kept).unwrap();
+        assert_eq!(texts.len(), 2);
+        restore(&mut read, &texts);
+        assert_eq!(read, message);
+    }
+}
+
 #[test]
 fn base64_is_binary_and_media_may_be_longer() {
-    let kinds = |message: Value| {
-        let mut extractor = Extractor::new(LONGEST, 3);
-        let message = message.to_string();
-        let (mut input, mut kinds) = (message.as_bytes(), Vec::new());
-        while let Some(found) = extractor.next(&mut input, &mut Vec::new(), &mut Vec::new()) {
-            if let Found::Begins(kind) = found {
-                kinds.push(kind);
-            }
-        }
-        kinds
-    };
-    let of = |block: Value| kinds(json!({ "result": { "content": [block] } }));
+    let tool = Source::Tool("tool".to_owned());
+    let of = |block: Value| kinds(&tool, &json!({ "result": { "content": [block] } }));
     let (long, short) = ("A".repeat(12), "A".repeat(8));
     assert_eq!(of(json!({ "type": "image", "data": long })), [Kind::Binary]);
     assert_eq!(of(json!({ "type": "audio", "data": short })), []);

@@ -1,0 +1,143 @@
+//! The limits, and the error of a reached one.
+
+use std::time::Duration;
+
+/// What a permit counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Requests,
+    Calls,
+    Streams,
+    Transfers,
+    BodyBytes,
+}
+
+/// Whose usage is limited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LimitLevel {
+    /// One caller's.
+    Caller,
+    /// That of all callers together.
+    Total,
+}
+
+/// What may be in use at the same time. Zero means unlimited.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Maximums {
+    /// Requests, from authentication to the head of the response.
+    pub requests: usize,
+    /// Calls.
+    pub calls: usize,
+    /// Open streams for change notifications.
+    pub streams: usize,
+    /// Contents that are sent or received over HTTP.
+    pub transfers: usize,
+    /// Bytes of request bodies that are received or in use.
+    pub body_bytes: usize,
+}
+
+impl Maximums {
+    pub(super) fn of(&self, kind: Kind) -> usize {
+        match kind {
+            Kind::Requests => self.requests,
+            Kind::Calls => self.calls,
+            Kind::Streams => self.streams,
+            Kind::Transfers => self.transfers,
+            Kind::BodyBytes => self.body_bytes,
+        }
+    }
+}
+
+/// All limits of admission.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AdmissionLimits {
+    /// Requests of one caller per window. They may come in a burst. Zero means unlimited.
+    pub requests_per_window: u32,
+    /// The length of the window.
+    pub window: Duration,
+    /// The limits of one caller.
+    pub caller: Maximums,
+    /// The limits of all callers together.
+    pub total: Maximums,
+}
+
+impl Default for AdmissionLimits {
+    /// For a server with 1 GiB of memory and two cores.
+    fn default() -> Self {
+        Self {
+            requests_per_window: 60_000,
+            window: Duration::from_secs(60),
+            caller: Maximums {
+                requests: 512,
+                calls: 256,
+                streams: 1_000,
+                transfers: 16,
+                body_bytes: 64 << 20,
+            },
+            total: Maximums {
+                requests: 4_096,
+                calls: 2_048,
+                streams: 10_000,
+                transfers: 64,
+                body_bytes: 256 << 20,
+            },
+        }
+    }
+}
+
+/// A limit is reached.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct LimitReached {
+    /// Names the limit and its setting.
+    pub message: String,
+    /// The delay before a retry.
+    pub retry_after: Duration,
+    /// Whose limit it is.
+    pub level: LimitLevel,
+}
+
+impl LimitReached {
+    pub(super) fn new(kind: Kind, level: LimitLevel, max: usize) -> Self {
+        let what = match kind {
+            Kind::Requests => "requests",
+            Kind::Calls => "calls",
+            Kind::Streams => "open streams",
+            Kind::Transfers => "transfers of content",
+            Kind::BodyBytes => "bytes of request bodies",
+        };
+        let setting = match (level, kind) {
+            (LimitLevel::Caller, Kind::Requests) => "limits.concurrent_requests",
+            (LimitLevel::Caller, Kind::Calls) => "limits.concurrent_calls",
+            (LimitLevel::Caller, Kind::Streams) => "limits.open_streams",
+            (LimitLevel::Caller, Kind::Transfers) => "limits.transfers",
+            (LimitLevel::Caller, Kind::BodyBytes) => "limits.caller_body_bytes",
+            (LimitLevel::Total, Kind::Requests) => "limits.total_requests",
+            (LimitLevel::Total, Kind::Calls) => "limits.total_calls",
+            (LimitLevel::Total, Kind::Streams) => "limits.total_streams",
+            (LimitLevel::Total, Kind::Transfers) => "limits.total_transfers",
+            (LimitLevel::Total, Kind::BodyBytes) => "limits.total_body_bytes",
+        };
+        let message = match (level, kind) {
+            (LimitLevel::Caller, Kind::Streams) => {
+                format!("One caller may have at most {max} {what} ({setting}). Close one.")
+            }
+            (LimitLevel::Caller, _) => format!(
+                "One caller may have at most {max} {what} at the same time ({setting}). Wait for one to end."
+            ),
+            (LimitLevel::Total, _) => format!(
+                "This server accepts at most {max} {what} at the same time ({setting}). Try again shortly."
+            ),
+        };
+        Self { message, retry_after: Duration::from_secs(1), level }
+    }
+
+    /// The caller sent too many requests within the window.
+    pub(super) fn rate(requests: u32, window: Duration, retry_after: Duration) -> Self {
+        let message = format!(
+            "At most {requests} requests in {} seconds are accepted from one caller (limits.requests_per_window).",
+            window.as_secs_f64()
+        );
+        Self { message, retry_after, level: LimitLevel::Caller }
+    }
+}

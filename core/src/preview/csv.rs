@@ -1,0 +1,111 @@
+//! Facts about tables: the delimiter, the types of columns, the number of rows.
+
+use super::{
+    Sample, estimate,
+    words::{count, cut, name_of},
+};
+
+/// The maximum number of rows that are read.
+const MAX_ROWS: usize = 500;
+/// The maximum number of columns that are listed.
+const MAX_COLUMNS: usize = 60;
+
+/// The delimiter of a table: all sampled rows have the same number of fields,
+/// and more than one.
+pub(super) fn delimiter(sample: &Sample<'_>) -> Option<u8> {
+    let text = sample.text();
+    [b',', b'\t', b';', b'|'].into_iter().find(|delimiter| {
+        let rows = rows(sample, text, *delimiter);
+        let Some((header, rest)) = rows.split_first() else { return false };
+        let is_name = |field: &str| {
+            // Prose has a space after a comma.
+            !field.starts_with(' ')
+                && (1..=80).contains(&field.trim().len())
+                && field.trim().parse::<f64>().is_err()
+        };
+        // Prose has commas too, so two rows after the header must match it.
+        header.len() > 1
+            && rest.len() > 1
+            && header.iter().all(is_name)
+            && rest.iter().all(|row| row.len() == header.len())
+    })
+}
+
+/// The complete rows in the head.
+fn rows(sample: &Sample<'_>, text: &str, delimiter: u8) -> Vec<csv::StringRecord> {
+    let complete =
+        if sample.is_whole() { text } else { text.rsplit_once('\n').map_or("", |t| t.0) };
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .delimiter(delimiter)
+        .from_reader(complete.as_bytes());
+    reader.records().take(MAX_ROWS).map_while(Result::ok).collect()
+}
+
+/// Facts about a table, the list of its columns cut to `budget` bytes.
+pub(super) fn facts(sample: &Sample<'_>, delimiter: u8, budget: usize) -> Vec<String> {
+    let text = sample.text();
+    let rows = rows(sample, text, delimiter);
+    let Some((header, rest)) = rows.split_first() else { return Vec::new() };
+    let end = rows.last().and_then(|row| row.position()).map_or(0, csv::Position::byte);
+    let names = header.iter().map(|name| name_of(name, 80)).enumerate().take(MAX_COLUMNS);
+    let columns: Vec<_> =
+        names.map(|(index, name)| format!("{name}: {}", column_type(rest, index))).collect();
+    let mut listed = columns.join(", ");
+    if header.len() > MAX_COLUMNS {
+        listed += &format!(", … {} more", header.len() - MAX_COLUMNS);
+    }
+    if listed.len() > budget {
+        listed = format!("{}…", cut(&listed, budget));
+    }
+    let types = match rest.len() {
+        _ if sample.is_whole() && rest.len() < MAX_ROWS - 1 => "types from all rows".to_owned(),
+        seen => format!("types from the first {}", count(seen as u64, "row")),
+    };
+    // A quoted field may contain a line feed, so that a row spans several lines.
+    let multiline = rest.iter().any(|row| row.iter().any(|field| field.contains('\n')));
+    let rows = match sample.lines {
+        _ if sample.is_whole() && rest.len() < MAX_ROWS - 1 => count(rest.len() as u64, "row"),
+        Some(lines) if !multiline => count(lines.saturating_sub(1), "row"),
+        _ => {
+            let end = usize::try_from(end).unwrap_or(usize::MAX);
+            format!("{} rows", estimate(rest.len(), end, sample.size))
+        }
+    };
+    vec![
+        format!("Table: {rows} below a header line, {}", count(header.len() as u64, "column")),
+        format!("Columns ({types}): {listed}"),
+    ]
+}
+
+type HasType = fn(&str) -> bool;
+
+/// The type of all non-empty fields of a column.
+fn column_type(rows: &[csv::StringRecord], column: usize) -> String {
+    let fields = || rows.iter().filter_map(|row| row.get(column)).map(str::trim);
+    let non_empty = || fields().filter(|field| !field.is_empty());
+    if non_empty().next().is_none() {
+        return "empty".into();
+    }
+    let types: [(&str, HasType); 4] = [
+        ("integer", |f| f.parse::<i64>().is_ok()),
+        ("number", |f| f.parse::<f64>().is_ok_and(f64::is_finite)),
+        ("boolean", |f| matches!(&*f.to_ascii_lowercase(), "true" | "false")),
+        ("date", is_date),
+    ];
+    let name = types.iter().find(|(_, has)| non_empty().all(*has)).map_or("text", |(name, _)| name);
+    if fields().any(str::is_empty) { format!("{name} or empty") } else { name.to_owned() }
+}
+
+/// `2026-01-31`, optionally followed by a time.
+fn is_date(field: &str) -> bool {
+    let bytes = field.as_bytes();
+    bytes.len() >= 10
+        && bytes.len() <= 40
+        && bytes[..10].iter().enumerate().all(|(index, b)| match index {
+            4 | 7 => *b == b'-',
+            _ => b.is_ascii_digit(),
+        })
+        && bytes.get(10).is_none_or(|b| matches!(b, b'T' | b' '))
+}

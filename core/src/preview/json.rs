@@ -1,0 +1,179 @@
+//! Facts about JSON: its size and its shape.
+
+use serde_json::Value;
+
+use super::{
+    Sample, estimate,
+    shape::Shape,
+    words::{count, cut, name_of, number},
+};
+
+/// The maximum number of JSON lines that are parsed.
+const MAX_LINES: usize = 200;
+
+/// Whether the content is one JSON value, judging by the sample.
+pub(super) fn is_value(sample: &Sample<'_>) -> bool {
+    let text = sample.text();
+    // A single number or word is shown as text.
+    text.trim_start().starts_with(['{', '[']) && Parsed::new(sample, text).is_some()
+}
+
+/// Whether each line is a JSON object or list, and there is more than one.
+pub(super) fn is_lines(sample: &Sample<'_>) -> bool {
+    let lines = lines(sample);
+    lines.len() > 1 && lines.iter().all(Option::is_some)
+}
+
+/// The values of the first complete lines, up to a line that is not a JSON
+/// object or list, which is `None`.
+fn lines(sample: &Sample<'_>) -> Vec<Option<Value>> {
+    let text = sample.text();
+    let complete =
+        if sample.is_whole() { text } else { text.rsplit_once('\n').map_or("", |t| t.0) };
+    let lines = complete.lines().filter(|line| !line.trim().is_empty()).take(MAX_LINES);
+    let mut values = Vec::new();
+    for line in lines {
+        let value = Some(line)
+            .filter(|line| line.trim_start().starts_with(['{', '[']))
+            .and_then(|line| serde_json::from_str(line).ok());
+        let stop = value.is_none();
+        values.push(value);
+        if stop {
+            break;
+        }
+    }
+    values
+}
+
+/// Facts about a JSON value, in about `budget` bytes each.
+pub(super) fn facts(sample: &Sample<'_>, budget: usize) -> Vec<String> {
+    let parsed;
+    let (value, open, parsed_bytes) = match sample.value {
+        Some(value) => (value, 0, None),
+        None => match Parsed::new(sample, sample.text()) {
+            Some(Parsed { value, open, bytes }) => {
+                parsed = value;
+                (&parsed, open, (open > 0).then_some(bytes))
+            }
+            None => return Vec::new(),
+        },
+    };
+    let summary = match value {
+        Value::Array(items) => match parsed_bytes {
+            None => format!("a list of {}", count(items.len() as u64, "item")),
+            // No item ends in the sample, so nothing says how many there are.
+            Some(_) if open > 1 => {
+                format!("a list whose first item is longer than {}", sample.description())
+            }
+            Some(bytes) => {
+                let total = estimate(items.len(), bytes, sample.size);
+                format!(
+                    "a list of {total} items by the size of the first {}",
+                    number(items.len() as u64)
+                )
+            }
+        },
+        Value::Object(members) => {
+            let named: Vec<_> = members.iter().take(12).map(|(name, v)| member(name, v)).collect();
+            let more = members.len().saturating_sub(12);
+            let more = if more > 0 { format!(", … {more} more") } else { String::new() };
+            let open = if parsed_bytes.is_some() { "; there may be more members" } else { "" };
+            format!("an object with {}{more}{open}", named.join(", "))
+        }
+        _ => "a single value".to_owned(),
+    };
+    let mut shape = Shape::new(value, open).to_string();
+    if shape.len() > budget {
+        shape = format!("{}…", cut(&shape, budget));
+    }
+    let from = match parsed_bytes {
+        None => String::new(),
+        Some(_) => format!(" (from {}; N+ means at least N)", sample.description()),
+    };
+    vec![format!("JSON: {}", cut(&summary, budget.max(80))), format!("Shape{from}: {shape}")]
+}
+
+/// A member of the outermost object: its name, and what its value is.
+fn member(name: &str, value: &Value) -> String {
+    let name = name_of(name, 60);
+    match value {
+        Value::Array(items) => format!("{name} (list of {})", number(items.len() as u64)),
+        Value::Object(_) => format!("{name} (object)"),
+        _ => name.into_owned(),
+    }
+}
+
+/// Facts about NDJSON, its shape cut to `budget` bytes.
+pub(super) fn facts_of_lines(sample: &Sample<'_>, budget: usize) -> Vec<String> {
+    let values: Vec<_> = lines(sample).into_iter().flatten().collect();
+    let records = match sample.lines {
+        Some(lines) => count(lines, "line"),
+        None => "an unknown number of lines".to_owned(),
+    };
+    let mut shape = Shape::combined(values.iter()).to_string();
+    if shape.len() > budget {
+        shape = format!("{}…", cut(&shape, budget));
+    }
+    let parsed = count(values.len() as u64, "line");
+    vec![
+        format!("JSON, one value a line: {records}"),
+        format!("Shape (from the first {parsed}): {shape}"),
+    ]
+}
+
+/// The value in a sample, which may be the start of a larger one.
+struct Parsed {
+    value: Value,
+    /// The number of outer containers that continue after the sample.
+    open: usize,
+    /// The number of bytes that were parsed.
+    bytes: usize,
+}
+
+impl Parsed {
+    fn new(sample: &Sample<'_>, text: &str) -> Option<Self> {
+        if sample.is_whole() {
+            let value = serde_json::from_str(text).ok()?;
+            return Some(Self { value, open: 0, bytes: text.len() });
+        }
+        let (end, closers) = last_complete_item(text)?;
+        let mut closed = text[..end].to_owned();
+        closed.extend(closers.iter().rev().map(|b| char::from(*b)));
+        let value = serde_json::from_str(&closed).ok()?;
+        Some(Self { value, open: closers.len(), bytes: end })
+    }
+}
+
+/// The end of the last complete item, and the brackets that close the open
+/// containers there. Prefers items of the outermost list, because a record that
+/// is cut would seem to lack its last members.
+fn last_complete_item(text: &str) -> Option<(usize, Vec<u8>)> {
+    // Each open container: its closing bracket and the offset of its last comma.
+    let mut open: Vec<(u8, Option<usize>)> = Vec::new();
+    let (mut in_string, mut escaped) = (false, false);
+    for (offset, byte) in text.bytes().enumerate() {
+        if in_string {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' => escaped = true,
+                b'"' => in_string = false,
+                _ => {}
+            }
+            continue;
+        }
+        match byte {
+            b'"' => in_string = true,
+            b'{' => open.push((b'}', None)),
+            b'[' => open.push((b']', None)),
+            b'}' | b']' => {
+                open.pop()?;
+            }
+            b',' => open.last_mut()?.1 = Some(offset),
+            _ => {}
+        }
+    }
+    let outermost_list = open.iter().position(|(close, comma)| *close == b']' && comma.is_some());
+    let level = outermost_list.or_else(|| open.iter().rposition(|(_, comma)| comma.is_some()))?;
+    let end = open[level].1?;
+    Some((end, open[..=level].iter().map(|(close, _)| *close).collect()))
+}

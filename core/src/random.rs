@@ -1,0 +1,76 @@
+//! The random generator as a parameter, so that tests get predictable ids.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+/// A generator of unguessable ids.
+#[derive(Clone)]
+pub struct Random(Source);
+
+#[derive(Clone)]
+enum Source {
+    System,
+    Counting(Arc<AtomicU64>),
+}
+
+impl Random {
+    /// A cryptographic generator, seeded by the operating system.
+    pub fn system() -> Self {
+        Self(Source::System)
+    }
+
+    /// Ids that count up from one, for tests.
+    pub fn counting() -> Self {
+        Self(Source::Counting(Arc::new(AtomicU64::new(1))))
+    }
+
+    /// An id of 128 random bits, as 32 hexadecimal digits.
+    ///
+    /// # Panics
+    /// If the operating system provides no randomness, because guessable ids
+    /// would be worse.
+    pub fn id(&self) -> String {
+        match &self.0 {
+            Source::System => {
+                // A thread-local generator that the operating system reseeds: a system
+                // call per id would dominate the cost of a small request.
+                #[allow(clippy::disallowed_methods, reason = "the only source of randomness")]
+                let bits: u128 = rand::random();
+                hex(bits)
+            }
+            Source::Counting(next) => hex(next.fetch_add(1, Ordering::Relaxed).into()),
+        }
+    }
+
+    /// A secret of 256 random bits, as 64 hexadecimal digits.
+    ///
+    /// # Panics
+    /// As [`id`](Self::id).
+    pub fn secret(&self) -> String {
+        self.id() + &self.id()
+    }
+}
+
+/// Formats as `{bits:032x}` does, but faster, because each request needs an id.
+fn hex(bits: u128) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut digits = [0; 32];
+    for (pair, byte) in digits.chunks_exact_mut(2).zip(bits.to_be_bytes()) {
+        pair.copy_from_slice(&[byte >> 4, byte & 15].map(|digit| DIGITS[usize::from(digit)]));
+    }
+    str::from_utf8(&digits).expect("digits are ASCII").to_owned()
+}
+
+impl fmt::Debug for Random {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            Source::System => "Random::system",
+            Source::Counting(_) => "Random::counting",
+        })
+    }
+}

@@ -1,0 +1,44 @@
+//! Lists the names in a hash or a sorted set of each shard, in pages.
+
+use super::{Redis, RedisError, cmd};
+
+/// A page of names, as they are stored.
+pub(crate) struct Names {
+    /// About as many names as asked for, each perhaps more than once.
+    pub(crate) names: Vec<String>,
+    /// Where the next page begins, as `<shard>:<cursor>`; `None` after the last one.
+    pub(crate) next: Option<String>,
+}
+
+impl Redis {
+    /// A page of about `limit` names in the key `key` of all shards. `scan` is `HSCAN` or `ZSCAN`,
+    /// `after` the `next` of the page before.
+    pub(crate) async fn scan_names(
+        &self,
+        scan: &str,
+        key: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Names, RedisError> {
+        let (first, cursor) = after.and_then(|after| after.split_once(':')).unwrap_or(("0", "0"));
+        let first: usize = first.parse().unwrap_or_default();
+        let mut cursor = cursor.to_owned();
+        let mut names = Vec::new();
+        for (number, shard) in self.keys().shards().enumerate().skip(first) {
+            loop {
+                if names.len() >= limit.max(1) {
+                    return Ok(Names { names, next: Some(format!("{number}:{cursor}")) });
+                }
+                let mut scan = cmd(scan);
+                scan.arg(shard.single(key)).arg(&cursor).arg("COUNT").arg(limit.max(1));
+                let (next, found): (String, Vec<(String, String)>) = self.query(&scan).await?;
+                names.extend(found.into_iter().map(|(name, _)| name));
+                cursor = next;
+                if cursor == "0" {
+                    break;
+                }
+            }
+        }
+        Ok(Names { names, next: None })
+    }
+}

@@ -1,0 +1,187 @@
+//! Content to store: text, JSON, bytes, or a stream of text or bytes.
+
+use std::{borrow::Cow, fmt, pin::Pin};
+
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt, stream};
+
+use super::{Expected, Kind, Ranges};
+use crate::records::record_lines;
+
+/// Content as it arrives, in pieces of any size.
+pub type ContentStream = Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>;
+
+/// Content for a resource. The Rust type decides what a client receives: strings
+/// and JSON become `text`, bytes become `blob`. JSON has a line for each of its records.
+///
+/// ```
+/// # use larder_core as larder;
+/// use larder::store::Content;
+///
+/// let text: Content = "plain".into();
+/// let json: Content = serde_json::json!({ "data": [1, 2, 3] }).into();
+/// let pdf: Content = b"%PDF-1.7".to_vec().into();
+/// assert_eq!(text.mime_type(), "text/plain");
+/// assert_eq!(json.mime_type(), "application/json");
+/// assert_eq!(pdf.mime_type(), "application/octet-stream");
+/// ```
+pub struct Content {
+    kind: Kind,
+    stream: ContentStream,
+    mime_type: Cow<'static, str>,
+    /// Whether `mime_type` was set, rather than derived from the content's type.
+    mime_type_given: bool,
+    /// How to read parts of it, if that is possible.
+    ranges: Option<Ranges>,
+    /// Whether text that turns out not to be UTF-8 is stored as bytes.
+    or_binary: bool,
+    /// What is checked before the content becomes visible.
+    expected: Expected,
+}
+
+impl Content {
+    /// UTF-8 text that arrives in pieces, which may split characters.
+    pub fn text_stream<S>(pieces: S) -> Self
+    where
+        S: Stream<Item = std::io::Result<Bytes>> + Send + 'static,
+    {
+        Self::streamed(Kind::Text, pieces)
+    }
+
+    /// Bytes that arrive in pieces.
+    pub fn byte_stream<S>(pieces: S) -> Self
+    where
+        S: Stream<Item = std::io::Result<Bytes>> + Send + 'static,
+    {
+        Self::streamed(Kind::Binary, pieces)
+    }
+
+    /// Content that is stored as text if all of it is UTF-8, and as bytes otherwise. Which of
+    /// the two is known only after the last piece.
+    pub fn text_or_bytes<S>(pieces: S) -> Self
+    where
+        S: Stream<Item = std::io::Result<Bytes>> + Send + 'static,
+    {
+        Self { or_binary: true, ..Self::text_stream(pieces) }
+    }
+
+    /// The same content, which is stored only if it is what the sender announced.
+    #[must_use]
+    pub fn expecting(self, expected: Expected) -> Self {
+        Self { expected, ..self }
+    }
+
+    pub(super) fn expected(&self) -> &Expected {
+        &self.expected
+    }
+
+    pub(super) fn may_turn_binary(&self) -> bool {
+        self.or_binary
+    }
+
+    /// UTF-8 text in a shared buffer, without a copy.
+    pub fn shared_text(text: Bytes) -> Self {
+        Self::from_bytes(Kind::Text, text)
+    }
+
+    /// JSON as text, stored with each record on a line of its own.
+    pub fn json(text: &[u8]) -> Self {
+        let pieces = record_lines(text).into_iter().map(Ok);
+        let mime_type = "application/json".into();
+        Self { mime_type, ..Self::text_stream(stream::iter(pieces)) }
+    }
+
+    /// The same content, of which `ranges` reads parts.
+    #[must_use]
+    pub fn with_ranges(self, ranges: Ranges) -> Self {
+        Self { ranges: Some(ranges), ..self }
+    }
+
+    /// How to read parts of the content, if that is possible.
+    pub(super) fn ranges(&self) -> Option<Ranges> {
+        self.ranges.clone()
+    }
+
+    /// The same content with another media type.
+    #[must_use]
+    pub fn with_mime_type(mut self, mime_type: impl Into<Cow<'static, str>>) -> Self {
+        self.mime_type = mime_type.into();
+        self.mime_type_given = true;
+        self
+    }
+
+    /// The media type, by default that of the content's type.
+    pub fn mime_type(&self) -> &str {
+        &self.mime_type
+    }
+
+    /// The media type, if it was set with [`with_mime_type`](Self::with_mime_type).
+    pub fn explicit_mime_type(&self) -> Option<&str> {
+        self.mime_type_given.then_some(&*self.mime_type)
+    }
+
+    pub(super) fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Splits the content into its kind and its stream of pieces.
+    pub fn into_parts(self) -> (Kind, ContentStream) {
+        (self.kind, self.stream)
+    }
+
+    fn streamed<S>(kind: Kind, pieces: S) -> Self
+    where
+        S: Stream<Item = std::io::Result<Bytes>> + Send + 'static,
+    {
+        let mime_type = kind.default_mime_type().into();
+        Self {
+            kind,
+            stream: pieces.boxed(),
+            mime_type,
+            mime_type_given: false,
+            ranges: None,
+            or_binary: false,
+            expected: Expected::default(),
+        }
+    }
+
+    fn from_bytes(kind: Kind, bytes: Bytes) -> Self {
+        Self::streamed(kind, stream::iter([Ok(bytes)]))
+    }
+}
+
+impl From<String> for Content {
+    fn from(text: String) -> Self {
+        Self::from_bytes(Kind::Text, text.into())
+    }
+}
+
+impl From<&str> for Content {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+impl From<serde_json::Value> for Content {
+    fn from(json: serde_json::Value) -> Self {
+        Self::json(json.to_string().as_bytes())
+    }
+}
+
+impl From<Vec<u8>> for Content {
+    fn from(bytes: Vec<u8>) -> Self {
+        Bytes::from(bytes).into()
+    }
+}
+
+impl From<Bytes> for Content {
+    fn from(bytes: Bytes) -> Self {
+        Self::from_bytes(Kind::Binary, bytes)
+    }
+}
+
+impl fmt::Debug for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Content").field("kind", &self.kind).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,403 @@
+//! Uploads in parts, which survive a lost connection, a crash and another instance.
+//!
+//! Each part, and the record of the upload, is an ordinary resource of a hidden owner, which
+//! belongs to the owner of the upload. So they are stored, shared between instances and removed
+//! like all content, but nobody lists them. A reservation counts them towards the quota of the
+//! owner, from the beginning if the size is announced, until it becomes what the resource counts.
+//! The record is replaced only by a request that has read its latest version, which makes each
+//! append atomic. The last step writes the parts as one resource.
+
+use std::{io, sync::Arc, time::Duration};
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+use serde::{Deserialize, Serialize};
+
+use super::{Content, ContentStream, Details, Entry, Expected, ResourceUri, Store, StoreError};
+use crate::{auth::Owner, clock::Timestamp, random::Random};
+
+/// The maximum number of parts of one upload, which bounds its record.
+const MAX_PARTS: usize = 4096;
+
+/// The size that parts usually have, in bytes.
+pub const PART_BYTES: usize = 8 << 20;
+
+/// What a part counts at most beside its content.
+const PART_COUNTS: u64 = 2048;
+
+/// What the record counts, with its earlier revisions.
+const RECORD_COUNTS: u64 = 32 << 10;
+
+/// What the names of owners of parts end with.
+const HIDDEN: &str = " uploads";
+
+/// How many parts are removed at a time.
+const REMOVALS: usize = 8;
+
+/// The resource that an upload becomes.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct UploadTarget {
+    /// The URI of the resource.
+    pub uri: ResourceUri,
+    /// Its name, if given.
+    pub name: Option<String>,
+    /// Its title.
+    pub title: Option<String>,
+    /// Its description.
+    pub description: Option<String>,
+    /// Its media type.
+    pub mime_type: Option<String>,
+    /// Its time to live.
+    pub ttl: Option<Duration>,
+    /// Whether the content is stored as text if it is UTF-8; otherwise it is stored as bytes.
+    pub may_be_text: bool,
+    /// The announced digest, in hexadecimal.
+    pub sha256: Option<String>,
+}
+
+/// The content of the record of an upload.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Record {
+    target: UploadTarget,
+    /// The announced size.
+    size: Option<u64>,
+    parts: Vec<Part>,
+    state: State,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Part {
+    id: String,
+    size: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum State {
+    /// Parts can be appended.
+    Open,
+    /// All parts have arrived, and are being stored as a resource.
+    Complete,
+    /// The resource is stored, and the parts are removed.
+    Stored {
+        /// The size of the content.
+        size: u64,
+    },
+}
+
+/// Why a part is not appended.
+#[derive(Debug, thiserror::Error)]
+pub enum AppendError {
+    /// Another request has appended meanwhile, or has removed the upload.
+    #[error("Another request has changed the upload meanwhile: ask for its offset.")]
+    Changed,
+    /// The store refuses it.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// An upload in parts, as of one lookup.
+#[derive(Debug, Clone)]
+pub struct PartialUpload {
+    store: Store,
+    owner: Owner,
+    /// The ID of the upload and of its reservation.
+    id: String,
+    entry: Arc<Entry>,
+    record: Record,
+}
+
+/// The owner of the parts. Nobody authenticates as this owner, so that nobody lists them.
+pub(super) fn hidden(owner: &Owner) -> Owner {
+    Owner::new(format!("{owner}{HIDDEN}"))
+}
+
+/// Whether this is the owner of the parts of uploads.
+pub(super) fn is_hidden(owner: &Owner) -> bool {
+    owner.as_str().ends_with(HIDDEN)
+}
+
+fn record_uri(id: &str) -> Result<ResourceUri, StoreError> {
+    Ok(ResourceUri::parse(&format!("upload:{id}"))?)
+}
+
+impl Store {
+    /// Begins an upload in parts. It expires after `ttl`, complete or not.
+    ///
+    /// # Errors
+    /// [`StoreError::Full`] if content of that size does not fit.
+    pub async fn begin_upload(
+        &self,
+        owner: &Owner,
+        id: &str,
+        target: UploadTarget,
+        size: Option<u64>,
+        ttl: Duration,
+    ) -> Result<PartialUpload, StoreError> {
+        let record = Record { target, size, parts: Vec::new(), state: State::Open };
+        let uri = record_uri(id)?;
+        self.backend.reserve(owner, &record.target.uri, id, record.counted_bytes(), ttl).await?;
+        let details = Details { ttl: Some(ttl), ..Details::default() };
+        match self.create(&hidden(owner), uri, record.content(), details).await {
+            Ok(entry) => {
+                let (store, owner, id) = (self.clone(), owner.clone(), id.to_owned());
+                Ok(PartialUpload { store, owner, id, entry, record })
+            }
+            Err(error) => {
+                self.backend.release(owner, id, 0).await?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Finds an upload of the owner.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] or [`StoreError::Expired`].
+    pub async fn upload_in_parts(
+        &self,
+        owner: &Owner,
+        id: &str,
+    ) -> Result<PartialUpload, StoreError> {
+        let uri = record_uri(id)?;
+        let found = self.get(&hidden(owner), &uri).await?;
+        let record = serde_json::from_slice(&found.bytes().await?)
+            .map_err(|error| StoreError::Corrupt { uri, source: error.into() })?;
+        let (store, owner, id) = (self.clone(), owner.clone(), id.to_owned());
+        Ok(PartialUpload { store, owner, id, entry: found.entry, record })
+    }
+
+    /// An upload of the owner whose ID begins so, unless it is complete or removed.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`].
+    pub async fn open_upload(
+        &self,
+        owner: &Owner,
+        id: &str,
+    ) -> Result<Option<PartialUpload>, StoreError> {
+        let page = self.list(&hidden(owner), record_uri(id)?.as_str(), None, 1).await?;
+        let first =
+            page.entries.first().and_then(|entry| entry.uri.as_str().strip_prefix("upload:"));
+        let Some(id) = first else { return Ok(None) };
+        match self.upload_in_parts(owner, id).await {
+            Ok(found) => Ok(Some(found).filter(|found| !found.is_stored())),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Record {
+    fn content(&self) -> Content {
+        // Never fails for strings, numbers and lists.
+        Content::from(serde_json::to_vec(self).unwrap_or_default())
+    }
+
+    /// The bytes of the parts.
+    fn received(&self) -> u64 {
+        self.parts.iter().map(|part| part.size).sum()
+    }
+
+    /// What the upload counts at most, with all that is announced.
+    fn counted_bytes(&self) -> u64 {
+        self.counted_with(self.received())
+    }
+
+    /// The same if its content has at least `size` bytes.
+    fn counted_with(&self, size: u64) -> u64 {
+        let size = self.size.unwrap_or_default().max(size);
+        let parts = (self.parts.len() as u64).max(size.div_ceil(PART_BYTES as u64) + 1);
+        size + parts * PART_COUNTS + RECORD_COUNTS
+    }
+}
+
+impl PartialUpload {
+    /// How many bytes are stored.
+    pub fn offset(&self) -> u64 {
+        match self.record.state {
+            State::Stored { size } => size,
+            State::Open | State::Complete => self.record.received(),
+        }
+    }
+
+    /// The size of the whole content, if it is known.
+    pub fn size(&self) -> Option<u64> {
+        if self.record.state == State::Open { self.record.size } else { Some(self.offset()) }
+    }
+
+    /// Whether the resource is stored.
+    pub fn is_stored(&self) -> bool {
+        matches!(self.record.state, State::Stored { .. })
+    }
+
+    /// When the upload is removed.
+    pub fn expires(&self) -> Timestamp {
+        self.entry.expires
+    }
+
+    /// The resource that the upload becomes.
+    pub fn target(&self) -> &UploadTarget {
+        &self.record.target
+    }
+
+    /// Sets the size of the whole content.
+    ///
+    /// # Errors
+    /// [`AppendError`].
+    pub async fn set_size(&mut self, size: u64) -> Result<(), AppendError> {
+        if self.record.size == Some(size) {
+            return Ok(());
+        }
+        let record = Record { size: Some(size), ..self.record.clone() };
+        self.reserve(record.counted_bytes()).await?;
+        self.replace(record).await
+    }
+
+    /// Makes room for content of at least `size` bytes in the quota of the owner.
+    ///
+    /// # Errors
+    /// [`StoreError::Full`].
+    pub async fn expect(&self, size: u64) -> Result<(), StoreError> {
+        self.reserve(self.record.counted_with(size)).await
+    }
+
+    /// Counts at least `bytes` until the upload ends.
+    async fn reserve(&self, bytes: u64) -> Result<(), StoreError> {
+        if bytes <= self.record.counted_bytes() {
+            return Ok(());
+        }
+        let (owner, uri) = (&self.owner, &self.record.target.uri);
+        self.store.backend.reserve(owner, uri, &self.id, bytes, self.left()).await.map(drop)
+    }
+
+    /// The time until the upload ends.
+    fn left(&self) -> Duration {
+        self.entry.expires.since(self.store.now()).max(Duration::from_millis(1))
+    }
+
+    /// Appends the pieces as a part, and returns its size in bytes. `pieces` must end instead of
+    /// fail where a connection is lost, so that what has arrived is kept.
+    ///
+    /// # Errors
+    /// [`AppendError`]; nothing of the part is kept then.
+    pub async fn append(
+        &mut self,
+        pieces: ContentStream,
+        random: &Random,
+    ) -> Result<u64, AppendError> {
+        if self.record.parts.len() >= MAX_PARTS {
+            let problem = format!("The upload has {MAX_PARTS} parts already: send larger ones.");
+            return Err(StoreError::Full(problem).into());
+        }
+        let id = random.id();
+        let uri = self.part_uri(&id)?;
+        let details = Details { ttl: Some(self.left()), ..Details::default() };
+        let content = Content::byte_stream(pieces);
+        let part = self.store.create(&hidden(&self.owner), uri, content, details).await?;
+        let size = part.size;
+        let mut record = self.record.clone();
+        record.parts.push(Part { id, size });
+        let appended = match self.reserve(record.counted_bytes()).await {
+            _ if size == 0 => Err(AppendError::Changed),
+            Ok(()) => self.replace(record).await,
+            Err(full) => Err(full.into()),
+        };
+        match appended {
+            Ok(()) => Ok(size),
+            Err(error) => {
+                self.store.delete(&part.owner, &part.uri).await?;
+                if size == 0 { Ok(0) } else { Err(error) }
+            }
+        }
+    }
+
+    /// Stores the parts as the resource, and removes them. Where the content is not what was
+    /// announced, the upload is removed.
+    ///
+    /// # Errors
+    /// [`AppendError`]. The upload stays complete and can be stored later, unless the content is
+    /// not as announced.
+    pub async fn store(&mut self) -> Result<Arc<Entry>, AppendError> {
+        let (store, target) = (self.store.clone(), self.record.target.clone());
+        if let State::Stored { .. } = self.record.state {
+            return Ok(store.get(&self.owner, &target.uri).await?.entry);
+        }
+        if self.record.state == State::Open {
+            self.replace(Record { state: State::Complete, ..self.record.clone() }).await?;
+        }
+        let size = self.offset();
+        let pieces = self.pieces()?;
+        let content = if target.may_be_text {
+            Content::text_or_bytes(pieces)
+        } else {
+            Content::byte_stream(pieces)
+        };
+        let expected = Expected { size: self.record.size.or(Some(size)), sha256: target.sha256 };
+        let UploadTarget { uri, name, title, description, mime_type, ttl, .. } = target;
+        let details = Details { name, title, description, mime_type, ttl, session: None };
+        let content = content.expecting(expected);
+        let stored = store.create_reserved(&self.owner, uri, content, details, &self.id).await;
+        match stored {
+            Ok(entry) => {
+                let parts = self.record.parts.clone();
+                let state = State::Stored { size };
+                let record = Record { state, parts: Vec::new(), ..self.record.clone() };
+                // If another request has stored it as well, that one removes the parts.
+                if self.replace(record).await.is_ok() {
+                    self.remove(parts).await;
+                }
+                Ok(entry)
+            }
+            Err(error @ StoreError::NotAsAnnounced(_)) => {
+                self.cancel().await?;
+                Err(error.into())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Removes the upload.
+    ///
+    /// # Errors
+    /// The store cannot remove it.
+    pub async fn cancel(&self) -> Result<(), StoreError> {
+        self.store.delete(&self.entry.owner, &self.entry.uri).await?;
+        self.remove(self.record.parts.clone()).await;
+        self.store.backend.release(&self.owner, &self.id, 0).await
+    }
+
+    /// Replaces the record, if nobody has since it was read.
+    async fn replace(&mut self, record: Record) -> Result<(), AppendError> {
+        let content = record.content();
+        let replaced =
+            self.store.update_unchanged(&self.entry, content, Details::default()).await?;
+        self.entry = replaced.ok_or(AppendError::Changed)?;
+        self.record = record;
+        Ok(())
+    }
+
+    fn part_uri(&self, id: &str) -> Result<ResourceUri, StoreError> {
+        Ok(ResourceUri::parse(&format!("{}/{id}", self.entry.uri))?)
+    }
+
+    /// All parts as one stream.
+    fn pieces(&self) -> Result<ContentStream, StoreError> {
+        let uris: Result<Vec<_>, _> =
+            self.record.parts.iter().map(|part| self.part_uri(&part.id)).collect();
+        let (store, owner) = (self.store.clone(), hidden(&self.owner));
+        let parts = stream::iter(uris?).then(move |uri| {
+            let (store, owner) = (store.clone(), owner.clone());
+            async move { store.get(&owner, &uri).await.map(|found| found.stream()) }
+        });
+        Ok(parts.try_flatten().map_err(io::Error::other).boxed())
+    }
+
+    async fn remove(&self, parts: Vec<Part>) {
+        let uris = parts.iter().filter_map(|part| self.part_uri(&part.id).ok());
+        let removals = stream::iter(uris).for_each_concurrent(REMOVALS, async |uri| {
+            if let Err(error) = self.store.delete(&self.entry.owner, &uri).await {
+                tracing::debug!(%error, "cannot remove a part of an upload; it will expire");
+            }
+        });
+        removals.await;
+    }
+}

@@ -1,0 +1,23 @@
+//! Lists owners by the usage of each shard.
+
+use super::{Inner, unavailable};
+use crate::{
+    auth::Owner,
+    redis::unescape,
+    store::{OwnerPage, StoreError},
+};
+
+impl Inner {
+    pub(super) async fn owners(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<OwnerPage, StoreError> {
+        let found = self.redis.scan_names("HSCAN", "usage", after, limit).await;
+        let found = found.map_err(unavailable)?;
+        // `*` is the sum of all owners; that of an owner is escaped.
+        let names = found.names.iter().filter(|name| *name != "*");
+        let owners = names.filter_map(|name| unescape(name)).map(Owner::new).collect();
+        Ok(OwnerPage { owners, next: found.next })
+    }
+}

@@ -1,0 +1,324 @@
+//! The Lua scripts: changes of entry, index and quota, each atomic.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{
+    Inner, entry, events,
+    reservation::Reservation,
+    unavailable,
+    upload::{Chunks, Rest},
+};
+use crate::{
+    auth::Owner,
+    clock::Timestamp,
+    redis::{
+        Call, FromRedisValue, Keys, ParsingError, Pipeline, RedisError, Script, Shard, Value,
+        escape,
+        layout::{self, Layout},
+        millis,
+    },
+    store::{
+        ChangeKind, Committed, Draft, Entry, ResourceUri, StoreError, Version, WriteMode,
+        quota::MAX_RESERVATIONS,
+    },
+};
+
+/// How long replaced or deleted content stays, so that reads that have begun can
+/// finish.
+const GRACE: Duration = Duration::from_secs(60);
+
+/// How long an index outlives its last resource, so that there is time to publish
+/// the expiry.
+const LINGER: Duration = Duration::from_secs(60);
+
+/// How many expired resources one script run removes, which takes some milliseconds.
+pub(super) const BATCH: usize = 500;
+
+/// The scripts, and the arguments that all of them take.
+#[derive(Debug)]
+pub(super) struct Scripts {
+    commit: Script,
+    delete: Script,
+    reserve: Script,
+    discard: Script,
+    sweep: Script,
+    channel: String,
+    version: u32,
+}
+
+/// The code of the scripts. Instances of different versions may share a layout, so arguments are
+/// added at the end only, and what a script does not know it leaves alone.
+#[derive(Debug)]
+pub(super) struct Code {
+    pub(super) index: &'static str,
+    pub(super) commit: &'static str,
+    pub(super) delete: &'static str,
+    pub(super) reserve: &'static str,
+    pub(super) discard: &'static str,
+    pub(super) sweep: &'static str,
+}
+
+impl Code {
+    pub(super) const CURRENT: Self = Self {
+        index: include_str!("index.lua"),
+        commit: include_str!("commit.lua"),
+        delete: include_str!("delete.lua"),
+        reserve: include_str!("reserve.lua"),
+        discard: include_str!("discard.lua"),
+        sweep: include_str!("sweep.lua"),
+    };
+}
+
+impl Scripts {
+    pub(super) fn new(code: &Code, keys: &Keys, layout: &Layout) -> Self {
+        let script = |script| Script::with_time_functions(&[code.index, script]);
+        Self {
+            commit: script(code.commit),
+            delete: script(code.delete),
+            reserve: script(code.reserve),
+            discard: script(code.discard),
+            sweep: script(code.sweep),
+            channel: keys.channel(events::CHANNEL),
+            version: layout.version(),
+        }
+    }
+
+    /// A call with the arguments that all scripts take.
+    fn call<'a>(&self, script: &'a Script, shard: &Shard, keys: &[&str]) -> Call<'a> {
+        let layout = layout::key(shard);
+        let keys: Vec<&str> =
+            std::iter::once(layout.as_str()).chain(keys.iter().copied()).collect();
+        let call = script.on(&keys).arg(self.version).arg(shard.start()).arg(&self.channel);
+        call.arg(millis(LINGER)).arg(BATCH)
+    }
+}
+
+/// A script's reply.
+#[derive(Debug)]
+struct Reply {
+    /// What the script did, such as `done` or `again`.
+    status: String,
+    numbers: Vec<i64>,
+    /// The external content whose mark the script removes, for [`Inner::remove_external`].
+    external: Vec<String>,
+}
+
+impl FromRedisValue for Reply {
+    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
+        let mut values = Vec::<Value>::from_redis_value(value)?.into_iter();
+        let status = String::from_redis_value(values.next().unwrap_or(Value::Nil))?;
+        let (lists, numbers): (Vec<_>, Vec<_>) =
+            values.partition(|value| matches!(value, Value::Array(_)));
+        let numbers = numbers.into_iter().map(i64::from_redis_value).collect::<Result<_, _>>()?;
+        let external = lists
+            .into_iter()
+            .map(Vec::<String>::from_redis_value)
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(Self { status, numbers, external: external.concat() })
+    }
+}
+
+impl Reply {
+    /// A count or a time.
+    fn number(&self, index: usize) -> u64 {
+        self.numbers
+            .get(index)
+            .copied()
+            .and_then(|number| number.try_into().ok())
+            .unwrap_or_default()
+    }
+}
+
+impl Inner {
+    /// Runs a script. Runs it again while it replies that it had to remove expired resources
+    /// first.
+    async fn run(&self, call: &Call<'_>) -> Result<Reply, RedisError> {
+        self.run_after(&mut None, call).await
+    }
+
+    /// The same, with commands that are sent once before the script.
+    async fn run_after(
+        &self,
+        before: &mut Option<Pipeline>,
+        call: &Call<'_>,
+    ) -> Result<Reply, RedisError> {
+        let (mut migrated, mut external) = (false, Vec::new());
+        loop {
+            let mut reply: Reply = match before.take() {
+                Some(before) => self.redis.call_after(before, call).await?,
+                None => self.redis.call(call).await?,
+            };
+            match reply.status.as_str() {
+                "again" => external.append(&mut reply.external),
+                // The layout was current when the backend was opened, so Redis has restarted empty.
+                "layout" if reply.number(0) == 0 && !migrated => {
+                    tracing::warn!("Redis has lost its data; creating the layout again");
+                    self.layout.migrate(&self.redis, &self.random).await?;
+                    migrated = true;
+                }
+                "layout" => {
+                    let found = u32::try_from(reply.number(0)).unwrap_or(u32::MAX);
+                    return Err(self.layout.mismatch(&self.redis, found));
+                }
+                _ => {
+                    reply.external.append(&mut external);
+                    return Ok(reply);
+                }
+            }
+        }
+    }
+
+    pub(super) async fn delete(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+        version: Option<Version>,
+    ) -> Result<bool, StoreError> {
+        let shard = self.shard_of(owner);
+        let entry = entry::key(&shard, owner, uri.as_str());
+        let call = self.scripts.call(&self.scripts.delete, &shard, &[&entry]);
+        let call = call.arg(escape(owner.as_str())).arg(uri.as_str());
+        let (created, revision) = match version {
+            Some(Version { created, revision }) => {
+                (created.as_millis().to_string(), revision.to_string())
+            }
+            None => Default::default(),
+        };
+        let call = call.arg(millis(GRACE)).arg(created).arg(revision);
+        let reply = self.run(&call).await.map_err(unavailable)?;
+        self.remove_external(owner, &reply.external).await;
+        Ok(reply.number(0) == 1)
+    }
+
+    /// Commits the content with that ID: what Redis has of it, and then `rest`;
+    /// `stored` bytes in total. Ends the reservation.
+    pub(super) async fn commit(
+        &self,
+        draft: Draft,
+        id: &str,
+        reservation: &Reservation,
+        rest: Rest,
+        stored: u64,
+    ) -> Result<Committed, StoreError> {
+        let (owner, uri) = (draft.owner.clone(), draft.uri.clone());
+        let shard = self.shard_of(&owner);
+        let (ttl, updating) = match &draft.mode {
+            WriteMode::Create { ttl, .. } => (Some(*ttl), false),
+            WriteMode::Update { ttl, .. } => (*ttl, true),
+            WriteMode::Restore(_) => (None, false),
+        };
+        let is_restored = matches!(draft.mode, WriteMode::Restore(_));
+        let ttl = ttl.map_or_else(String::new, |ttl| millis(ttl).to_string());
+        let (inline, mut before) = match rest {
+            Rest::Inline(chunks) => (chunks, None),
+            Rest::Before(pipeline) => (Chunks::default(), Some(pipeline)),
+        };
+        // A commit that loses to a concurrent one is tried again. Each time another has
+        // succeeded, so this ends.
+        loop {
+            let previous = if updating { self.look_up(&owner, &uri).await? } else { None };
+            let (previous, predecessor) = previous.unzip();
+            let missing = || StoreError::NotFound { uri: uri.clone() };
+            let mut entry = draft.clone().apply_to(previous.as_ref()).ok_or_else(missing)?;
+            let key = entry::key(&shard, &owner, uri.as_str());
+            let blob = entry::blob_key(&shard, id);
+            let call = self.scripts.call(&self.scripts.commit, &shard, &[&key, &blob]);
+            let call = call.arg(escape(owner.as_str())).arg(uri.as_str()).arg(id);
+            let call = call.arg(entry::meta(&entry)).arg(entry::blocks(&entry.blocks));
+            let call = call.arg(entry.size).arg(&ttl).arg(predecessor.unwrap_or_default());
+            let call = call.arg(self.quota.bytes).arg(self.quota.resources);
+            let call = call.arg(millis(GRACE)).arg(stored).arg(&inline);
+            let call = call.arg(draft.revisions).arg(entry.counted_bytes());
+            let mut call = call.arg(reservation.id()).arg(u8::from(reservation.is_given()));
+            if is_restored {
+                let times = [entry.created, entry.updated, entry.expires];
+                call = call.arg(entry.revision);
+                call = times.iter().fold(call, |call, time| call.arg(time.as_millis()));
+            }
+            let reply = self.run_after(&mut before, &call).await.map_err(unavailable)?;
+            self.remove_external(&owner, &reply.external).await;
+            match reply.status.as_str() {
+                "changed" => {}
+                "later" => return Err(missing()),
+                "done" => {
+                    let change = apply_reply(&mut entry, &reply);
+                    if !is_restored {
+                        self.time.set(entry.updated);
+                    }
+                    return Ok(Committed { entry: Arc::new(entry), change });
+                }
+                "bytes" => {
+                    let counted = entry.counted_bytes();
+                    return Err(self.quota.out_of_bytes(reply.number(0), counted));
+                }
+                "count" => return Err(self.quota.out_of_resources(reply.number(0))),
+                status => {
+                    let source = format!("Redis lost the content during the upload ({status})");
+                    return Err(StoreError::Unavailable {
+                        backend: super::NAME,
+                        source: source.into(),
+                    });
+                }
+            }
+        }
+    }
+
+    /// Counts at least `bytes` towards the owner's quota, for `ttl` at least, under this ID.
+    /// Returns what counted before under this ID.
+    ///
+    /// # Errors
+    /// [`StoreError::Full`].
+    pub(super) async fn reserve(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+        id: &str,
+        bytes: u64,
+        ttl: Duration,
+    ) -> Result<u64, StoreError> {
+        let shard = self.shard_of(owner);
+        let entry = entry::key(&shard, owner, uri.as_str());
+        let call = self.scripts.call(&self.scripts.reserve, &shard, &[&entry]);
+        let call = call.arg(escape(owner.as_str())).arg(id).arg(bytes);
+        let call = call.arg(self.quota.bytes).arg(millis(ttl)).arg(MAX_RESERVATIONS);
+        let reply = self.run(&call).await.map_err(unavailable)?;
+        self.remove_external(owner, &reply.external).await;
+        match reply.status.as_str() {
+            "done" => Ok(reply.number(0)),
+            "reservations" => Err(self.quota.out_of_reservations()),
+            _ => Err(self.quota.out_of_bytes(reply.number(0), bytes)),
+        }
+    }
+
+    /// Removes the content of an upload, and reduces its reservation to `keep` bytes; 0 ends it.
+    /// Either ID may be empty.
+    pub(super) async fn discard(
+        &self,
+        owner: &Owner,
+        id: &str,
+        reservation: &str,
+        keep: u64,
+    ) -> Result<(), RedisError> {
+        let shard = self.shard_of(owner);
+        let call = self.scripts.call(&self.scripts.discard, &shard, &[]);
+        let call = call.arg(escape(owner.as_str())).arg(id).arg(reservation).arg(keep);
+        self.run(&call).await.map(drop)
+    }
+
+    /// Publishes the expiries of a shard. Returns the time until the next one, if
+    /// the shard has resources left.
+    pub(super) async fn sweep(&self, shard: &Shard) -> Result<Option<Duration>, RedisError> {
+        let call = self.scripts.call(&self.scripts.sweep, shard, &[]);
+        let reply = self.run(&call).await?;
+        let next = reply.numbers.first().copied().and_then(|next| u64::try_from(next).ok());
+        Ok(next.map(Duration::from_millis))
+    }
+}
+
+/// Fills in what the script decided, by the clock of Redis.
+fn apply_reply(entry: &mut Entry, reply: &Reply) -> ChangeKind {
+    let time = |index| Timestamp::from_millis(reply.number(index));
+    entry.revision = reply.number(0);
+    (entry.created, entry.updated, entry.expires) = (time(1), time(2), time(3));
+    if reply.number(4) == 1 { ChangeKind::Updated } else { ChangeKind::Created }
+}

@@ -1,0 +1,278 @@
+//! The login at an authorization server: authorization code with PKCE. The access token becomes
+//! that of the session, as if the person had entered it.
+
+use std::{net::IpAddr, sync::Arc};
+
+use axum::{
+    extract::{RawQuery, Request, State},
+    response::Response,
+};
+use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
+use serde_json::json;
+
+use super::{
+    Console, access, console,
+    login::{self, own_page},
+    origin::PageOrigin,
+    pending::{PendingKey, PendingLogin, PendingLogins, TTL},
+    problem,
+    sessions::Key,
+};
+use crate::{
+    auth::AuthError,
+    clock::Clock,
+    http::{
+        Endpoint,
+        authorization::{add_retry_after, status},
+        error::json_response,
+        instrument::peer,
+        page::{escape, page},
+    },
+    login::{
+        AccessClient, AuthorizationRequest, ErrorCode, Parameters, Problem, RateLimit, Redemption,
+        challenge,
+    },
+    quote::{quoted, shortened},
+    random::Random,
+    vault::Slots,
+};
+
+/// Begun and finished logins of one address in a minute.
+const PER_MINUTE: u32 = 120;
+
+/// Logins at an authorization server.
+#[derive(Debug)]
+pub(crate) struct OidcLogin {
+    client: AccessClient,
+    /// The origin of `server.public_url`, to which browsers return.
+    origin: String,
+    pending: PendingLogins,
+    limit: RateLimit,
+    random: Random,
+}
+
+impl OidcLogin {
+    pub(crate) fn new(
+        client: AccessClient,
+        origin: String,
+        slots: Arc<dyn Slots>,
+        clock: Arc<dyn Clock>,
+        random: Random,
+    ) -> Self {
+        let pending = PendingLogins::new(slots, random.clone());
+        Self { client, origin, pending, limit: RateLimit::new(PER_MINUTE, clock), random }
+    }
+
+    /// Connects to the authorization server, for an operator. Says what was found.
+    ///
+    /// # Errors
+    /// What does not work.
+    #[cfg(feature = "cli")]
+    pub(super) async fn check(&self) -> Result<String, String> {
+        self.client.check().await
+    }
+
+    /// The host of the authorization server.
+    pub(super) fn host(&self) -> String {
+        self.client.host()
+    }
+
+    fn redirect_uri(&self, console: &Console) -> String {
+        format!("{}{}", self.origin, console.callback_path())
+    }
+
+    /// Stores a login. Returns the page at which it goes on, and what its browser keeps.
+    async fn begin(
+        &self,
+        console: &Console,
+        before: Option<Key>,
+        peer: Option<IpAddr>,
+    ) -> Result<(String, PendingKey), Problem> {
+        self.limit.check(peer)?;
+        let login = PendingLogin {
+            state: self.random.secret(),
+            nonce: self.random.secret(),
+            verifier: self.random.secret(),
+            before: before.map(|key| key.as_str().to_owned()),
+        };
+        let request = AuthorizationRequest {
+            redirect_uri: &self.redirect_uri(console),
+            state: &login.state,
+            nonce: &login.nonce,
+            code_challenge: &challenge(&login.verifier),
+        };
+        let url = self.client.authorization_url(&request).await?;
+        let Some(key) = self.pending.create(&login).await? else {
+            tracing::warn!("a login at the console is refused: too many have not ended");
+            return Err(Problem::Limited(TTL / 10));
+        };
+        Ok((url.into(), key))
+    }
+
+    /// The login that a browser comes back from, and its access token.
+    async fn finish(
+        &self,
+        console: &Console,
+        query: &[u8],
+        key: Option<PendingKey>,
+        peer: Option<IpAddr>,
+    ) -> Result<(PendingLogin, String), Problem> {
+        self.limit.check(peer)?;
+        let parameters = Parameters::read(query)?;
+        let state = parameters.get("state").unwrap_or_default();
+        let pending = match key {
+            Some(key) => self.pending.take(&key, state).await?,
+            None => None,
+        };
+        let pending = pending.ok_or_else(|| {
+            let text = "This login was not begun in this browser, is over, or took too long. Begin \
+                        again at the console.";
+            Problem::Refused(ErrorCode::InvalidRequest, text.to_owned())
+        })?;
+        // RFC 9207, section 2.4: before anything else of the response is used.
+        let expected = self.client.issuer().await?;
+        let is_expected = match parameters.get("iss") {
+            Some(issuer) => expected.issuer.as_deref() == Some(issuer),
+            None => !expected.is_required,
+        };
+        if !is_expected {
+            let text = "The response is of another authorization server.".to_owned();
+            return Err(Problem::Refused(ErrorCode::InvalidRequest, text));
+        }
+        if let Some(error) = parameters.get("error") {
+            let description = parameters.get("error_description").unwrap_or_default();
+            // They come from the browser.
+            let (shown, description) = (&*shortened(error), &*shortened(description));
+            tracing::warn!(
+                error = shown,
+                description,
+                "a login at the console is refused (console.oidc)"
+            );
+            let text = format!(
+                "The authorization server refuses the login: {}. Log in again, or ask the \
+                 operator of this server.",
+                quoted(error)
+            );
+            return Err(Problem::Refused(ErrorCode::AccessDenied, text));
+        }
+        let redemption = Redemption {
+            code: parameters.required("code")?,
+            code_verifier: &pending.verifier,
+            nonce: &pending.nonce,
+            redirect_uri: &self.redirect_uri(console),
+        };
+        let token = self.client.redeem(&redemption).await?;
+        Ok((pending, token))
+    }
+}
+
+/// Begins a login. The page then goes to the URL in the response.
+pub(super) async fn begin(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
+    let (head, _) = request.into_parts();
+    let (page, console) = match own_page(&endpoint, &head) {
+        Ok(page) => (page, console(&endpoint)),
+        Err(response) => return *response,
+    };
+    let Some(oidc) = &console.oidc else { return not_configured() };
+    // The cookie of the login is for this origin, so the browser has to come back to it.
+    if !page.is_public {
+        let text = format!("Open the console at {}{}/ to log in.", oidc.origin, console.path);
+        return problem(StatusCode::FORBIDDEN, &text);
+    }
+    match oidc.begin(console, Console::key(&head.headers), peer(&head.extensions)).await {
+        Ok((url, key)) => {
+            let body = json!({ "url": url }).to_string();
+            let mut response = json_response(StatusCode::OK, body.into());
+            console.set_pending(response.headers_mut(), &page, &key.text(), TTL);
+            response
+        }
+        Err(error) => {
+            let mut response = problem(status(&error), &error.to_string());
+            add_retry_after(&error, &mut response);
+            response
+        }
+    }
+}
+
+/// The authorization server sends the browser back.
+pub(super) async fn callback(
+    State(endpoint): State<Arc<Endpoint>>,
+    RawQuery(query): RawQuery,
+    request: Request,
+) -> Response {
+    let (head, _) = request.into_parts();
+    let console = console(&endpoint);
+    let Some(oidc) = &console.oidc else { return not_configured() };
+    let (query, key) = (query.unwrap_or_default(), Console::pending(&head.headers));
+    let finished = oidc.finish(console, query.as_bytes(), key, peer(&head.extensions)).await;
+    let begun = match finished {
+        Ok((pending, token)) => log_in(&endpoint, &head, oidc, pending, &token).await,
+        Err(error) => Err(problem_page(console, &error)),
+    };
+    begun.unwrap_or_else(|response| *response)
+}
+
+/// Begins the session. Its cookie would not be sent after a redirect, because another site's page
+/// began that navigation; it is after one that a page of this server begins.
+async fn log_in(
+    endpoint: &Endpoint,
+    head: &Parts,
+    oidc: &OidcLogin,
+    pending: PendingLogin,
+    token: &str,
+) -> Result<Response, Box<Response>> {
+    let console = console(endpoint);
+    let verified = access::verify(endpoint, head, token).await;
+    let identity = verified.map_err(|error| not_accepted(console, &error))?;
+    let before = pending.before.as_deref().and_then(Key::parse);
+    let (key, session) = login::replace(console, before, token, identity.expires()).await?;
+    let path = format!("{}/", console.path);
+    let body = format!("<p>Go on to <a href=\"{}\">the console</a>.</p>", escape(&path));
+    let mut response = page(StatusCode::OK, "You are logged in", &body);
+    let headers: &mut HeaderMap = response.headers_mut();
+    if let Ok(refresh) = HeaderValue::try_from(format!("0; url={path}")) {
+        headers.insert(header::REFRESH, refresh);
+    }
+    let is_https = oidc.origin.starts_with("https:");
+    let origin = PageOrigin { is_https, is_loopback: !is_https, is_public: true };
+    console.remove_pending(headers);
+    console.set_key(headers, &origin, &key, console.sessions.lifetime_of(&session));
+    Ok(response)
+}
+
+#[allow(clippy::unnecessary_box_returns, reason = "passed to map_err")]
+fn not_accepted(console: &Console, error: &AuthError) -> Box<Response> {
+    match error {
+        AuthError::Unavailable { retry_after, .. } => {
+            problem_page(console, &Problem::Unavailable(*retry_after))
+        }
+        error => {
+            let text = format!(
+                "This server does not accept the access token of the authorization server: \
+                 {error}. The operator of this server can find out why: it must be for \
+                 server.public_url, and of an issuer in auth.issuers."
+            );
+            problem_page(console, &Problem::Refused(ErrorCode::AccessDenied, text))
+        }
+    }
+}
+
+fn not_configured() -> Response {
+    problem(StatusCode::NOT_FOUND, "This console has no login but by a token.")
+}
+
+#[allow(clippy::unnecessary_box_returns, reason = "passed to map_err")]
+fn problem_page(console: &Console, error: &Problem) -> Box<Response> {
+    let title = match error {
+        Problem::Refused(..) => "No login",
+        Problem::Limited(_) | Problem::Unavailable(_) => "Not now",
+    };
+    let path = escape(&format!("{}/", console.path));
+    let body = format!(
+        "<p>{}</p><p><a href=\"{path}\">Back to the console</a></p>",
+        escape(&error.to_string())
+    );
+    let mut response = page(status(error), title, &body);
+    add_retry_after(error, &mut response);
+    Box::new(response)
+}

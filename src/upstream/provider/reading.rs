@@ -1,0 +1,65 @@
+//! `resources/read` of an upstream's resource.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::Upstream;
+use crate::{
+    handler::{Contents, Scope},
+    protocol::{ErrorResponse, Fault},
+    upstream::{
+        connections::InUse,
+        content::{self, NoContents},
+        error::UpstreamError,
+    },
+};
+
+const METHOD: &str = "resources/read";
+
+impl Upstream {
+    /// Reads a resource by the upstream's own URI. `None` if there is no such resource. Long
+    /// contents go to the store while they arrive. If it does not take them, they are read once
+    /// more and held in memory: reading changes nothing.
+    pub(super) async fn read_own(
+        &self,
+        uri: &str,
+        connection: &InUse,
+        scope: &Arc<Scope>,
+    ) -> Option<Result<Contents, Fault>> {
+        let params = json!({ "uri": uri });
+        let read = self.request(connection, METHOD, params.clone(), uri, scope).await;
+        let error = match self.contents_of(read, scope).await {
+            Err(NoContents::NotStored(error)) => error,
+            contents => return found(contents),
+        };
+        tracing::debug!(upstream = %self.naming.upstream, %error, "a resource is read again");
+        scope.control.hold_contents();
+        let again = async {
+            let link = connection.link().await?;
+            self.requests.send(connection, &link, METHOD, params, uri, scope).await
+        };
+        found(self.contents_of(again.await, scope).await)
+    }
+
+    async fn contents_of(
+        &self,
+        read: Result<Value, UpstreamError>,
+        scope: &Scope,
+    ) -> Result<Contents, NoContents> {
+        let result = read.map_err(NoContents::Upstream)?;
+        content::of_result(result, &self.naming, scope).await
+    }
+}
+
+/// What was read. `None` if the upstream has no such resource.
+fn found(contents: Result<Contents, NoContents>) -> Option<Result<Contents, Fault>> {
+    match contents {
+        // -32002 in the legacy era, -32602 in the modern one.
+        Err(NoContents::Upstream(UpstreamError::Refused(ErrorResponse {
+            code: -32002 | -32602,
+            ..
+        }))) => None,
+        contents => Some(contents.map_err(NoContents::into_fault)),
+    }
+}
