@@ -171,6 +171,8 @@ fn spawn(port: u16) -> Child {
 
 fn program() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    let target = target.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("target"));
+    // The target directory is the workspace's, beside this crate.
+    let target = target
+        .unwrap_or_else(|| Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../target")).into());
     target.join("s3/venv/bin/moto_server")
 }
