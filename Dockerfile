@@ -8,8 +8,9 @@ ARG CARGO_AUDITABLE=0.7.7
 RUN cargo install --locked --debug cargo-auditable@$CARGO_AUDITABLE
 WORKDIR /src
 COPY Cargo.toml Cargo.lock ./
-# A part of the workspace that rarely changes.
+# Parts of the workspace that rarely change.
 COPY macros macros
+COPY migrations migrations
 COPY core/Cargo.toml core/Cargo.toml
 # The manifest names the benches; none is built.
 COPY benches benches
@@ -20,7 +21,6 @@ RUN mkdir src core/src \
     && rm -r src core
 COPY core core
 COPY src src
-COPY migrations migrations
 # Cargo compares modification times, and the copied files may be older than the
 # build above.
 RUN touch src/main.rs src/lib.rs core/src/lib.rs \

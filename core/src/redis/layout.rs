@@ -97,21 +97,10 @@ pub struct Status {
 impl Layout {
     /// The layout that this version requires.
     pub fn current() -> Self {
-        let migration = |number, name: &'static str, code: &'static str| Migration {
-            number,
-            name: name.into(),
-            code: code.into(),
-        };
-        let migrations = vec![
-            migration(1, "resources", include_str!("../../migrations/0001_resources.lua")),
-            migration(
-                2,
-                "compressed_blocks",
-                include_str!("../../migrations/0002_compressed_blocks.lua"),
-            ),
-            migration(3, "usage", include_str!("../../migrations/0003_usage.lua")),
-        ];
-        Self { migrations }
+        let migrations = larder_migrations::MIGRATIONS.iter().map(|&(number, name, code)| {
+            Migration { number, name: name.into(), code: code.into() }
+        });
+        Self { migrations: migrations.collect() }
     }
 
     /// The layout that the migrations in a folder lead to.

@@ -235,7 +235,7 @@ async fn a_later_migration_runs_once_per_shard_and_the_older_version_is_refused(
     let older = Layout::current();
     let number = older.version() + 1;
     let folder = tempfile::tempdir().expect("there is room");
-    let present = concat!(env!("CARGO_MANIFEST_DIR"), "/migrations");
+    let present = concat!(env!("CARGO_MANIFEST_DIR"), "/../migrations");
     for file in std::fs::read_dir(present).expect("there are some") {
         let file = file.expect("Redis is reachable");
         std::fs::copy(file.path(), folder.path().join(file.file_name())).expect("it is copied");
