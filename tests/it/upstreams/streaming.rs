@@ -390,7 +390,7 @@ async fn a_long_result_takes_flat_memory() {
             text_of(60, ""),
             text_of(30, "text"),
             media_of("image", 40, false),
-            media_of("audio", 10, true),
+            media_of("audio", 30, false),
             media_of("blob", 40, false),
         ] {
             // Resets the peak.
@@ -401,7 +401,8 @@ async fn a_long_result_takes_flat_memory() {
             grown.push(memory(&server, "VmHWM:").saturating_sub(before) >> 10);
         }
         // The first ones warm the server up. The others take a few blocks, and what the
-        // allocator and buffers of HTTP hold back.
-        assert!(grown[3..].iter().all(|grown| *grown < 8 << 10), "{grown:?}");
+        // allocator and buffers of HTTP hold back: mostly 4 MiB, more when other tests take the
+        // cores. One that is held as a whole takes at least 30 MiB.
+        assert!(grown[3..].iter().all(|grown| *grown < 16 << 10), "{grown:?}");
     }
 }
