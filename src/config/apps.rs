@@ -48,10 +48,17 @@ impl AppsConfig {
 
 impl Default for AppsConfig {
     fn default() -> Self {
-        Self {
-            enabled: true,
-            poll: 3,
-            domains: BTreeMap::from([("claude*".to_owned(), "auto".to_owned())]),
-        }
+        Self { enabled: true, poll: 3, domains: BTreeMap::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A host does not show a page that names another domain than it expects.
+    #[test]
+    fn no_domain_is_named_by_default() {
+        assert_eq!(AppsConfig::default().domains, BTreeMap::new());
     }
 }
