@@ -135,7 +135,7 @@ async fn purge(store: &Store, owner: &Owner, yes: bool) -> Result<(), ClientErro
         }
     }
     let deleted = store.purge(owner).await;
-    audit::purged(owner, &deleted);
+    audit::purged(&"operator", owner, &deleted);
     let deleted = deleted.map_err(|error| failed(&error))?;
     print(format!("Deleted {} resources of {name}.\n", number(deleted)).as_bytes())
 }

@@ -155,6 +155,16 @@ async function walk(page) {
   await page.getByRole("cell", { name: "not reachable" }).waitFor();
   seen.upstream = await page.getByRole("row").nth(1).innerText();
   await look(page, "upstreams");
+  await page.getByRole("link", { name: "Owners" }).click();
+  const owner = page.getByRole("row").filter({ hasText: "1.2 MB" });
+  await owner.waitFor();
+  seen.owner = await owner.innerText();
+  await look(page, "owners");
+  await owner.getByRole("button", { name: "Delete all" }).click();
+  await look(page, "purge");
+  await page.getByRole("dialog").getByRole("button", { name: "Delete all" }).click();
+  seen.purged = await page.getByText(/^Deleted /).innerText();
+  await owner.waitFor({ state: "detached" });
   await page.getByRole("link", { name: "Larder" }).click();
 
   // Hostile content, names and URIs.
@@ -192,6 +202,10 @@ try {
   shots = "-narrow";
   await dark.setViewportSize({ width: 390, height: 740 });
   await look(dark, "list");
+  await dark.goto(`${given.url}#/owners`);
+  await dark.getByRole("heading", { name: "Owners" }).waitFor();
+  await dark.getByRole("table").waitFor();
+  await look(dark, "owners");
   shots = "-dark";
   await dark.setViewportSize({ width: 1180, height: 760 });
   await dark.goto(`${given.url}#/resource/${encodeURIComponent(given.table)}`);

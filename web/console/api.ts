@@ -44,6 +44,34 @@ export async function upstreams(): Promise<Upstream[]> {
   return ((await (await request("upstreams")).json()) as { upstreams: Upstream[] }).upstreams;
 }
 
+/** Resources and the bytes that they count. */
+export interface Use {
+  resources: number;
+  bytes: number;
+}
+
+/** A page of the owners who have stored something. */
+export interface OwnerPage {
+  owners: (Use & { owner: string })[];
+  /** Where the next page begins. */
+  next: string | null;
+  /** Of all owners. */
+  total: Use;
+  /** Of each owner. */
+  quota: Use;
+}
+
+export async function owners(after: string): Promise<OwnerPage> {
+  const query = after === "" ? "" : `?${new URLSearchParams({ after })}`;
+  return (await (await request(`owners${query}`)).json()) as OwnerPage;
+}
+
+/** Deletes all that an owner has stored. Returns the number of resources. */
+export async function purge(owner: string): Promise<number> {
+  const response = await request("purge", { method: "POST", body: new URLSearchParams({ owner }) });
+  return ((await response.json()) as { deleted: number }).deleted;
+}
+
 export async function logIn(token: string): Promise<void> {
   await request("login", { method: "POST", body: new URLSearchParams({ token }) });
 }

@@ -7,8 +7,9 @@ import { Loading, Problem } from "../shared/states.tsx";
 import { LoggedOut, type Session, logOut, session as readSession, tools as readTools } from "./api.ts";
 import { List } from "./list.tsx";
 import { Login } from "./login.tsx";
-import { Operator } from "./operator.tsx";
+import { Owners } from "./owners.tsx";
 import { Resource } from "./resource.tsx";
+import { Upstreams } from "./upstreams.tsx";
 
 type State =
   | { kind: "loading" }
@@ -26,7 +27,7 @@ export interface Shell {
 export function App() {
   const [state, setState] = useState<State>({ kind: "loading" });
   const [uri, setUri] = useState(uriOfAddress);
-  const [isOperators, setIsOperators] = useState(isOperatorsAddress);
+  const [operators, setOperators] = useState(operatorsPage);
   /** The host of the authorization server at which people log in. */
   const [host, setHost] = useState<string>();
   const open = useCallback(async () => {
@@ -43,7 +44,7 @@ export function App() {
   useEffect(() => {
     const follow = () => {
       setUri(uriOfAddress());
-      setIsOperators(isOperatorsAddress());
+      setOperators(operatorsPage());
     };
     window.addEventListener("hashchange", follow);
     return () => window.removeEventListener("hashchange", follow);
@@ -88,7 +89,16 @@ export function App() {
             <a class="brand" href="#/">
               Larder
             </a>
-            {state.session.operator && <a href="#/upstreams">Upstreams</a>}
+            {state.session.operator && (
+              <nav class="operators" aria-label="For operators">
+                <a href="#/owners" aria-current={operators === "owners" ? "page" : undefined}>
+                  Owners
+                </a>
+                <a href="#/upstreams" aria-current={operators === "upstreams" ? "page" : undefined}>
+                  Upstreams
+                </a>
+              </nav>
+            )}
             <span class="grow" />
             <span class="user clip" title={visible(state.session.user ?? "")}>
               {visible(state.session.user ?? "")}
@@ -108,8 +118,10 @@ export function App() {
               </button>
             )}
           </header>
-          {isOperators ? (
-            <Operator shell={shell} />
+          {operators === "owners" ? (
+            <Owners shell={shell} />
+          ) : operators === "upstreams" ? (
+            <Upstreams shell={shell} />
           ) : uri === undefined ? (
             <List shell={shell} />
           ) : (
@@ -124,7 +136,8 @@ export function App() {
 /** The address of a resource's page. */
 export const address = (uri: string): string => `#/resource/${encodeURIComponent(uri)}`;
 
-const isOperatorsAddress = (): boolean => location.hash === "#/upstreams";
+/** The page for operators at the address, if it is one. */
+const operatorsPage = (): string | undefined => /^#\/(owners|upstreams)$/.exec(location.hash)?.[1];
 
 function uriOfAddress(): string | undefined {
   const encoded = /^#\/resource\/(.+)$/.exec(location.hash)?.[1];

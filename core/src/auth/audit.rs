@@ -38,14 +38,14 @@ pub fn refused(identity: &Identity, what: &dyn Display, why: &dyn Display) {
 }
 
 /// Logs that an operator has deleted all resources of an owner, or why that failed. A warning, so
-/// that it is logged by default.
-pub fn purged<E: Display>(owner: &Owner, deleted: &Result<u64, E>) {
-    let (who, what) = ("operator", "purge");
+/// that it is logged by default. `who` is the operator's principal, or `operator` for a command.
+pub fn purged<E: Display>(who: &dyn Display, owner: &Owner, deleted: &Result<u64, E>) {
+    let what = "purge";
     match deleted {
         Ok(resources) => {
-            tracing::warn!(target: "audit", who, what, %owner, resources, "allowed");
+            tracing::warn!(target: "audit", %who, what, %owner, resources, "allowed");
         }
-        Err(why) => tracing::warn!(target: "audit", who, what, %owner, %why, "failed"),
+        Err(why) => tracing::warn!(target: "audit", %who, what, %owner, %why, "failed"),
     }
 }
 

@@ -11,6 +11,7 @@ mod login;
 mod oidc;
 mod operator;
 mod origin;
+mod owners;
 #[cfg(feature = "login")]
 mod pending;
 mod sessions;
@@ -20,6 +21,7 @@ use std::sync::Arc;
 use axum::{Router, response::Response, routing};
 use http::StatusCode;
 use serde_json::json;
+use tokio::sync::Semaphore;
 
 use self::sessions::Sessions;
 use super::{Endpoint, error::json_response};
@@ -39,6 +41,8 @@ pub(crate) struct Console {
     /// Whether this server itself serves HTTPS.
     is_tls: bool,
     sessions: Sessions,
+    /// The turn to delete what an owner has stored.
+    purging: Arc<Semaphore>,
     /// The login at an authorization server, if there is one besides that by a token.
     #[cfg(feature = "login")]
     oidc: Option<OidcLogin>,
@@ -60,6 +64,7 @@ impl Console {
             public_origin,
             is_tls,
             sessions,
+            purging: Arc::new(Semaphore::new(1)),
             #[cfg(feature = "login")]
             oidc: None,
         }
@@ -109,6 +114,8 @@ pub(super) fn routes(endpoint: &Endpoint) -> Router<Arc<Endpoint>> {
         .route(&at("logout"), routing::post(login::log_out))
         .route(&at("rpc"), routing::post(calls::call))
         .route(&at("upstreams"), routing::get(operator::upstreams))
+        .route(&at("owners"), routing::get(owners::list))
+        .route(&at("purge"), routing::post(owners::purge))
         .route(&at("events"), routing::get(events::follow));
     #[cfg(feature = "login")]
     let router = router

@@ -1,4 +1,4 @@
-//! What operators see: the servers behind this one.
+//! Who is an operator, and what operators see of the servers behind this one.
 
 use std::sync::{Arc, LazyLock};
 
@@ -6,10 +6,14 @@ use axum::{
     extract::{Request, State},
     response::Response,
 };
-use http::StatusCode;
+use http::{StatusCode, request::Parts};
 use serde_json::json;
 
-use super::{access::admit, origin::is_from_another_site, problem};
+use super::{
+    access::{Caller, admit},
+    origin::is_from_another_site,
+    problem,
+};
 use crate::{
     auth::{Identity, Scopes},
     http::{Endpoint, error::json_response},
@@ -25,20 +29,33 @@ pub(super) fn is_operator(identity: &Identity) -> bool {
     identity.allows(&REQUIRED)
 }
 
+/// Authenticates a request as [`admit`] does, and requires an operator.
+///
+/// # Errors
+/// The response.
+pub(super) async fn admit_operator(
+    endpoint: &Endpoint,
+    head: &Parts,
+) -> Result<Caller, Box<Response>> {
+    if is_from_another_site(&head.headers) {
+        let text = "This request comes from another site.";
+        return Err(Box::new(problem(StatusCode::FORBIDDEN, text)));
+    }
+    let caller = admit(endpoint, head).await?;
+    if !is_operator(&caller.identity) {
+        let text = format!("This needs the scope {SCOPE}, which your token lacks.");
+        return Err(Box::new(problem(StatusCode::FORBIDDEN, &text)));
+    }
+    Ok(caller)
+}
+
 /// The state of each upstream, as this instance knows it.
 pub(super) async fn upstreams(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
     let (head, _) = request.into_parts();
-    if is_from_another_site(&head.headers) {
-        return problem(StatusCode::FORBIDDEN, "This request comes from another site.");
-    }
-    let caller = match admit(&endpoint, &head).await {
+    let _caller = match admit_operator(&endpoint, &head).await {
         Ok(caller) => caller,
         Err(response) => return *response,
     };
-    if !is_operator(&caller.identity) {
-        let text = format!("This needs the scope {SCOPE}, which your token lacks.");
-        return problem(StatusCode::FORBIDDEN, &text);
-    }
     let states = endpoint.dispatcher.registry().provider_states();
     let body = json!({ "upstreams": states }).to_string();
     json_response(StatusCode::OK, body.into())

@@ -114,6 +114,11 @@ async fn a_person_sees_shares_and_deletes_what_is_stored() {
     for (index, (name, mime_type, text)) in HOSTILE.into_iter().enumerate() {
         store(&format!("x:xss/{index}"), name, mime_type, text).await;
     }
+    let of_ben = Modern::bearing(&server, "ben");
+    for index in 0..3 {
+        let given = json!({ "uri": format!("x:{index}"), "text": "0123456789".repeat(40_000) });
+        of_ben.call("create_resource", given).await.result();
+    }
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("From a person.csv");
     std::fs::write(&file, "a,b\n1,2\n").unwrap();
@@ -155,6 +160,9 @@ async fn a_person_sees_shares_and_deletes_what_is_stored() {
     );
     let upstream = seen["upstream"].as_str().unwrap();
     assert!(upstream.contains("did not start"), "{upstream}");
+    let owner = seen["owner"].as_str().unwrap();
+    let name = owner.split_whitespace().next().unwrap();
+    assert_eq!(seen["purged"], format!("Deleted 3 resources of {name}."));
     assert_eq!(seen["loggedOut"], true);
 }
 

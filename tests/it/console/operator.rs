@@ -64,3 +64,75 @@ async fn without_authentication_whoever_reaches_the_server_is_its_operator() {
     let answer = Answer::of(browser.get("upstreams")).await;
     assert_eq!(answer.json(), json!({ "upstreams": [] }));
 }
+
+/// A server with the operator anna, where ben and anna have stored something.
+async fn with_two_owners() -> (Server, Browser, Browser) {
+    let server = Server::configured(|setup| {
+        settings(&mut setup.config);
+        setup.config.auth.tokens[0].scopes.push("larder:admin".into());
+        setup.offer(offered);
+    })
+    .await;
+    let (anna, ben) =
+        (Browser::logged_in(&server, "anna").await, Browser::logged_in(&server, "ben").await);
+    for (browser, count) in [(&anna, 1), (&ben, 3)] {
+        for index in 0..count {
+            let given = json!({ "uri": format!("x:{index}"), "text": "0123456789" });
+            let stored = browser.call("create_resource", given).await.json();
+            assert_eq!(stored["result"]["isError"], false, "{stored}");
+        }
+    }
+    (server, anna, ben)
+}
+
+fn purge(browser: &Browser, owner: &str) -> reqwest::RequestBuilder {
+    let form =
+        url::form_urlencoded::Serializer::new(String::new()).append_pair("owner", owner).finish();
+    browser.post("purge").header("content-type", "application/x-www-form-urlencoded").body(form)
+}
+
+#[tokio::test]
+async fn an_operator_sees_the_owners_and_deletes_what_one_has_stored() {
+    let (_server, anna, ben) = with_two_owners().await;
+    let page = Answer::of(anna.get("owners")).await.json();
+    assert_eq!(page["next"], Value::Null, "{page}");
+    assert_eq!(page["total"]["resources"], 4);
+    let mut owners = page["owners"].as_array().unwrap().clone();
+    owners.sort_by_key(|owner| owner["resources"].as_u64());
+    let [of_anna, of_ben] = owners.try_into().unwrap();
+    assert_eq!((&of_anna["resources"], &of_ben["resources"]), (&json!(1), &json!(3)));
+    let bytes = |value: &Value| value["bytes"].as_u64().unwrap();
+    assert!(bytes(&of_ben) >= 30, "{of_ben}");
+    assert_eq!(bytes(&page["total"]), bytes(&of_anna) + bytes(&of_ben));
+    assert!(bytes(&page["quota"]) > bytes(&page["total"]), "{page}");
+
+    let name = of_ben["owner"].as_str().unwrap();
+    let answer = Answer::of(purge(&anna, name)).await;
+    assert_eq!((answer.status, answer.json()), (200, json!({ "deleted": 3 })));
+    assert!(ben.listed().await.is_empty());
+    assert_eq!(anna.listed().await.len(), 1);
+    let left = Answer::of(anna.get("owners")).await.json();
+    assert_eq!(left["owners"], json!([of_anna]));
+    // It can be repeated.
+    assert_eq!(Answer::of(purge(&anna, name)).await.json(), json!({ "deleted": 0 }));
+}
+
+#[tokio::test]
+async fn only_an_operator_at_the_consoles_own_page_deletes_what_an_owner_has_stored() {
+    let (server, anna, ben) = with_two_owners().await;
+    let page = Answer::of(anna.get("owners")).await.json();
+    let name = page["owners"][0]["owner"].as_str().unwrap();
+    for (refused, status) in [
+        (Answer::of(ben.get("owners")).await, 403),
+        (Answer::of(purge(&ben, name)).await, 403),
+        (Answer::of(Browser::of(&server).get("owners")).await, 401),
+        (Answer::of(purge(&Browser::of(&server), name)).await, 401),
+        (Answer::of(anna.get("owners").header("sec-fetch-site", "cross-site")).await, 403),
+        (Answer::of(purge(&anna, name).header("sec-fetch-site", "cross-site")).await, 403),
+        (Answer::of(anna.request(reqwest::Method::POST, "purge")).await, 403),
+        (Answer::of(purge(&anna, "")).await, 400),
+    ] {
+        assert_eq!(refused.status, status, "{refused:?}");
+    }
+    assert_eq!((anna.listed().await.len(), ben.listed().await.len()), (1, 3));
+}

@@ -25,7 +25,7 @@ const ERRORS: { [kind: string]: string } = {
   no_room: "no room for its message",
 };
 
-export function Operator({ shell }: { shell: Shell }) {
+export function Upstreams({ shell }: { shell: Shell }) {
   const [found, setFound] = useState<Upstream[] | Error>();
   const load = useCallback(async () => {
     try {
@@ -40,9 +40,9 @@ export function Operator({ shell }: { shell: Shell }) {
     return () => clearInterval(timer);
   }, [load]);
   return (
-    <main class="list" aria-labelledby="operator-title">
+    <main class="list" aria-labelledby="upstreams-title">
       <div class="heading">
-        <h1 id="operator-title">Upstreams</h1>
+        <h1 id="upstreams-title">Upstreams</h1>
       </div>
       <div class="sheet">
         {found === undefined ? (
