@@ -96,5 +96,6 @@ pub use stored_bytes::StoredBytes;
 pub use uri::MAX_URI_BYTES;
 pub use uri::{InvalidUri, ResourceUri};
 pub use window::{Window, WindowEnd};
+pub use write::Deleted;
 
 pub use crate::compute::Busy;

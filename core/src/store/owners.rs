@@ -1,12 +1,12 @@
 //! The owners of a store, for its operator.
 
 use super::{
-    ResourceUri, Store, StoreError,
+    Store, StoreError,
     partial::{hidden, is_hidden},
 };
 use crate::auth::Owner;
 
-/// How many resources are listed at a time.
+/// How many resources are listed and deleted at a time.
 const PAGE: usize = 256;
 
 /// A page of the owners of a store.
@@ -41,16 +41,12 @@ impl Store {
     }
 
     async fn delete_all(&self, owner: &Owner) -> Result<u64, StoreError> {
-        let (mut deleted, mut after) = (0, None::<ResourceUri>);
+        let mut sum = 0;
         loop {
-            let from = after.as_ref().map(ResourceUri::as_str);
-            let page = self.list(owner, "", from, PAGE).await?;
-            for entry in &page.entries {
-                deleted += u64::from(self.delete(owner, &entry.uri).await?);
-            }
-            after = page.entries.last().map(|entry| entry.uri.clone());
-            if !page.more {
-                return Ok(deleted);
+            let deleted = self.delete_prefix(owner, "", PAGE).await?;
+            sum += deleted.resources;
+            if !deleted.more {
+                return Ok(sum);
             }
         }
     }

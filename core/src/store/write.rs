@@ -2,6 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures_util::{StreamExt, TryStreamExt, stream};
+
 use super::{
     Committed, Content, Details, Draft, Entry, ResourceUri, Store, StoreError, Upload, Version,
     WriteMode,
@@ -10,6 +12,15 @@ use super::{
     sharing,
 };
 use crate::auth::Owner;
+
+/// What [`Store::delete_prefix`] has deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deleted {
+    /// The number of deleted resources.
+    pub resources: u64,
+    /// Whether there were more than the limit.
+    pub more: bool,
+}
 
 impl Store {
     /// Creates a resource, or replaces the one of the same URI.
@@ -240,6 +251,29 @@ impl Store {
     /// The backend cannot be reached.
     pub async fn delete(&self, owner: &Owner, uri: &ResourceUri) -> Result<bool, StoreError> {
         self.delete_version(owner, uri, None).await
+    }
+
+    /// Deletes the owner's resources whose URIs begin with `prefix`, at most `limit` of them, and
+    /// several at a time. What is written meanwhile may stay.
+    ///
+    /// # Errors
+    /// The backend cannot be reached; some resources may be deleted then.
+    pub async fn delete_prefix(
+        &self,
+        owner: &Owner,
+        prefix: &str,
+        limit: usize,
+    ) -> Result<Deleted, StoreError> {
+        const AT_ONCE: usize = 8;
+        let page = self.list(owner, prefix, None, limit).await?;
+        let deletions = stream::iter(page.entries).map(|entry| {
+            let (store, owner) = (self.clone(), owner.clone());
+            async move { store.delete(&owner, &entry.uri).await }
+        });
+        let deleted = deletions
+            .buffer_unordered(AT_ONCE)
+            .try_fold(0, async |sum, deleted| Ok(sum + u64::from(deleted)));
+        Ok(Deleted { resources: deleted.await?, more: page.more })
     }
 
     /// Deletes a resource unless it was written since `entry` was read. Returns whether

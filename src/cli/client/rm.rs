@@ -10,8 +10,11 @@ pub(in crate::cli) struct RmArgs {
     #[command(flatten)]
     server: ServerArgs,
     /// The URIs of the resources.
-    #[arg(required = true)]
+    #[arg(required_unless_present = "prefix")]
     uris: Vec<String>,
+    /// Delete all of your resources whose URIs begin with this.
+    #[arg(long, conflicts_with = "uris")]
+    prefix: Option<String>,
 }
 
 pub(super) async fn run(args: RmArgs) -> Result<(), ClientError> {
@@ -20,5 +23,12 @@ pub(super) async fn run(args: RmArgs) -> Result<(), ClientError> {
         let output = client.call("delete_resource", &json!({ "uri": uri })).await?;
         print(format!("{}\n", output.text).as_bytes())?;
     }
-    Ok(())
+    let Some(prefix) = args.prefix else { return Ok(()) };
+    loop {
+        let output = client.call("delete_resource", &json!({ "prefix": prefix })).await?;
+        print(format!("{}\n", output.text).as_bytes())?;
+        if output.result["structuredContent"]["more"] != true {
+            return Ok(());
+        }
+    }
 }

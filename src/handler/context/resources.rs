@@ -8,7 +8,9 @@ use super::{Context, details_setters};
 use crate::{
     handler::{ReadContent, Scope, ToolError},
     protocol::Fault,
-    store::{Content, Details, Entry, ResourceUri, Rewrite, Share, StoreError, StoredResource},
+    store::{
+        Content, Deleted, Details, Entry, ResourceUri, Rewrite, Share, StoreError, StoredResource,
+    },
 };
 
 impl<S> Context<S> {
@@ -91,6 +93,19 @@ impl<S> Context<S> {
             return Err(StoreError::ReadOnly { uri });
         }
         Ok(deleted)
+    }
+
+    /// Deletes the caller's resources whose URIs begin with `prefix`, at most `limit` of them.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`]; some resources may be deleted then.
+    pub async fn delete_resources(
+        &self,
+        prefix: &str,
+        limit: usize,
+    ) -> Result<Deleted, StoreError> {
+        let scope = self.scope();
+        scope.store.delete_prefix(scope.identity.owner(), prefix, limit).await
     }
 
     /// Shares one of the caller's resources by a link: a resource whose URI

@@ -80,6 +80,12 @@ async fn it_reads_standard_input_and_prints_plain_lines() {
     let told = said(&client(&url, &["call", "read_resource", "-"], arguments.as_bytes()).await);
     assert!(told.contains("\n\n00000000 "), "{told}");
     said(&client(&url, &["rm", "x:lines"], b"").await);
+    for uri in ["y:1", "y:2", "z:1"] {
+        said(&client(&url, &["put", "-", "--uri", uri], b"text").await);
+    }
+    let deleted = said(&client(&url, &["rm", "--prefix", "y:"], b"").await);
+    assert_eq!(deleted, "Deleted 2 resources whose URIs begin with y:.\n");
+    said(&client(&url, &["rm", "z:1"], b"").await);
     assert_eq!(said(&client(&url, &["ls"], b"").await), "");
 }
 

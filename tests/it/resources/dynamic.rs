@@ -188,6 +188,49 @@ async fn a_dynamic_resource_overrides_a_static_one() {
 }
 
 #[tokio::test]
+async fn resources_are_deleted_by_the_beginning_of_their_uris() {
+    let server = Server::start().await;
+    let client = Modern::of(&server);
+    for uri in ["x:run/1", "x:run/2", "x:running", "x:other"] {
+        client.create(json!({ "uri": uri, "text": "text" })).await;
+    }
+    let deleted = client.call("delete_resource", json!({ "prefix": "x:run/" })).await.result();
+    assert_eq!(deleted["structuredContent"], json!({ "deleted": 2, "more": false }));
+    let said = "Deleted 2 resources whose URIs begin with x:run/.";
+    assert_eq!(deleted["content"][0]["text"], said);
+    let listed = client.list("resources/list", "resources").await;
+    let left: Vec<_> = listed.iter().filter_map(|r| r["uri"].as_str()).collect();
+    assert!(left.contains(&"x:running") && left.contains(&"x:other"), "{left:?}");
+    assert!(!left.iter().any(|uri| uri.starts_with("x:run/")), "{left:?}");
+
+    for (wrong, expected) in [
+        (json!({}), "exactly one"),
+        (json!({ "uri": "x:other", "prefix": "x:" }), "exactly one"),
+        (json!({ "prefix": "" }), "scheme"),
+        (json!({ "prefix": "x" }), "scheme"),
+    ] {
+        let refused = client.call("delete_resource", wrong).await.failure();
+        assert!(refused.contains(expected), "{refused}");
+    }
+    assert_eq!(client.read("x:other").await["text"], "text");
+}
+
+#[tokio::test]
+async fn a_call_deletes_a_thousand_resources_at_most() {
+    let server = Server::start().await;
+    let client = Modern::of(&server);
+    for index in 0..1_001 {
+        client.create(json!({ "uri": format!("x:{index}"), "text": "" })).await;
+    }
+    let delete = async || {
+        let deleted = client.call("delete_resource", json!({ "prefix": "x:" })).await.result();
+        deleted["structuredContent"].clone()
+    };
+    assert_eq!(delete().await, json!({ "deleted": 1_000, "more": true }));
+    assert_eq!(delete().await, json!({ "deleted": 1, "more": false }));
+}
+
+#[tokio::test]
 async fn static_resources_cannot_be_changed() {
     let server = Server::start().await;
     let client = Modern::of(&server);

@@ -208,7 +208,8 @@ macro_rules! store_contract {
                 no_owner_and_uri_collide_with_others;
             owners:
                 all_owners_are_listed_in_pages,
-                an_owner_is_purged;
+                an_owner_is_purged,
+                resources_are_deleted_by_prefix;
             restoring:
                 a_restored_resource_is_as_it_was,
                 a_restored_resource_expires_on_time,

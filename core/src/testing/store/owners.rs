@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Caller, Harness, Setup};
-use crate::store::Usage;
+use crate::store::{Deleted, Usage};
 
 /// Pages of any size have each owner, whatever the name, and no part of an upload's.
 pub async fn all_owners_are_listed_in_pages(harness: &dyn Harness) {
@@ -49,4 +49,27 @@ pub async fn an_owner_is_purged(harness: &dyn Harness) {
     assert_eq!(usage, Usage::default());
     assert_eq!(bob.read("temp://1").await, "bob's");
     assert_eq!(store.purge(&alice.owner).await.expect("it is purged"), 0);
+}
+
+/// Deletion by prefix takes exactly what begins with it, some at a time.
+pub async fn resources_are_deleted_by_prefix(harness: &dyn Harness) {
+    let store = harness.store(Setup::default()).await;
+    let (alice, bob) = (Caller::new(&store, "alice"), Caller::new(&store, "bob"));
+    for n in 0..20 {
+        alice.put(&format!("temp://a/{n}"), "alice's").await;
+    }
+    for uri in ["temp://b", "temp://A/1", "other:temp://a/"] {
+        alice.put(uri, "alice's").await;
+    }
+    bob.put("temp://a/1", "bob's").await;
+    let delete = async |prefix, limit| {
+        let deleted = store.delete_prefix(&alice.owner, prefix, limit).await;
+        let Deleted { resources, more } = deleted.expect("they are deleted");
+        (resources, more)
+    };
+    assert_eq!(delete("temp://a/", 15).await, (15, true));
+    assert_eq!(delete("temp://a/", 15).await, (5, false));
+    assert_eq!(delete("temp://a/", 15).await, (0, false));
+    assert_eq!(alice.list("").await, ["other:temp://a/", "temp://A/1", "temp://b"]);
+    assert_eq!(bob.read("temp://a/1").await, "bob's");
 }
