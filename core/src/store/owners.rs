@@ -41,10 +41,11 @@ impl Store {
     }
 
     async fn delete_all(&self, owner: &Owner) -> Result<u64, StoreError> {
-        let mut sum = 0;
+        let (mut sum, mut after) = (0, None);
         loop {
-            let deleted = self.delete_prefix(owner, "", PAGE).await?;
+            let (deleted, last) = self.delete_page(owner, "", after.as_ref(), PAGE).await?;
             sum += deleted.resources;
+            after = last;
             if !deleted.more {
                 return Ok(sum);
             }

@@ -264,8 +264,20 @@ impl Store {
         prefix: &str,
         limit: usize,
     ) -> Result<Deleted, StoreError> {
+        self.delete_page(owner, prefix, None, limit).await.map(|(deleted, _)| deleted)
+    }
+
+    /// The same after a URI. Returns the last URI, too.
+    pub(super) async fn delete_page(
+        &self,
+        owner: &Owner,
+        prefix: &str,
+        after: Option<&ResourceUri>,
+        limit: usize,
+    ) -> Result<(Deleted, Option<ResourceUri>), StoreError> {
         const AT_ONCE: usize = 8;
-        let page = self.list(owner, prefix, None, limit).await?;
+        let page = self.list(owner, prefix, after.map(ResourceUri::as_str), limit).await?;
+        let last = page.entries.last().map(|entry| entry.uri.clone());
         let deletions = stream::iter(page.entries).map(|entry| {
             let (store, owner) = (self.clone(), owner.clone());
             async move { store.delete(&owner, &entry.uri).await }
@@ -273,7 +285,7 @@ impl Store {
         let deleted = deletions
             .buffer_unordered(AT_ONCE)
             .try_fold(0, async |sum, deleted| Ok(sum + u64::from(deleted)));
-        Ok(Deleted { resources: deleted.await?, more: page.more })
+        Ok((Deleted { resources: deleted.await?, more: page.more }, last))
     }
 
     /// Deletes a resource unless it was written since `entry` was read. Returns whether

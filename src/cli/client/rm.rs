@@ -27,7 +27,9 @@ pub(super) async fn run(args: RmArgs) -> Result<(), ClientError> {
     loop {
         let output = client.call("delete_resource", &json!({ "prefix": prefix })).await?;
         print(format!("{}\n", output.text).as_bytes())?;
-        if output.result["structuredContent"]["more"] != true {
+        let deleted = &output.result["structuredContent"];
+        // Without a deletion, the next call would meet the same resources.
+        if deleted["more"] != true || deleted["deleted"] == 0 {
             return Ok(());
         }
     }
