@@ -1,6 +1,6 @@
 //! What operators see of the owners of the store, and how they delete what one has stored.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use axum::{
     body::to_bytes,
@@ -56,9 +56,11 @@ pub(super) async fn list(
 }
 
 async fn page(store: &Store, mut after: Option<String>) -> Result<Value, StoreError> {
-    let mut owners = Vec::new();
+    let (mut owners, mut seen) = (Vec::new(), HashSet::new());
     for _ in 0..MAX_READS {
-        let read = store.owners(after.as_deref(), PAGE).await?;
+        let mut read = store.owners(after.as_deref(), PAGE).await?;
+        // A page of the store may have an owner twice.
+        read.owners.retain(|owner| seen.insert(owner.clone()));
         let with_usage = stream::iter(read.owners).map(|owner| {
             let store = store.clone();
             async move {
