@@ -3,24 +3,34 @@
 
 use std::{
     collections::BTreeMap,
-    io::{BufRead, BufReader},
+    io::{self, BufRead, BufReader},
     net::SocketAddr,
     path::Path,
     process::{Child, ChildStdin, Command, Stdio},
     sync::{Mutex, PoisonError},
+    time::Duration,
 };
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use reqwest::{Client, Response, Url, redirect};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use tokio::sync::{OnceCell, oneshot};
+use tokio::{
+    sync::{OnceCell, oneshot},
+    time::timeout,
+};
 
 use super::RESOURCE;
 use crate::support::{http, patiently};
 
 const SECRET: &str = "a secret for tests only";
 const CALLBACK: &str = "http://127.0.0.1/callback";
+
+/// How often node is started, because it hangs at its start at times.
+const START_ATTEMPTS: usize = 3;
+const START_TIMEOUT: Duration = Duration::from_secs(20);
+
+type FirstLine = oneshot::Receiver<Option<io::Result<String>>>;
 
 pub(crate) struct Provider {
     pub(crate) issuer: String,
@@ -47,6 +57,24 @@ impl Provider {
     }
 
     async fn spawn(http: Client, environment: &[(&str, &Path)]) -> Self {
+        for _ in 0..START_ATTEMPTS {
+            let (mut process, stdin, line) = Self::start_node(environment);
+            let Ok(line) = timeout(START_TIMEOUT, line).await else {
+                let _ = process.kill();
+                let _ = process.wait();
+                continue;
+            };
+            let line = line.unwrap();
+            let line = line.expect("a provider: run `npm ci` in tests/oidc, as `make test` does");
+            let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
+            let issuer = line["issuer"].as_str().unwrap().to_owned();
+            return Self { issuer, http, process: Mutex::new(process), _stdin: stdin };
+        }
+        panic!("the provider does not start");
+    }
+
+    /// Starts the process. Its first line has the address.
+    fn start_node(environment: &[(&str, &Path)]) -> (Child, ChildStdin, FirstLine) {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/oidc");
         let mut command = Command::new("node");
         command.arg("provider.mjs").current_dir(folder);
@@ -57,11 +85,7 @@ impl Provider {
         let (sender, line) = oneshot::channel();
         // No thread of the runtime, whose end would wait for it if node hangs at its start.
         std::thread::spawn(move || sender.send(BufReader::new(stdout).lines().next()));
-        let line = patiently("the provider", line).await.unwrap();
-        let line = line.expect("a provider: run `npm ci` in tests/oidc, as `make test` does");
-        let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
-        let issuer = line["issuer"].as_str().unwrap().to_owned();
-        Self { issuer, http, process: Mutex::new(process), _stdin: stdin }
+        (process, stdin, line)
     }
 
     fn post(&self, path: &str, form: &[(&str, &str)]) -> reqwest::RequestBuilder {

@@ -4,7 +4,10 @@ use futures_util::{StreamExt, stream};
 use tokio::{sync::oneshot, task::JoinSet};
 
 use super::{Caller, Harness, Setup, long_text, overhead, patiently, refused, with_ttl};
-use crate::store::{BLOCK_BYTES, Content, Details, Expected, StoreError, StoreLimits, Usage};
+use crate::{
+    random::Random,
+    store::{BLOCK_BYTES, Content, Details, Expected, StoreError, StoreLimits, Usage},
+};
 
 /// Content up to the quota is stored, exact to the byte. Anything more is refused
 /// with a reason, and evicts nothing.
@@ -245,7 +248,10 @@ pub async fn content_that_is_kept_for_readers_makes_room(harness: &dyn Harness) 
     let limits = StoreLimits { revisions: 1, ..StoreLimits::default() };
     let room = 100_000 + 3 * overhead(harness).await;
     let setup = Setup { limits, ..Setup::default() }.max_bytes(room);
-    let alice = Caller::new(&harness.store(setup).await, "alice");
+    // A name of its own: the block cache of the process finds the content of an owner by its
+    // digest, whichever store it was read from.
+    let name = format!("alice-{}", Random::system().id());
+    let alice = Caller::new(&harness.store(setup).await, &name);
     let mut reads = Vec::new();
     for round in 0..10 {
         alice.put("temp://a", vec![round; 40_000]).await;
