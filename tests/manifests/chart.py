@@ -13,6 +13,8 @@ from kubernetes_validate import validate
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "deploy/helm/larder"
 KUBERNETES = "1.33"
+# kubeVersion of the chart.
+OLDEST_KUBERNETES = "1.23"
 # Larder's minimum, which everybody has to set.
 URL = {"publicUrl": "https://mcp.example.com/mcp"}
 EVERYTHING = {
@@ -77,7 +79,8 @@ class Chart(unittest.TestCase):
             for each in installed(values).objects:
                 # The operator's kinds have no schema here.
                 if not each["apiVersion"].startswith("monitoring.coreos.com/"):
-                    validate(each, KUBERNETES, strict=True)
+                    for version in (OLDEST_KUBERNETES, KUBERNETES):
+                        validate(each, version, strict=True)
                 self.assertEqual(each["metadata"]["namespace"], "larder")
 
     def test_helm_lints_it(self):
@@ -134,11 +137,15 @@ class Chart(unittest.TestCase):
         self.assertEqual(paths, {"startup": "/healthz", "liveness": "/healthz", "readiness": "/readyz"})
 
     def test_a_pod_has_time_to_stop(self):
-        pod = installed({**URL, "grace": 60, "preStopSeconds": 10}).pod()
-        self.assertEqual(pod["containers"][0]["lifecycle"]["preStop"]["sleep"]["seconds"], 10)
-        self.assertGreater(pod["terminationGracePeriodSeconds"], 60 + 10 + 2)
-        variables = {v["name"]: v.get("value") for v in pod["containers"][0]["env"]}
-        self.assertEqual(variables["LARDER_SERVER__GRACE"], "60")
+        for values in ({}, {"grace": 60, "shutdownDelay": 10}):
+            release = installed({**URL, **values})
+            variables = release.variables()
+            delay = int(variables["LARDER_SERVER__SHUTDOWN_DELAY"]["value"])
+            grace = int(variables["LARDER_SERVER__GRACE"]["value"])
+            self.assertGreater(release.pod()["terminationGracePeriodSeconds"], delay + grace + 2)
+            # Requests arrive until the endpoint is removed everywhere.
+            self.assertGreater(delay, 0)
+        self.assertEqual((delay, grace), (10, 60))
 
     def test_a_password_is_only_ever_referred_to(self):
         release = installed(URL)
@@ -248,6 +255,9 @@ class Chart(unittest.TestCase):
             ({"publicUrl": "mcp.example.com"}, "publicUrl"),
             ({**URL, "replica": 2}, "replica"),
             ({**URL, "replicas": "two"}, "replicas"),
+            ({**URL, "shutdownDelay": -1}, "shutdownDelay"),
+            # What earlier versions of the chart had for it.
+            ({**URL, "preStopSeconds": 5}, "preStopSeconds"),
             ({**URL, "migrate": {"mode": "later"}}, "mode"),
             ({**URL, "image": {"digest": "latest"}}, "digest"),
             ({**URL, "networkPolicy": {"egress": {"x": {"to": []}}}}, "ports"),
@@ -267,6 +277,10 @@ class Chart(unittest.TestCase):
 
         schema = json.loads((CHART / "values.schema.json").read_text())
         compare(schema, yaml.safe_load((CHART / "values.yaml").read_text()), "")
+
+    def test_the_oldest_kubernetes_is_the_one_that_is_checked(self):
+        chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+        self.assertEqual(chart["kubeVersion"], f">={OLDEST_KUBERNETES}.0-0")
 
     def test_the_version_is_the_crates(self):
         cargo = re.search(r'^version = "(.*)"$', (ROOT / "Cargo.toml").read_text(), re.M)[1]

@@ -61,6 +61,8 @@ env:
     value: 0.0.0.0:8000
   - name: LARDER_SERVER__PUBLIC_URL
     value: {{ include "larder.publicUrl" . | quote }}
+  - name: LARDER_SERVER__SHUTDOWN_DELAY
+    value: {{ .Values.shutdownDelay | int | quote }}
   - name: LARDER_SERVER__GRACE
     value: {{ .Values.grace | int | quote }}
   - name: LARDER_METRICS__LISTEN
