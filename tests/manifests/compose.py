@@ -47,6 +47,13 @@ class Compose(unittest.TestCase):
         self.assertIn("healthcheck", SERVICES["redis"])
         self.assertIn("HEALTHCHECK", (ROOT / "Dockerfile").read_text())
 
+    def test_larder_has_time_to_stop(self):
+        example = (ROOT / "larder.example.toml").read_text()
+        delay, grace = (int(re.search(rf"^#{name} = (\d+)$", example, re.M)[1]) for name in ("shutdown_delay", "grace"))
+        larder = SERVICES["larder"]
+        self.assertFalse({"LARDER_SERVER__SHUTDOWN_DELAY", "LARDER_SERVER__GRACE"} & set(larder["environment"]))
+        self.assertGreater(int(larder["stop_grace_period"].removesuffix("s")), delay + grace + 2)
+
     def test_ports_are_published_on_loopback_and_by_their_profile(self):
         for name, service in SERVICES.items():
             for port in service.get("ports", []):
