@@ -147,6 +147,14 @@ class Chart(unittest.TestCase):
             self.assertGreater(delay, 0)
         self.assertEqual((delay, grace), (10, 60))
 
+    def test_a_pod_has_memory_for_queries_too(self):
+        example = (ROOT / "larder.example.toml").read_text()
+        query = example[example.index("\n[query]"):]
+        memory, concurrent = (int(re.search(rf"^#{name} = (\d+)$", query, re.M)[1]) for name in ("memory_bytes", "concurrent"))
+        limit = installed(URL).pod()["containers"][0]["resources"]["limits"]["memory"]
+        # The other defaults are for a server with 1 GiB.
+        self.assertGreaterEqual(int(limit.removesuffix("Gi")) << 30, (1 << 30) + memory * concurrent)
+
     def test_a_password_is_only_ever_referred_to(self):
         release = installed(URL)
         reference = {"secretKeyRef": {"name": "larder-secrets", "key": "store-url"}}
