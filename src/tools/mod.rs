@@ -26,6 +26,8 @@ mod record_facts;
 #[cfg(feature = "search")]
 mod regex;
 #[cfg(feature = "search")]
+mod required_text;
+#[cfg(feature = "search")]
 mod scan;
 #[cfg(feature = "search")]
 mod search;

@@ -6,10 +6,11 @@ use grep_matcher::Matcher;
 
 use super::{
     regex::{SharedMatcher, Syntax, escape, matcher},
+    required_text::required_text,
     scan::{LinePart, LineSink},
     wording::line_excerpt,
 };
-use crate::handler::ToolError;
+use crate::{handler::ToolError, store::RequiredText};
 
 /// The most words and phrases in a query.
 const MAX_TERMS: usize = 16;
@@ -25,6 +26,8 @@ pub(super) struct Query {
     /// A regular expression that matches any of them, for `search_resource`.
     pub(super) pattern: String,
     any: SharedMatcher,
+    /// What each line with a term contains.
+    pub(super) required: Option<RequiredText>,
     each: Vec<SharedMatcher>,
 }
 
@@ -51,8 +54,9 @@ impl Query {
                 .map_err(|error| ToolError::new(format!("query cannot be searched for: {error}")))
         };
         let any = build(&patterns.join("|"))?;
+        let required = required_text(&patterns.join("|"), syntax);
         let each = patterns.iter().map(|pattern| build(pattern)).collect::<Result<_, _>>()?;
-        Ok(Self { pattern: format!("(?i){}", patterns.join("|")), terms, any, each })
+        Ok(Self { pattern: format!("(?i){}", patterns.join("|")), terms, any, required, each })
     }
 
     pub(super) fn matcher(&self) -> SharedMatcher {

@@ -200,7 +200,7 @@ async fn search_one<S>(
         return Ok((entry, Outcome::Binary(with_metadata(Hits::new(query)))));
     }
     let scan = async |found: &StoredResource| {
-        let search = Search::lines(query.matcher());
+        let search = Search::lines(query.matcher(), query.required.clone());
         scan(ctx.identity().owner(), found, search, Hits::new(Arc::clone(&query))).await
     };
     let search = async {

@@ -10,6 +10,7 @@
 mod arriving;
 mod backend;
 mod block_cache;
+mod block_filter;
 mod blocks;
 mod change;
 mod change_queue;
@@ -43,6 +44,7 @@ mod reading;
 mod records;
 #[cfg(feature = "redis")]
 mod redis;
+mod required_text;
 mod restore;
 mod rewrite;
 mod sharing;
@@ -89,6 +91,7 @@ pub use ranges::Ranges;
 pub use records::{RecordWindow, RecordsError};
 #[cfg(feature = "redis")]
 pub use redis::{ExternalBlobs, RedisBackend};
+pub use required_text::RequiredText;
 pub use restore::Restored;
 pub use rewrite::Rewrite;
 pub use sharing::{Audience, LinkTarget, Share};

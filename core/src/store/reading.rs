@@ -5,7 +5,7 @@ use std::{io, ops::Range, sync::Arc};
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt, future::Either, stream};
 
-use super::{Block, Entry, StoreError, StoredResource, block_cache, compression};
+use super::{Block, Entry, Kind, StoreError, StoredResource, block_cache, compression};
 use crate::{
     auth::Owner,
     compute::{Compute, Stop},
@@ -50,49 +50,61 @@ impl StoredResource {
         keeps: bool,
     ) -> impl Stream<Item = Result<Bytes, StoreError>> + Send + use<> {
         let owner = self.entry.owner.clone();
-        self.stream_by(blocks, move |block| match block {
-            FetchedBlock::Content(content) => Compute::Done(Ok(Ok(content))),
-            FetchedBlock::Compressed(block) => {
-                Compute::run(owner.as_str(), block.size, move || {
-                    if keeps { block.content_to_keep() } else { block.content() }
-                })
+        self.stream_by(self.batches(blocks), move |block| {
+            if !block.is_compressed {
+                return Compute::Done(Ok(Ok(block.bytes)));
             }
-        })
-    }
-
-    /// The results of `work` on each block, in order. Keeps the blocks in the block cache. `work`
-    /// may take long: it runs in the turns of `caller` on the thread that decompressed the
-    /// block, for several blocks at once, and must return early, with any result, once `Stop`
-    /// is set.
-    pub fn map_blocks<T, W>(
-        &self,
-        caller: &Owner,
-        work: W,
-    ) -> impl Stream<Item = Result<T, StoreError>> + Send + use<T, W>
-    where
-        T: Send + 'static,
-        W: Fn(Bytes, &Stop) -> T + Clone + Send + 'static,
-    {
-        let caller = caller.clone();
-        self.stream_by(0..self.entry.blocks.len(), move |block| {
-            let work = work.clone();
-            Compute::queue(caller.as_str(), move |stop| {
-                block.content_to_keep().map(|content| work(content, stop))
+            Compute::run(owner.as_str(), block.size, move || {
+                if keeps { block.content_to_keep() } else { block.content() }
             })
         })
     }
 
-    fn stream_by<T, W>(
+    /// The results of `work` on these blocks, in order, each with the index of its block. Keeps
+    /// the blocks in the block cache; with `keeps_filters` also what
+    /// [`blocks_to_search`](Self::blocks_to_search) needs, for text that is likely to be searched
+    /// again. `work` may take long: it runs in the turns of `caller` on the thread that
+    /// decompressed the block, for several blocks at once, and must return early, with any result,
+    /// once `Stop` is set.
+    pub fn map_blocks<T, W>(
         &self,
-        blocks: Range<usize>,
+        caller: &Owner,
+        blocks: Vec<Range<usize>>,
+        keeps_filters: bool,
         work: W,
-    ) -> impl Stream<Item = Result<T, StoreError>> + Send + use<T, W>
+    ) -> impl Stream<Item = Result<(usize, T), StoreError>> + Send + use<T, W>
     where
         T: Send + 'static,
+        W: Fn(Bytes, &Stop) -> T + Clone + Send + 'static,
+    {
+        let (caller, found) = (caller.clone(), self.clone());
+        let batches = blocks.clone().into_iter().flat_map(move |range| found.batches(range));
+        let results = self.stream_by(batches, move |block| {
+            let work = work.clone();
+            Compute::queue(caller.as_str(), move |stop| {
+                let content = block.content_to_keep()?;
+                if keeps_filters && block.entry.kind == Kind::Text {
+                    block_cache::insert_filter(&block.entry, block.offset, &content);
+                }
+                Ok(work(content, stop))
+            })
+        });
+        let indexes = stream::iter(blocks.into_iter().flatten());
+        indexes.zip(results).map(|(index, result)| result.map(|result| (index, result)))
+    }
+
+    fn stream_by<T, B, W>(
+        &self,
+        batches: B,
+        work: W,
+    ) -> impl Stream<Item = Result<T, StoreError>> + Send + use<T, B, W>
+    where
+        T: Send + 'static,
+        B: Iterator<Item = Range<usize>> + Send + 'static,
         W: Fn(FetchedBlock) -> Compute<io::Result<T>> + Send + 'static,
     {
         let found = self.clone();
-        let fetched = stream::iter(self.batches(blocks)).map(move |blocks| {
+        let fetched = stream::iter(batches).map(move |blocks| {
             let found = found.clone();
             async move { found.fetch(blocks).await }
         });
@@ -133,18 +145,15 @@ impl StoredResource {
         let (Some(first), Some(last)) = (blocks.first(), blocks.last()) else {
             return Ok(Vec::new());
         };
-        let cached = blocks.iter().map(|block| self.cached(block).map(FetchedBlock::Content));
-        if let Some(cached) = cached.collect() {
-            return Ok(cached);
+        let cached = |block: &Block| Some(self.fetched(block, self.cached(block)?, false));
+        if let Some(cached) = blocks.iter().map(cached).collect() {
+            return cached;
         }
         let bytes = self.blob.range(first.stored..last.stored_end()).await?;
         let fetched = blocks.iter().map(|block| {
             let (from, to) = (block.stored - first.stored, block.stored_end() - first.stored);
             let bytes = bytes.slice(self.index(from)?..self.index(to)?);
-            if !block.is_compressed() {
-                return Ok(FetchedBlock::Content(bytes));
-            }
-            self.compressed(*block, bytes).map(FetchedBlock::Compressed)
+            self.fetched(block, bytes, block.is_compressed())
         });
         fetched.collect()
     }
@@ -209,15 +218,20 @@ impl StoredResource {
 
     async fn decompress(&self, block: Block) -> Result<Bytes, StoreError> {
         let bytes = self.blob.range(block.stored..block.stored_end()).await?;
-        let compressed = self.compressed(block, bytes)?;
+        let fetched = self.fetched(&block, bytes, true)?;
         let owner = self.entry.owner.as_str();
-        let work = Compute::run(owner, compressed.size, move || compressed.content_to_keep());
+        let work = Compute::run(owner, fetched.size, move || fetched.content_to_keep());
         work.done().await?.map_err(|error| self.corrupt(error))
     }
 
-    fn compressed(&self, block: Block, bytes: Bytes) -> Result<CompressedBlock, StoreError> {
-        let entry = Arc::clone(&self.entry);
-        Ok(CompressedBlock { bytes, size: self.index(block.len)?, offset: block.offset, entry })
+    fn fetched(
+        &self,
+        block: &Block,
+        bytes: Bytes,
+        is_compressed: bool,
+    ) -> Result<FetchedBlock, StoreError> {
+        let (entry, offset) = (Arc::clone(&self.entry), block.offset);
+        Ok(FetchedBlock { bytes, is_compressed, size: self.index(block.len)?, offset, entry })
     }
 
     pub(super) fn index(&self, offset: u64) -> Result<usize, StoreError> {
@@ -229,14 +243,9 @@ impl StoredResource {
     }
 }
 
-enum FetchedBlock {
-    /// Content that is stored uncompressed, or that the block cache has.
-    Content(Bytes),
-    Compressed(CompressedBlock),
-}
-
-struct CompressedBlock {
+struct FetchedBlock {
     bytes: Bytes,
+    is_compressed: bool,
     /// The size of its content.
     size: usize,
     /// The offset of its content.
@@ -245,24 +254,19 @@ struct CompressedBlock {
 }
 
 impl FetchedBlock {
-    /// The content. Adds it to the block cache if it was compressed.
-    fn content_to_keep(self) -> io::Result<Bytes> {
-        match self {
-            Self::Content(content) => Ok(content),
-            Self::Compressed(block) => block.content_to_keep(),
-        }
-    }
-}
-
-impl CompressedBlock {
     fn content(&self) -> io::Result<Bytes> {
+        if !self.is_compressed {
+            return Ok(self.bytes.clone());
+        }
         compression::decompress(&self.bytes, self.size)
     }
 
-    /// The content, which is added to the block cache.
-    fn content_to_keep(self) -> io::Result<Bytes> {
+    /// The content, which is added to the block cache if it was compressed.
+    fn content_to_keep(&self) -> io::Result<Bytes> {
         let content = self.content()?;
-        block_cache::insert(&self.entry, self.offset, &content);
+        if self.is_compressed {
+            block_cache::insert(&self.entry, self.offset, &content);
+        }
         Ok(content)
     }
 }
@@ -277,7 +281,7 @@ mod tests {
 
     use super::*;
     use crate::store::{
-        Blob, Kind,
+        Blob,
         blocks::tests::{any_text, stored},
         compression::Compression,
     };
@@ -396,8 +400,10 @@ mod tests {
             blocks.await.expect("it can be read").len()
         };
         let search = async || {
-            let lens = found.map_blocks(&found.entry.owner, |block, _| block.len());
-            let lens = lens.try_collect::<Vec<_>>().await.expect("it can be read");
+            let lens = found
+                .map_blocks(&found.entry.owner, vec![0..blocks], false, |block, _| block.len());
+            let lens =
+                lens.map_ok(|(_, len)| len).try_collect::<Vec<_>>().await.expect("it can be read");
             assert_eq!(lens.iter().sum::<usize>(), text.len());
         };
         let runtime = tokio::runtime::Builder::new_current_thread().build();

@@ -84,11 +84,12 @@ const SLICE_BYTES: usize = 16 << 10;
 pub(super) fn find_hits(search: &Search, text: &[u8], stop: &Stop) -> Vec<Hit> {
     let matcher = &*search.matcher;
     let mut searcher = SearcherBuilder::new();
-    searcher.line_number(true).invert_match(search.invert);
+    searcher.line_number(false).invert_match(search.invert);
     // It has to be that of the matcher.
     searcher.line_terminator(matcher.line_terminator().unwrap_or(LineTerminator::byte(b'\n')));
     let mut searcher = searcher.build();
-    let mut collector = HitCollector { search, stop, hits: Vec::new(), line: 0, start: 0 };
+    let mut collector =
+        HitCollector { search, stop, text, hits: Vec::new(), start: 0, line: 0, counted: 0 };
     let mut rest = text;
     while !rest.is_empty() && !stop.is_set() {
         let (slice, after) = rest.split_at(slice_end(rest));
@@ -97,8 +98,7 @@ pub(super) fn find_hits(search: &Search, text: &[u8], stop: &Stop) -> Vec<Hit> {
         }
         // A slice needs no I/O, and a block's offsets fit 32 bits: this cannot fail.
         let _ = searcher.search_slice(matcher, slice, &mut collector);
-        collector.line += memchr::memchr_iter(b'\n', slice).count() as u64;
-        collector.start += slice.len() as u64;
+        collector.start += slice.len();
         rest = after;
     }
     collector.hits
@@ -130,11 +130,14 @@ pub(super) fn is_slow(matcher: &RegexMatcher, line: &[u8], stop: &Stop) -> bool 
 struct HitCollector<'a> {
     search: &'a Search,
     stop: &'a Stop,
+    text: &'a [u8],
     hits: Vec<Hit>,
-    /// The number of the slice's first line.
-    line: u64,
     /// The slice's offset in the text.
-    start: u64,
+    start: usize,
+    /// The number of line feeds in the first `counted` bytes: they are counted up to matches
+    /// only, because most texts have none.
+    line: usize,
+    counted: usize,
 }
 
 impl HitCollector<'_> {
@@ -153,13 +156,16 @@ impl Sink for HitCollector<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
-        let small = |number: u64| u32::try_from(number).map_err(io::Error::other);
-        let start = self.start + found.absolute_byte_offset();
+        let small = |number: usize| u32::try_from(number).map_err(io::Error::other);
+        let offset = usize::try_from(found.absolute_byte_offset()).map_err(io::Error::other)?;
+        let start = self.start + offset;
+        self.line += memchr::memchr_iter(b'\n', &self.text[self.counted..start]).count();
+        self.counted = start;
         self.hits.push(Hit {
-            line: small(self.line + found.line_number().unwrap_or(1) - 1)?,
+            line: small(self.line)?,
             start: small(start)?,
-            end: small(start + found.bytes().len() as u64)?,
-            matches: small(self.count(found.bytes()) as u64)?,
+            end: small(start + found.bytes().len())?,
+            matches: small(self.count(found.bytes()))?,
         });
         Ok(true)
     }

@@ -18,6 +18,9 @@ pub(super) struct Gatherer<K> {
     sink: K,
     /// The line that ends in a later block.
     partial_line: PartialLine,
+    /// Whether blocks before the next one were left out: it may begin within a line, which is
+    /// left out, too.
+    is_within_line: bool,
     /// The last unreported lines: the context of the next match.
     before: VecDeque<Bytes>,
     /// The lines of context still to report after the last match.
@@ -35,7 +38,16 @@ struct Position {
 impl<K: LineSink> Gatherer<K> {
     pub(super) fn new(search: Search, sink: K) -> Self {
         let (partial_line, before) = (PartialLine::default(), VecDeque::new());
-        Self { search, sink, partial_line, before, after: 0, next_line: None }
+        let (is_within_line, after, next_line) = (false, 0, None);
+        Self { search, sink, partial_line, is_within_line, before, after, next_line }
+    }
+
+    /// Leaves out blocks: they, and the lines of which they have a part, have no match and are
+    /// no context of one.
+    pub(super) fn leave_out(&mut self) {
+        self.partial_line = PartialLine::default();
+        self.before.clear();
+        self.is_within_line = true;
     }
 
     /// Adds the next block, which has this offset in the content; `first_line` is
@@ -44,7 +56,9 @@ impl<K: LineSink> Gatherer<K> {
         let (head, head_ends_line, lines, tail) = block.into_parts();
         let lines_offset = offset + head.len() as u64;
         let tail_offset = lines_offset + lines.text.len() as u64;
-        if head_ends_line && self.partial_line.is_empty() {
+        if self.is_within_line {
+            self.is_within_line = !head_ends_line;
+        } else if head_ends_line && self.partial_line.is_empty() {
             self.search_line(first_line, offset, head, stop);
         } else {
             self.partial_line.push(offset, &head);
@@ -250,7 +264,7 @@ mod tests {
                 text.push('\n');
             }
             let matcher = regex::matcher(pattern, regex::Syntax::default()).unwrap();
-            let search = Search { matcher, context, invert, counts: true };
+            let search = Search { matcher, required: None, context, invert, counts: true, keeps_filters: false };
             let mut expected = Recorder::default();
             let mut whole = SearcherBuilder::new();
             let whole = whole.line_number(true).before_context(context).after_context(context);
@@ -300,7 +314,14 @@ mod tests {
     fn search_long_line(query: &str, invert: bool, long: &str) -> Offsets {
         let text = format!("first\n{long}\nlast\n");
         let matcher = regex::matcher(query, regex::Syntax::default()).unwrap();
-        let search = Search { matcher, context: 1, invert, counts: true };
+        let search = Search {
+            matcher,
+            required: None,
+            context: 1,
+            invert,
+            counts: true,
+            keeps_filters: false,
+        };
         let (stop, mut offset) = (Stop::default(), 0);
         let mut gatherer = Gatherer::new(search.clone(), Offsets::default());
         for piece in text.as_bytes().chunks(256 << 10) {

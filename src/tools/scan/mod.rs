@@ -1,14 +1,18 @@
 //! Searches stored content with ripgrep's engine: in linear time for any pattern.
 //!
 //! Several blocks are searched at once, each right after it is decompressed, so
-//! that it is read from memory once. Lines that cross blocks are joined, and
-//! matches are reported in the order of the content.
+//! that it is read from memory once. Blocks that certainly have no match are left out. Lines
+//! that cross blocks are joined, and matches are reported in the order of the content.
 
 mod block;
 mod gather;
+#[cfg(test)]
+mod left_out;
 mod line_part;
 mod matches;
 mod partial_line;
+
+use std::sync::Arc;
 
 use futures_util::StreamExt;
 
@@ -21,25 +25,32 @@ use super::regex::SharedMatcher;
 use crate::{
     auth::Owner,
     compute::Compute,
-    store::{StoreError, StoredResource},
+    store::{RequiredText, StoreError, StoredResource},
 };
+
+/// How many searched blocks are joined at once, if they are ready.
+const MAX_JOINED: usize = 8;
 
 /// What a scan reports.
 #[derive(Clone)]
 pub(super) struct Search {
     pub(super) matcher: SharedMatcher,
+    /// What each match contains, if that is known.
+    pub(super) required: Option<RequiredText>,
     /// The lines of context before and after each.
     pub(super) context: usize,
     /// The lines without a match.
     pub(super) invert: bool,
     /// Count the matches in each line.
     pub(super) counts: bool,
+    /// The content is likely to be searched again.
+    pub(super) keeps_filters: bool,
 }
 
 impl Search {
-    /// A search for the lines that match.
-    pub(super) fn lines(matcher: SharedMatcher) -> Self {
-        Self { matcher, context: 0, invert: false, counts: false }
+    /// A search for the lines that match, of content that is searched among others.
+    pub(super) fn lines(matcher: SharedMatcher, required: Option<RequiredText>) -> Self {
+        Self { matcher, required, context: 0, invert: false, counts: false, keeps_filters: false }
     }
 }
 
@@ -72,18 +83,38 @@ pub(super) async fn scan<K: LineSink>(
     search: Search,
     sink: K,
 ) -> Result<K, StoreError> {
+    let count = found.entry.blocks.len();
+    let blocks = match &search.required {
+        Some(required) if !search.invert => {
+            found.blocks_to_search(caller, required, search.context).await?
+        }
+        _ => vec![0..count],
+    };
     let block_search = search.clone();
     let work = move |block, stop: &_| block::search(&block_search, block, stop);
-    let searched = found.map_blocks(caller, work);
-    let mut searched = std::pin::pin!(searched.enumerate());
+    let searched =
+        found.map_blocks(caller, blocks, search.keeps_filters, work).ready_chunks(MAX_JOINED);
+    let mut searched = std::pin::pin!(searched);
     let mut gatherer = Gatherer::new(search, sink);
-    while let Some((index, searched)) = searched.next().await {
-        let (searched, block) = (searched?, found.entry.blocks[index]);
+    let mut next = 0;
+    while let Some(joined) = searched.next().await {
+        let joined = joined.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let entry = Arc::clone(&found.entry);
         let gathering = Compute::queue(caller.as_str(), move |stop| {
-            gatherer.add(block.first_line, block.offset, searched, stop);
-            gatherer
+            for (index, searched) in joined {
+                if index > next {
+                    gatherer.leave_out();
+                }
+                let block = entry.blocks[index];
+                gatherer.add(block.first_line, block.offset, searched, stop);
+                next = index + 1;
+            }
+            (gatherer, next)
         });
-        gatherer = gathering.done().await?;
+        (gatherer, next) = gathering.done().await?;
+    }
+    if next < count {
+        gatherer.leave_out();
     }
     let last_line = found.entry.lines.saturating_sub(1);
     let finishing = Compute::queue(caller.as_str(), move |stop| gatherer.finish(last_line, stop));

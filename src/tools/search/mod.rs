@@ -19,6 +19,7 @@ use self::{
 use super::{
     ToolOptions,
     regex::{Syntax, check_length, escape, matcher, reason},
+    required_text::required_text,
     scan::{Search, scan},
     wording::call_at_revision,
 };
@@ -185,8 +186,10 @@ async fn find_matches(
     budget: usize,
 ) -> Result<Rows, ToolError> {
     let (query, syntax) = (args.query.clone(), args.syntax());
-    let compiling = Compute::queue(caller.as_str(), move |_| matcher(&query, syntax));
-    let matcher = compiling.done().await.map_err(StoreError::from)?;
+    let compiling = Compute::queue(caller.as_str(), move |_| {
+        (matcher(&query, syntax), required_text(&query, syntax))
+    });
+    let (matcher, required) = compiling.done().await.map_err(StoreError::from)?;
     let matcher = matcher.map_err(|error| invalid_query(args, &error))?;
     let rows = Rows::new(Wanted {
         budget,
@@ -196,7 +199,8 @@ async fn find_matches(
         invert: args.invert,
         count_only: args.count_only,
     });
-    let search = Search { matcher, context: args.context, invert: args.invert, counts: true };
+    let (context, invert) = (args.context, args.invert);
+    let search = Search { matcher, required, context, invert, counts: true, keeps_filters: true };
     Ok(scan(caller, found, search, rows).await?)
 }
 

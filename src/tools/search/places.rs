@@ -31,11 +31,12 @@ impl Places {
         if let Some(at) = records_at(caller, found, layout).await {
             locator = locator.with_records(at);
         }
-        let mut blocks = std::pin::pin!(found.map_blocks(caller, |block, _| block));
+        let all = vec![0..found.entry.blocks.len()];
+        let mut blocks = std::pin::pin!(found.map_blocks(caller, all, false, |block, _| block));
         while !locator.is_done()
             && let Some(block) = blocks.next().await
         {
-            let block = block?;
+            let (_, block) = block?;
             let scanning = Compute::queue(caller.as_str(), move |_| {
                 let is_valid = locator.feed(&block).is_ok();
                 (locator, is_valid)
