@@ -32,7 +32,7 @@ pub(crate) use ask::{below_root, form};
 pub use ask_mode::{AskMode, ResponseRouter};
 pub use content::IntoContent;
 pub use contents::{Contents, IntoContents, ReadContent};
-pub use context::{Amount, Context, CreateResource, Progress, UpdateResource};
+pub use context::{Amount, Context, CopyResource, CreateResource, Progress, UpdateResource};
 pub use control::{Control, Suspended};
 pub use error::{ErrorContext, ResourceError, Result, ToolError};
 pub use media::{Audio, Image};

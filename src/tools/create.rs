@@ -20,7 +20,7 @@ use crate::{
 /// Stores a large text, JSON value or file under a URI, outside of the
 /// conversation, until it expires. Returns the URI; read parts of it with
 /// read_resource, or find lines in it with search_resource. Give exactly one of
-/// text, json and blob. Overwrites a resource that has the same URI.
+/// text, json, blob and copy_of. Overwrites a resource that has the same URI.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CreateResource {
@@ -39,6 +39,14 @@ struct CreateResource {
     #[serde(default)]
     #[schemars(with = "Option<Value>")]
     json: Option<StoredJson>,
+    /// The URI of a resource to copy, with its metadata, without reading it. It may be
+    /// shared with you, or one of the server.
+    #[serde(default)]
+    copy_of: Option<String>,
+    /// With copy_of: the number of the revision; the latest by default.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    revision: Option<u64>,
     /// A short name.
     #[serde(default)]
     name: Option<String>,
@@ -63,9 +71,22 @@ async fn create<S>(
     ctx: &Context<S>,
     args: CreateResource,
 ) -> Result<(Structured<StoredFacts>, CallToolResult), ToolError> {
-    let content = content(ctx.identity().owner(), args.text, args.blob, args.json).await?;
     let uri = args.uri.unwrap_or_else(|| ctx.mint_uri());
     let details = details(args.name, args.description, args.mime_type, args.ttl)?;
+    if let Some(source) = args.copy_of {
+        if args.text.is_some() || args.blob.is_some() || args.json.is_some() {
+            return Err(ToolError::permanent("Give copy_of or new content, not both."));
+        }
+        let source = ctx.read_any_revision(&source, args.revision).await?;
+        let entry = ctx.copy_resource(&source, uri).details(details).await?;
+        return Ok(wording::stored_result(&entry, "Stored"));
+    }
+    if args.revision.is_some() {
+        return Err(ToolError::permanent(
+            "revision needs copy_of: it is that of the resource to copy.",
+        ));
+    }
+    let content = content(ctx.identity().owner(), args.text, args.blob, args.json).await?;
     let entry = ctx.create_resource(uri, content).details(details).await?;
     Ok(wording::stored_result(&entry, "Stored"))
 }

@@ -10,14 +10,15 @@ use super::{create, wording};
 use crate::{
     auth::Owner,
     handler::{Context, StoredFacts, Structured, ToolError},
+    quote::shortened,
     registry::{StoredJson, Tool},
-    store::Rewrite,
+    store::{Details, Rewrite},
 };
 
 /// Replaces the content of a stored resource, or adds to its end, or restores an
-/// earlier revision. Without content, changes only what you give. Name, description,
-/// type and expiry stay, unless you give new ones. Give at most one of text, json,
-/// blob and revision.
+/// earlier revision, or moves it to another URI. Without content, changes only what you
+/// give. Name, description, type and expiry stay, unless you give new ones. Give at most
+/// one of text, json, blob, revision and move_to.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct UpdateResource {
@@ -40,6 +41,9 @@ struct UpdateResource {
     /// lists them.
     #[serde(default)]
     revision: Option<u64>,
+    /// A new URI, which must not be in use. Earlier revisions are not moved.
+    #[serde(default)]
+    move_to: Option<String>,
     /// A new short name.
     #[serde(default)]
     name: Option<String>,
@@ -70,6 +74,14 @@ async fn update<S>(
         || args.ttl.is_some();
     let details = create::details(args.name, args.description, args.mime_type, args.ttl)?;
     let has_content = text.is_some() || blob.is_some() || json.is_some();
+    if let Some(to) = args.move_to {
+        if has_content || append || revision.is_some() {
+            return Err(ToolError::permanent(
+                "A resource is moved with its current content: give move_to without text, json, blob, append and revision.",
+            ));
+        }
+        return move_resource(ctx, &uri, &to, details).await;
+    }
     let (update, verb) = match (revision, append, has_content) {
         (Some(_), false, false) => {
             let rewrite = Rewrite { revision, ..Rewrite::default() };
@@ -94,12 +106,33 @@ async fn update<S>(
         }
         (None, false, false) => {
             return Err(ToolError::permanent(
-                "There is nothing to change: give one of text, json, blob and revision, or a new name, description, mime_type or ttl.",
+                "There is nothing to change: give one of text, json, blob, revision and move_to, or a new name, description, mime_type or ttl.",
             ));
         }
     };
     let entry = update.details(details).await?;
     Ok(wording::stored_result(&entry, verb))
+}
+
+async fn move_resource<S>(
+    ctx: &Context<S>,
+    uri: &str,
+    to: &str,
+    details: Details,
+) -> Result<(Structured<StoredFacts>, CallToolResult), ToolError> {
+    // One that is created meanwhile gets a new revision: nothing is lost.
+    match ctx.read_resource(to).await {
+        Err(error) if error.is_not_found() => {}
+        Err(error) => return Err(error.into()),
+        Ok(_) => {
+            return Err(ToolError::permanent(format!(
+                "{} is in use. Choose another URI, or delete that resource first.",
+                shortened(to)
+            )));
+        }
+    }
+    let entry = ctx.rename_resource(uri, to, details).await?;
+    Ok(wording::stored_result(&entry, "Moved to"))
 }
 
 /// The bytes to append.

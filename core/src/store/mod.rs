@@ -17,6 +17,7 @@ mod change_queue;
 mod changes;
 mod compression;
 mod content;
+mod copy;
 mod detached;
 mod details;
 mod encoded;

@@ -11,8 +11,8 @@ use super::{
 };
 use crate::auth::Owner;
 
-/// How often a rewrite starts again because another write was faster.
-const MAX_ATTEMPTS: usize = 32;
+/// How often a rewrite or a move starts again because another write was faster.
+pub(super) const MAX_ATTEMPTS: usize = 32;
 
 /// New content of a resource: the content of one of its stored revisions, with more at
 /// its end. By default it is the current content.
@@ -27,7 +27,7 @@ pub struct Rewrite {
 
 impl Rewrite {
     /// The new content, with the size and the digest that it must have.
-    fn content(&self, source: &StoredResource) -> Content {
+    pub(super) fn content(&self, source: &StoredResource) -> Content {
         let (entry, appended) = (&source.entry, self.appended.clone());
         let expected = Expected {
             size: Some(entry.size + appended.len() as u64),

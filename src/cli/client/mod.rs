@@ -3,6 +3,7 @@
 
 mod call;
 mod cat;
+mod copy;
 mod grep;
 mod login;
 mod ls;
@@ -108,6 +109,10 @@ pub(super) enum ClientCommand {
     Query(query::QueryArgs),
     /// Run a jq filter over a resource and print a value a line.
     Jq(query::JqArgs),
+    /// Copy a resource to another URI, without a download.
+    Cp(copy::CopyArgs),
+    /// Move a resource to another URI, which must not be in use.
+    Mv(copy::CopyArgs),
     /// Delete resources.
     Rm(rm::RmArgs),
     /// Call a tool and print its result.
@@ -123,6 +128,8 @@ pub(super) fn run(command: ClientCommand) -> ExitCode {
             ClientCommand::Grep(args) => grep::run(args).await,
             ClientCommand::Query(args) => query::run_sql(args).await,
             ClientCommand::Jq(args) => query::run_jq(args).await,
+            ClientCommand::Cp(args) => copy::copy(args).await,
+            ClientCommand::Mv(args) => copy::rename(args).await,
             ClientCommand::Rm(args) => rm::run(args).await,
             ClientCommand::Call(args) => call::run(args).await,
         })

@@ -1,6 +1,7 @@
 //! [`Context`]: what a handler can do while it runs.
 
 mod call_tool;
+mod copies;
 mod details;
 mod progress;
 mod resources;
@@ -11,6 +12,7 @@ use std::{sync::Arc, time::Duration};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
+pub use copies::CopyResource;
 pub(in crate::handler) use details::details_setters;
 pub use progress::{Amount, Progress};
 pub use resources::{CreateResource, UpdateResource};

@@ -79,6 +79,15 @@ async fn it_reads_standard_input_and_prints_plain_lines() {
     let arguments = r#"{"uri":"x:lines","offset":0,"limit":1}"#;
     let told = said(&client(&url, &["call", "read_resource", "-"], arguments.as_bytes()).await);
     assert!(told.contains("\n\n00000000 "), "{told}");
+    let copied = said(&client(&url, &["cp", "x:lines", "x:copy"], b"").await);
+    assert!(copied.starts_with("x:copy\n"), "{copied}");
+    let refused = client(&url, &["mv", "x:copy", "x:lines"], b"").await;
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("x:lines is in use"));
+    said(&client(&url, &["mv", "x:copy", "x:moved"], b"").await);
+    assert_eq!(said(&client(&url, &["cat", "x:moved"], b"").await), lines);
+    assert_eq!(client(&url, &["cat", "x:copy"], b"").await.status.code(), Some(1));
+    said(&client(&url, &["rm", "x:moved"], b"").await);
     said(&client(&url, &["rm", "x:lines"], b"").await);
     for uri in ["y:1", "y:2", "z:1"] {
         said(&client(&url, &["put", "-", "--uri", uri], b"text").await);

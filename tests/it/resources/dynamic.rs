@@ -231,6 +231,78 @@ async fn a_call_deletes_a_thousand_resources_at_most() {
 }
 
 #[tokio::test]
+async fn a_resource_is_copied_to_another_uri() {
+    let server = Server::start().await;
+    let client = Modern::of(&server);
+    client.create(json!({ "uri": "x:1", "text": "one", "description": "The first" })).await;
+    client.call("update_resource", json!({ "uri": "x:1", "text": "two" })).await.text();
+    let copy = async |arguments: Value| client.call("create_resource", arguments).await.result();
+    let copied = copy(json!({ "uri": "x:2", "copy_of": "x:1" })).await;
+    assert_eq!(copied["structuredContent"]["uri"], "x:2");
+    assert_eq!(copied["content"][2]["description"], "The first");
+    assert_eq!(client.read("x:2").await["text"], "two");
+    let earlier = json!({ "uri": "x:3", "copy_of": "x:1", "revision": 1, "description": "Mine" });
+    assert_eq!(copy(earlier).await["content"][2]["description"], "Mine");
+    assert_eq!(client.read("x:3").await["text"], "one");
+    let minted = copy(json!({ "copy_of": "docs://welcome" })).await;
+    let minted = minted["structuredContent"]["uri"].as_str().expect("a URI").to_owned();
+    assert_eq!(client.read(&minted).await["text"], "Welcome.");
+    let shared = client.call("share_resource", json!({ "uri": "x:1", "with": "everyone" })).await;
+    let shared = shared.text();
+    let link = shared.lines().next().expect("a link");
+    copy(json!({ "uri": "x:4", "copy_of": link })).await;
+    client.call("delete_resource", json!({ "uri": "x:1" })).await.text();
+    assert_eq!(client.read("x:4").await["text"], "two");
+
+    for (wrong, expected) in [
+        (json!({ "uri": "x:9", "copy_of": "x:2", "text": "new" }), "not both"),
+        (json!({ "uri": "x:9", "text": "new", "revision": 1 }), "revision needs copy_of"),
+        (json!({ "uri": "x:9", "copy_of": "x:2", "revision": 7 }), "x:2"),
+        (json!({ "uri": "x:9", "copy_of": "x:0" }), "x:0"),
+        (json!({ "uri": "no uri", "copy_of": "x:2" }), "no uri"),
+    ] {
+        let refused = client.call("create_resource", wrong.clone()).await.failure();
+        assert!(refused.contains(expected), "{wrong}: {refused}");
+    }
+}
+
+#[tokio::test]
+async fn a_resource_is_moved_to_another_uri() {
+    let server = Server::start().await;
+    let client = Modern::of(&server);
+    let described = json!({ "uri": "x:1", "text": "one", "description": "The first", "ttl": 600 });
+    client.create(described).await;
+    client.call("update_resource", json!({ "uri": "x:1", "text": "two" })).await.text();
+    client.create(json!({ "uri": "x:2", "text": "other" })).await;
+    let moving = json!({ "uri": "x:1", "move_to": "x:3", "name": "Moved" });
+    let moved = client.call("update_resource", moving).await.result();
+    let text = moved["content"][1]["text"].as_str().expect("a text");
+    assert!(text.starts_with("Moved to x:3: "), "{text}");
+    assert_eq!(moved["content"][2]["description"], "The first");
+    assert_eq!(moved["content"][2]["name"], "Moved");
+    assert_eq!(client.read("x:3").await["text"], "two");
+    let gone = json!({ "uri": "x:1", "move_to": "x:9" });
+    assert!(client.call("update_resource", gone).await.failure().contains("x:1"));
+
+    for (wrong, expected) in [
+        (json!({ "uri": "x:3", "move_to": "x:2" }), "x:2 is in use"),
+        (json!({ "uri": "x:3", "move_to": "x:3" }), "x:3 is in use"),
+        (json!({ "uri": "x:3", "move_to": "x:9", "text": "new" }), "without text"),
+        (json!({ "uri": "x:3", "move_to": "x:9", "revision": 1 }), "without text"),
+        (json!({ "uri": "x:3", "move_to": "x:9", "ttl": 0 }), "ttl must be positive"),
+        (json!({ "uri": "x:3", "move_to": "no uri" }), "no uri"),
+        (json!({ "uri": "docs://welcome", "move_to": "x:9" }), "part of this server"),
+    ] {
+        let refused = client.call("update_resource", wrong.clone()).await.failure();
+        assert!(refused.contains(expected), "{wrong}: {refused}");
+    }
+    let listed = client.list("resources/list", "resources").await;
+    let left: Vec<_> = listed.iter().filter_map(|r| r["uri"].as_str()).collect();
+    assert!(left.contains(&"x:2") && left.contains(&"x:3"), "{left:?}");
+    assert!(!left.contains(&"x:1") && !left.contains(&"x:9"), "{left:?}");
+}
+
+#[tokio::test]
 async fn static_resources_cannot_be_changed() {
     let server = Server::start().await;
     let client = Modern::of(&server);

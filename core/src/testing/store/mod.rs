@@ -38,6 +38,7 @@
 #![allow(clippy::missing_panics_doc, reason = "panicking is how a check fails")]
 
 mod content;
+mod copying;
 mod feed;
 mod lifetime;
 mod listing;
@@ -60,7 +61,7 @@ use futures_util::{Stream, stream};
 use crate::{
     auth::Owner,
     store::{
-        BLOCK_BYTES, Content, Details, Entry, OwnerQuota, ResourceUri, Store, StoreError,
+        BLOCK_BYTES, Content, Details, Entry, OwnerQuota, ResourceUri, Rewrite, Store, StoreError,
         StoreLimits, StoredResource, TotalLimit,
     },
 };
@@ -198,6 +199,11 @@ macro_rules! store_contract {
                 a_rewrite_keeps_what_it_is_not_given,
                 an_earlier_revision_is_restored,
                 no_concurrent_append_is_lost;
+            copying:
+                a_copy_is_a_resource_of_its_own,
+                a_copy_counts_and_one_that_does_not_fit_leaves_nothing,
+                a_moved_resource_keeps_what_it_was,
+                a_move_never_loses_a_write;
             listing:
                 a_prefix_lists_exactly_what_begins_with_it,
                 pages_neither_overlap_nor_leave_gaps,
