@@ -72,7 +72,8 @@ async fn again(log: &str) {
             let half = log.len() / 2;
             let half = half + log[half..].find('\n').unwrap() + 1;
             let (before, after) = log.split_at(half);
-            let log = format!("round {round}\n{before}a needle {round} of zinc\n{after}");
+            let log =
+                format!("{backend}, round {round}\n{before}a needle {round} of zinc\n{after}");
             let (file, uri) = (folder.path().join("log"), format!("log://{round}"));
             fs::write(&file, &log).unwrap();
             server.put(&uri, log).await;
