@@ -55,6 +55,7 @@ async function walk(page) {
   await look(page, "list-none");
   await search.fill("perihelion");
   await page.getByRole("link", { name: "Orbits" }).waitFor();
+  seen.left = await page.getByText("Not searched:").innerText();
   await look(page, "search");
   await search.fill("");
   await page.getByRole("table").waitFor();

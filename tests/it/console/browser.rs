@@ -147,6 +147,7 @@ async fn a_person_sees_shares_and_deletes_what_is_stored() {
     assert_eq!((&seen["rows"], &seen["prefixed"]), (&json!(51), &json!(11)));
     assert_eq!((&seen["first"], &seen["second"]), (&json!("Build 4127"), &json!("Item 39")));
     assert!(seen["usage"].as_str().unwrap().contains("99,916 of 100,000 resources"), "{seen}");
+    assert_eq!(seen["left"], "Not searched: all after the first 10,000 by URI.");
     assert!(seen["link"].as_str().unwrap().starts_with("larder://shared/"), "{seen}");
     assert_eq!(seen["revisions"], json!(["Revision 2", "Revision 1"]));
     assert_eq!(seen["saved"], table);
