@@ -141,6 +141,14 @@ export class Stage {
     if (result.isError) throw new Error(result.content[0].text);
   }
 
+  /** Prints how long work takes. No test fails by it: machines differ. */
+  async measure(what, work) {
+    const began = performance.now();
+    const result = await work();
+    console.log(`measured: ${what}: ${((performance.now() - began) / 1000).toFixed(2)} s`);
+    return result;
+  }
+
   async shot(name) {
     if (!this.given.screenshots) return;
     fs.mkdirSync(this.given.screenshots, { recursive: true });

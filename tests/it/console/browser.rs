@@ -142,6 +142,9 @@ async fn a_person_sees_shares_and_deletes_what_is_stored() {
     for none in ["violations", "beacons", "errors", "axe"] {
         assert_eq!(seen[none], json!([]), "{none}");
     }
+    // `make browser-test` shows it.
+    let seconds = seen["appeared"].as_f64().unwrap() / 1000.0;
+    println!("measured: a new resource appears in the list of 99,916: {seconds:.2} s");
     assert!(seen["refused"].as_str().unwrap().starts_with("The token is not accepted"), "{seen}");
     // A page, with the row of headings.
     assert_eq!((&seen["rows"], &seen["prefixed"]), (&json!(51), &json!(11)));
