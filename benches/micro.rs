@@ -60,6 +60,7 @@ fn escaping(criterion: &mut Criterion) {
         Era::Modern,
         &Implementation::new("bench", "1"),
         ProtocolVersion::LATEST,
+        Arc::default(),
     );
     for (name, text) in [("a log of 1 MB", log(1 << 20)), ("plain 1 MB", "x".repeat(1 << 20))] {
         group.throughput(Throughput::Bytes(text.len() as u64));

@@ -375,7 +375,8 @@ impl App {
             max,
             config.sessions.delete_resources,
         ));
-        let maintenance = vec![
+        #[cfg_attr(not(feature = "console"), allow(unused_mut))]
+        let mut maintenance = vec![
             tokio::spawn(async move { tasks.maintain().await }),
             tokio::spawn({
                 let store = store.clone();
@@ -389,6 +390,11 @@ impl App {
             tokio::spawn(announce_edits(dispatcher.registry().listen(), Arc::clone(&sessions))),
             tokio::spawn(announce_changes(store.feed().queue(), Arc::clone(&sessions))),
         ];
+        #[cfg(feature = "console")]
+        if let Some(console) = stores.console.clone() {
+            let traffic = Arc::clone(dispatcher.traffic());
+            maintenance.push(tokio::spawn(async move { console.sample(&traffic).await }));
+        }
         let closing = CancellationToken::new();
         let live = Live::new(
             &config,

@@ -54,6 +54,11 @@ impl End {
         }
     }
 
+    /// Whether the call failed. What the client cancelled or left did not.
+    pub fn is_error(self) -> bool {
+        !matches!(self, Self::Done | Self::InputRequired | Self::Cancelled | Self::ClientGone)
+    }
+
     /// The `error.type` in metrics and traces. Empty for success.
     pub fn error_type(self) -> &'static str {
         match self {

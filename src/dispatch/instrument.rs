@@ -5,7 +5,7 @@ use std::{borrow::Cow, sync::Arc};
 use tokio::time::Instant;
 use tracing::{Span, field::Empty};
 
-use super::{End, Reply};
+use super::{End, Reply, Traffic};
 use crate::{
     in_flight::InFlight,
     protocol::{Fault, Member, Method, Params, Trace, json_size},
@@ -70,6 +70,7 @@ pub(super) struct CallMetrics {
     request_bytes: u64,
     stored_bytes: StoredBytes,
     registry: Arc<Registry>,
+    traffic: Arc<Traffic>,
     started: Instant,
     _in_flight: InFlight,
 }
@@ -81,15 +82,18 @@ impl CallMetrics {
         params: &Params,
         stored_bytes: StoredBytes,
         registry: Arc<Registry>,
+        traffic: Arc<Traffic>,
     ) -> Self {
+        let in_flight = traffic.call();
         Self {
             method,
             tool,
             request_bytes: params.as_bytes().len() as u64,
             stored_bytes,
             registry,
+            traffic,
             started: Instant::now(),
-            _in_flight: InFlight::new("larder_calls"),
+            _in_flight: in_flight,
         }
     }
 
@@ -100,7 +104,7 @@ impl CallMetrics {
             && let Ok(reply) = outcome
         {
             let kept_out = stored.saturating_sub(self.request_bytes + result_bytes(reply));
-            metrics::counter!("larder_context_kept_out_bytes_total").increment(kept_out);
+            self.traffic.add_kept_out(kept_out);
             if let Some(tool) = &self.tool {
                 self.registry.count_kept_out(tool, kept_out);
             }
@@ -109,6 +113,7 @@ impl CallMetrics {
 
     /// Records the duration of the call, by its end.
     pub(super) fn record(&mut self, end: End) {
+        self.traffic.ended(end);
         // The caller may have made up the name. Only a result shows that the tool exists.
         let exists = matches!(end, End::Done | End::InputRequired | End::ToolError);
         let tool = self.tool.take().filter(|_| exists);

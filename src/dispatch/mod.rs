@@ -14,6 +14,7 @@ mod running;
 mod steps;
 mod stored_arguments;
 mod tasks;
+mod traffic;
 
 use std::{sync::Arc, time::Duration};
 
@@ -28,6 +29,7 @@ use tracing::Instrument;
 pub use end::End;
 pub use reply::{CacheHint, ContentReply, ReadReply, Reply};
 pub use running::{Running, Step};
+pub use traffic::{Traffic, TrafficCounts};
 
 use self::{
     lifecycle::{Deadline, Lifecycle},
@@ -113,6 +115,7 @@ pub struct Dispatcher {
     limits: ArcSwap<DispatchLimits>,
     caller_limits: Arc<Limits>,
     steps: Arc<dyn StepAccounts>,
+    traffic: Arc<Traffic>,
 }
 
 impl Dispatcher {
@@ -131,7 +134,18 @@ impl Dispatcher {
         let accounts =
             steps::Accounts { registry: Arc::clone(&registry), limits: Arc::clone(&caller_limits) };
         let steps = Arc::new(accounts);
-        Self { registry, store, tasks, task_calls, stopping, random, limits, caller_limits, steps }
+        Self {
+            registry,
+            store,
+            tasks,
+            task_calls,
+            stopping,
+            random,
+            limits,
+            caller_limits,
+            steps,
+            traffic: Arc::default(),
+        }
     }
 
     /// Waits until all calls that run as tasks have ended.
@@ -161,6 +175,11 @@ impl Dispatcher {
         &self.store
     }
 
+    /// The counters of calls and of open streams.
+    pub fn traffic(&self) -> &Arc<Traffic> {
+        &self.traffic
+    }
+
     /// Starts a call. The call runs only while it is polled. Dropping it stops the handler
     /// at its next await.
     ///
@@ -184,6 +203,7 @@ impl Dispatcher {
             &call.params,
             stored_bytes.clone(),
             Arc::clone(&self.registry),
+            Arc::clone(&self.traffic),
         );
         let cancellation = CancellationToken::new();
         let DispatchLimits { read_bytes, call_timeout, .. } = **self.limits.load();

@@ -13,7 +13,6 @@ use crate::{
     admission::Permit,
     auth::Identity,
     era::Encoded,
-    in_flight::InFlight,
     session::{Delivery, SessionError},
 };
 
@@ -33,7 +32,7 @@ pub(super) fn response(
     frames: impl Stream<Item = Frame> + Send + 'static,
     endpoint: &Endpoint,
 ) -> Response {
-    let in_flight = InFlight::new("larder_streams");
+    let in_flight = endpoint.dispatcher.traffic().stream();
     let frames = with_keep_alive(frames, endpoint.options().keep_alive).map(move |frame| {
         let _in_flight = &in_flight;
         frame

@@ -6,19 +6,26 @@ const record = { messages: [], sizes: [], links: [], modes: [] };
 let bridge;
 let frame;
 
+const report = (from, message) => {
+  record.messages.push({ from, message });
+  window.report(from, message);
+};
+
+window.addEventListener("message", (event) => {
+  if (frame && event.source === frame.contentWindow) report("view", event.data);
+});
+
 /** Opens the page as a host does: frame, bridge, input, and the result of the call. */
 async function open({ url, sandbox, input, result, context, frameStyle }) {
   await bridge?.close();
   frame?.remove();
   record.messages = [];
+  window.report("open");
   frame = document.createElement("iframe");
   frame.title = "Viewer";
   frame.setAttribute("sandbox", sandbox);
   frame.style.cssText = frameStyle;
   document.body.append(frame);
-  window.addEventListener("message", (event) => {
-    if (event.source === frame.contentWindow) record.messages.push({ from: "view", message: event.data });
-  });
   bridge = new AppBridge(
     null,
     { name: "Test host", version: "1" },
@@ -47,7 +54,7 @@ async function open({ url, sandbox, input, result, context, frameStyle }) {
   const transport = new PostMessageTransport(frame.contentWindow, frame.contentWindow);
   const send = transport.send.bind(transport);
   transport.send = (message, ...rest) => {
-    record.messages.push({ from: "host", message });
+    report("host", message);
     return send(message, ...rest);
   };
   await bridge.connect(transport);
@@ -57,8 +64,16 @@ async function open({ url, sandbox, input, result, context, frameStyle }) {
   if (result) await bridge.sendToolResult(result);
 }
 
+/** Sends a request of which the bridge knows nothing. */
+function ask(id, method) {
+  const message = { jsonrpc: "2.0", id, method, params: {} };
+  report("host", message);
+  frame.contentWindow.postMessage(message, "*");
+}
+
 window.host = {
   open,
+  ask,
   record,
   context: (context) => bridge.setHostContext(context),
   teardown: () => bridge.teardownResource({}),

@@ -9,6 +9,8 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import { build } from "esbuild";
 import { chromium } from "playwright-core";
 
+import { Messages } from "./messages.mjs";
+
 const here = path.dirname(fileURLToPath(import.meta.url));
 export const PAGE_TYPE = "text/html;profile=mcp-app";
 const EXTENSION = "io.modelcontextprotocol/ui";
@@ -33,6 +35,8 @@ export class Stage {
   requests = [];
   calls = [];
   beacons = [];
+  /** Checks what the page sends, in all scenarios. */
+  messages = new Messages();
   policy = DEFAULT_POLICY;
 
   static async start(given) {
@@ -99,6 +103,7 @@ export class Stage {
       this.beacons.push(`dialog: ${dialog.message()}`);
       return dialog.dismiss();
     });
+    await this.context.exposeBinding("report", (_, from, message) => this.messages.report(from, message));
     await this.context.exposeBinding("callTool", async (_, params) => {
       this.calls.push(params);
       if (this.delay) await this.delay(params);
@@ -134,6 +139,14 @@ export class Stage {
   async update(args) {
     const result = await this.client.callTool({ name: "update_resource", arguments: args });
     if (result.isError) throw new Error(result.content[0].text);
+  }
+
+  /** Prints how long work takes. No test fails by it: machines differ. */
+  async measure(what, work) {
+    const began = performance.now();
+    const result = await work();
+    console.log(`measured: ${what}: ${((performance.now() - began) / 1000).toFixed(2)} s`);
+    return result;
   }
 
   async shot(name) {

@@ -4,56 +4,13 @@
 
 import fs from "node:fs";
 import { text } from "node:stream/consumers";
-import { createRequire } from "node:module";
-import { chromium } from "playwright-core";
+
+import { Stage } from "./console_stage.mjs";
 
 const given = JSON.parse(await text(process.stdin));
-const axe = fs.readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const browser = await chromium.launch({ executablePath: given.chromium, args: ["--no-sandbox"] });
-const seen = { violations: [], beacons: [], errors: [], axe: [] };
-let shots = "";
-
-async function open(options) {
-  const context = await browser.newContext({ viewport: { width: 1180, height: 760 }, ...options });
-  await context.route(/beacon/, (route) => {
-    seen.beacons.push(route.request().url());
-    return route.abort();
-  });
-  const page = await context.newPage();
-  page.on("console", (message) => {
-    const text = message.text();
-    if (/Content Security Policy|TrustedHTML|TrustedScript/.test(text)) seen.violations.push(text);
-    else if (message.type() === "error" && !/status of 401/.test(text)) seen.errors.push(text);
-  });
-  page.on("pageerror", (error) => seen.errors.push(error.message));
-  page.on("dialog", (dialog) => {
-    seen.beacons.push(`dialog: ${dialog.message()}`);
-    return dialog.dismiss();
-  });
-  return page;
-}
-
-async function look(page, name) {
-  if (given.screenshots) await page.screenshot({ path: `${given.screenshots}/${name}${shots}.png` });
-  const session = await page.context().newCDPSession(page);
-  // The page's policy holds for scripts of the page; this one is the test's.
-  await session.send("Page.setBypassCSP", { enabled: true });
-  const { result } = await session.send("Runtime.evaluate", {
-    expression: `${axe}; axe.run().then((r) => JSON.stringify(r.violations.map((v) => v.id + " " + v.nodes.map((n) => n.target + ": " + n.failureSummary).join("; "))))`,
-    awaitPromise: true,
-  });
-  for (const violation of JSON.parse(result.value)) seen.axe.push(`${name}: ${violation}`);
-  await session.detach();
-}
-
-async function logIn(page) {
-  await page.goto(given.url);
-  const field = page.getByLabel("Access token");
-  await field.fill(given.token);
-  await field.press("Enter");
-  await page.getByRole("heading", { name: "Resources" }).waitFor();
-  await page.getByRole("table").waitFor();
-}
+const stage = await Stage.start(given);
+const { seen } = stage;
+const look = (page, name) => stage.look(page, name);
 
 async function walk(page) {
   await page.goto(given.url);
@@ -63,7 +20,8 @@ async function walk(page) {
   await page.keyboard.press("Enter");
   seen.refused = await page.getByRole("alert").innerText();
   await look(page, "login-refused");
-  await logIn(page);
+  await stage.logIn(page);
+  await page.getByRole("table").waitFor();
   await look(page, "list");
   seen.rows = await page.getByRole("row").count();
   seen.first = await page.getByRole("row").nth(1).locator("a").innerText();
@@ -97,6 +55,7 @@ async function walk(page) {
   await look(page, "list-none");
   await search.fill("perihelion");
   await page.getByRole("link", { name: "Orbits" }).waitFor();
+  seen.left = await page.getByText("Not searched:").innerText();
   await look(page, "search");
   await search.fill("");
   await page.getByRole("table").waitFor();
@@ -189,30 +148,27 @@ async function walk(page) {
 }
 
 try {
-  const page = await open({ colorScheme: "light" });
-  page.setDefaultTimeout(30_000);
+  const page = await stage.open({ colorScheme: "light" });
   await walk(page);
   // A second window, dark and narrow; a logout here ends the session of a copied cookie.
-  shots = "-dark";
-  const dark = await open({ colorScheme: "dark", storageState: await page.context().storageState() });
-  dark.setDefaultTimeout(30_000);
+  stage.suffix = "-dark";
+  const dark = await stage.open({ colorScheme: "dark", storageState: await page.context().storageState() });
   await dark.goto(given.url);
   await dark.getByRole("table").waitFor();
   await look(dark, "list");
-  shots = "-narrow";
+  stage.suffix = "-narrow";
   await dark.setViewportSize({ width: 390, height: 740 });
   await look(dark, "list");
   await dark.goto(`${given.url}#/owners`);
   await dark.getByRole("heading", { name: "Owners" }).waitFor();
   await dark.getByRole("table").waitFor();
   await look(dark, "owners");
-  shots = "-dark";
+  stage.suffix = "-dark";
   await dark.setViewportSize({ width: 1180, height: 760 });
   await dark.goto(`${given.url}#/resource/${encodeURIComponent(given.table)}`);
   await dark.getByText("north").first().waitFor();
   await look(dark, "resource");
-  const other = await open({ storageState: await dark.context().storageState() });
-  other.setDefaultTimeout(30_000);
+  const other = await stage.open({ storageState: await dark.context().storageState() });
   await dark.getByRole("button", { name: "Log out" }).click();
   await dark.getByText("You are logged out.").waitFor();
   await look(dark, "logged-out");
@@ -227,5 +183,5 @@ try {
   seen.failed = String(error);
   console.log(JSON.stringify(seen));
 } finally {
-  await browser.close();
+  await stage.stop();
 }

@@ -44,6 +44,31 @@ export async function upstreams(): Promise<Upstream[]> {
   return ((await (await request("upstreams")).json()) as { upstreams: Upstream[] }).upstreams;
 }
 
+/** The counters of an instance at a time, in milliseconds since the epoch. */
+export interface Sample {
+  time: number;
+  /** Since the start of the instance. */
+  calls: number;
+  errors: number;
+  returned_bytes: number;
+  kept_out_bytes: number;
+  /** At that time. */
+  running: number;
+  streams: number;
+}
+
+/** What an instance has done since its start. */
+export interface Samples {
+  started: number;
+  /** Of the last hour, the oldest first. */
+  samples: Sample[];
+  now: Sample;
+}
+
+export async function traffic(): Promise<Samples> {
+  return (await (await request("traffic")).json()) as Samples;
+}
+
 /** Resources and the bytes that they count. */
 export interface Use {
   resources: number;

@@ -9,6 +9,7 @@ import { List } from "./list.tsx";
 import { Login } from "./login.tsx";
 import { Owners } from "./owners.tsx";
 import { Resource } from "./resource.tsx";
+import { Traffic } from "./traffic.tsx";
 import { Upstreams } from "./upstreams.tsx";
 
 type State =
@@ -94,6 +95,9 @@ export function App() {
                 <a href="#/owners" aria-current={operators === "owners" ? "page" : undefined}>
                   Owners
                 </a>
+                <a href="#/traffic" aria-current={operators === "traffic" ? "page" : undefined}>
+                  Traffic
+                </a>
                 <a href="#/upstreams" aria-current={operators === "upstreams" ? "page" : undefined}>
                   Upstreams
                 </a>
@@ -120,6 +124,8 @@ export function App() {
           </header>
           {operators === "owners" ? (
             <Owners shell={shell} />
+          ) : operators === "traffic" ? (
+            <Traffic shell={shell} />
           ) : operators === "upstreams" ? (
             <Upstreams shell={shell} />
           ) : uri === undefined ? (
@@ -137,7 +143,7 @@ export function App() {
 export const address = (uri: string): string => `#/resource/${encodeURIComponent(uri)}`;
 
 /** The page for operators at the address, if it is one. */
-const operatorsPage = (): string | undefined => /^#\/(owners|upstreams)$/.exec(location.hash)?.[1];
+const operatorsPage = (): string | undefined => /^#\/(owners|traffic|upstreams)$/.exec(location.hash)?.[1];
 
 function uriOfAddress(): string | undefined {
   const encoded = /^#\/resource\/(.+)$/.exec(location.hash)?.[1];

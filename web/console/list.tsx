@@ -54,7 +54,7 @@ interface Found {
 
 type Shown =
   | { kind: "page"; page: Page }
-  | { kind: "found"; head: string; found: Found[] }
+  | { kind: "found"; head: string; left: string; found: Found[] }
   | { kind: "failed"; error: Error };
 
 type Open = { kind: "share" | "delete"; item: Item };
@@ -132,7 +132,7 @@ export function List({ shell }: { shell: Shell }) {
         ) : shown.kind === "failed" ? (
           <Problem error={shown.error} retry={() => void load()} />
         ) : shown.kind === "found" ? (
-          <Matches head={shown.head} found={shown.found} />
+          <Matches head={shown.head} left={shown.left} found={shown.found} />
         ) : shown.page.items.length === 0 ? (
           query !== "" ? (
             <Empty title="No resource has a URI that begins so">{visible(query)}</Empty>
@@ -306,12 +306,13 @@ function Table(props: {
   );
 }
 
-function Matches({ head, found }: { head: string; found: Found[] }) {
+function Matches({ head, left, found }: { head: string; left: string; found: Found[] }) {
   return (
     <section class="matches" aria-label="Matches">
-      <p class="hint" role="status">
-        {visible(head)}
-      </p>
+      <div role="status">
+        <p class="hint">{visible(head)}</p>
+        {left !== "" && <p class="left">Not searched: {visible(left)}.</p>}
+      </div>
       <ol>
         {found.map((one) => (
           <li key={one.uri}>
@@ -371,5 +372,14 @@ async function search(query: string): Promise<Shown> {
     if (match) found.push({ uri: match[1] ?? "", name: match[2] ?? "", lines: [] });
     else if (line.startsWith("   ") && !line.startsWith("   next: ")) found[found.length - 1]?.lines.push(line.trim());
   }
-  return { kind: "found", head: head.replace(/; next: .*$/, "."), found };
+  const said = head.replace(/; next: .*$/, ".");
+  // What was left out: "… NOT searched: all after the first 10,000 by URI (a prefix narrows the search). …". People enter no
+  // prefix beside words.
+  const left = / NOT searched: (.*?)\.(?= |$)/.exec(said);
+  return {
+    kind: "found",
+    head: left ? said.replace(left[0], "") : said,
+    left: (left?.[1] ?? "").replaceAll(" (a prefix narrows the search)", ""),
+    found,
+  };
 }

@@ -1,11 +1,12 @@
 // What operators see: the servers behind this one.
 
-import { useCallback, useEffect, useState } from "preact/hooks";
+import { useCallback, useState } from "preact/hooks";
 
 import { age, number, visible } from "../shared/format.ts";
 import { Empty, Loading, Problem } from "../shared/states.tsx";
 import { type Upstream, upstreams } from "./api.ts";
 import type { Shell } from "./app.tsx";
+import { useEvery } from "./every.ts";
 
 /** How often the page asks again, in milliseconds. */
 const PAUSE = 5000;
@@ -34,11 +35,7 @@ export function Upstreams({ shell }: { shell: Shell }) {
       setFound((before) => shell.failed(error) ?? before);
     }
   }, [shell.failed]);
-  useEffect(() => {
-    void load();
-    const timer = setInterval(() => void load(), PAUSE);
-    return () => clearInterval(timer);
-  }, [load]);
+  useEvery(PAUSE, load);
   return (
     <main class="list" aria-labelledby="upstreams-title">
       <div class="heading">

@@ -1,14 +1,14 @@
 // Curves of numeric columns, of a sample of the rows.
 
-import uPlot from "uplot";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type uPlot from "uplot";
+import { useEffect, useMemo, useState } from "preact/hooks";
 
 import { count, number, visible } from "./format.ts";
+import { MAX_CURVES, Plot } from "./plot.tsx";
 import type { Cell, Column, Info, Rows, Source } from "./source.ts";
 import { Empty, Loading, Problem } from "./states.tsx";
 
 const POINTS = 1500;
-const MAX_CURVES = 6;
 const ROW_NUMBER = "\u0000row";
 
 export function ChartView({ info, source }: { info: Info; source: Source }) {
@@ -159,71 +159,6 @@ function series(sample: Rows, x: string, shown: Column[]): uPlot.AlignedData {
       }),
     ),
   ];
-}
-
-interface PlotProps {
-  data: uPlot.AlignedData;
-  names: string[];
-  isTime: boolean;
-  label: string;
-}
-
-function Plot({ data, names, isTime, label }: PlotProps) {
-  const place = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    const element = place.current;
-    if (!element) return;
-    let plot: uPlot | undefined;
-    const draw = () => {
-      plot?.destroy();
-      const { width, height } = element.getBoundingClientRect();
-      if (width > 0) plot = new uPlot(options(element, names, isTime, width, Math.max(160, height)), data, element);
-    };
-    draw();
-    const observer = new ResizeObserver(() => {
-      const { width, height } = element.getBoundingClientRect();
-      if (plot && width > 0) plot.setSize({ width, height: Math.max(160, height) });
-      else draw();
-    });
-    observer.observe(element);
-    const theme = new MutationObserver(draw);
-    theme.observe(document.documentElement, { attributes: true });
-    return () => {
-      theme.disconnect();
-      observer.disconnect();
-      plot?.destroy();
-    };
-  }, [data, names.join(), isTime]);
-  return <div ref={place} class="plot" role="img" aria-label={`Curves of ${names.join(", ")} in ${label}`} />;
-}
-
-function options(element: Element, names: string[], isTime: boolean, width: number, height: number): uPlot.Options {
-  const style = getComputedStyle(element);
-  const token = (name: string) => style.getPropertyValue(name).trim();
-  const axis: uPlot.Axis = {
-    stroke: token("--text-2"),
-    font: `11px ${style.fontFamily}`,
-    grid: { stroke: token("--line"), width: 1 },
-    ticks: { stroke: token("--line"), width: 1, size: 4 },
-  };
-  return {
-    width,
-    height,
-    legend: { show: false },
-    cursor: { y: false, points: { size: 6 } },
-    padding: [12, 12, 4, 4],
-    scales: { x: { time: isTime } },
-    axes: [axis, { ...axis, size: 64 }],
-    series: [
-      {},
-      ...names.map((label, at) => ({
-        label,
-        stroke: token(`--curve-${at % MAX_CURVES}`),
-        width: 1.5,
-        points: { show: false },
-      })),
-    ],
-  };
 }
 
 /** The figures, for those who do not see the curves. */

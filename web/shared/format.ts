@@ -40,6 +40,9 @@ export function age(time: string, now: number): string {
   return `${Math.round(seconds / 86400)} days ago`;
 }
 
+/** `14:05:10`, where the person is. */
+export const timeOfDay = (time: number): string => new Date(time).toLocaleTimeString("en-GB");
+
 /** Text for one line: control characters made visible, ANSI colours removed. */
 export function visible(text: string): string {
   return text

@@ -222,11 +222,13 @@ fn not_text() -> io::Error {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use std::sync::Arc;
+
     use serde_json::Value;
 
     use super::*;
     use crate::{
-        dispatch::Reply,
+        dispatch::{Reply, Traffic},
         era::{Era, encode_reply},
         protocol::ProtocolVersion,
     };
@@ -248,7 +250,9 @@ mod tests {
 
     async fn encode(era: Era, reply: Reply) -> (Value, usize) {
         let info = rmcp::model::Implementation::new("s", "1");
-        let encoder = ResponseEncoder::new(era, &info, ProtocolVersion::LATEST);
+        let (traffic, is_result) = (Arc::<Traffic>::default(), matches!(reply, Reply::CallTool(_)));
+        let max = ProtocolVersion::LATEST;
+        let encoder = ResponseEncoder::new(era, &info, max, Arc::clone(&traffic));
         let id = RequestId::String("\"content\":[ \"text\":\"".into());
         let encoded = encode_reply(&id, reply, &encoder).await.unwrap();
         let chunks: Vec<Bytes> = match encoded {
@@ -256,7 +260,10 @@ mod tests {
             Encoded::Chunks(chunks) => chunks.map(Result::unwrap).collect().await,
         };
         assert!(chunks.iter().all(|chunk| chunk.len() <= 8 * CHUNK_BYTES));
-        let message: Value = serde_json::from_slice(&chunks.concat()).unwrap();
+        let sent = chunks.concat();
+        let returned = if is_result { sent.len() as u64 } else { 0 };
+        assert_eq!(traffic.counts().returned_bytes, returned);
+        let message: Value = serde_json::from_slice(&sent).unwrap();
         assert_eq!(message["id"], "\"content\":[ \"text\":\"");
         (message, chunks.len())
     }
@@ -353,7 +360,8 @@ mod tests {
         let reply =
             read_reply(vec![ContentReply { uri, mime_type, kind: Kind::Text, chunks, meta: None }]);
         let info = rmcp::model::Implementation::new("s", "1");
-        let encoder = ResponseEncoder::new(Era::Legacy, &info, ProtocolVersion::LATEST);
+        let encoder =
+            ResponseEncoder::new(Era::Legacy, &info, ProtocolVersion::LATEST, Arc::default());
         let encoded = encode_reply(&RequestId::Number(1), reply, &encoder);
         assert!(encoded.await.unwrap().into_bytes().await.is_err());
     }

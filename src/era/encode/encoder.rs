@@ -3,13 +3,13 @@
 use std::{io, pin::Pin, sync::Arc};
 
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt};
+use futures_util::{Stream, StreamExt, TryStreamExt};
 use rmcp::model::{MetaObject, ResultType};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    dispatch::CacheHint,
+    dispatch::{CacheHint, Traffic},
     era::Era,
     protocol::{Fault, ProtocolVersion, RequestId, SERVER_INFO},
 };
@@ -51,12 +51,18 @@ pub struct ResponseEncoder {
     /// The members of a complete result that has no metadata of its own, as JSON. Cached
     /// because they are the same in all results.
     complete_members: Arc<str>,
+    traffic: Arc<Traffic>,
 }
 
 impl ResponseEncoder {
     /// Creates an encoder for an era. `server` is the server's identity, `max` its latest
-    /// protocol version.
-    pub fn new(era: Era, server: &rmcp::model::Implementation, max: ProtocolVersion) -> Self {
+    /// protocol version; `traffic` counts the results of tools.
+    pub fn new(
+        era: Era,
+        server: &rmcp::model::Implementation,
+        max: ProtocolVersion,
+        traffic: Arc<Traffic>,
+    ) -> Self {
         // A struct of strings always serializes.
         let server = serde_json::to_value(server).unwrap_or_default();
         let complete_members = match era {
@@ -67,7 +73,7 @@ impl ResponseEncoder {
             }
         };
         let versions = ProtocolVersion::names_up_to(max);
-        Self { era, versions, server, complete_members: complete_members.into() }
+        Self { era, versions, server, complete_members: complete_members.into(), traffic }
     }
 
     /// The era of the replies.
@@ -89,6 +95,21 @@ impl ResponseEncoder {
         }
         let (ttl, scope) = (hint.ttl_ms, json!(hint.scope));
         format!(r#"{},"ttlMs":{ttl},"cacheScope":{scope},"#, self.complete_members)
+    }
+
+    /// Counts a message with the result of a tool, as it is sent.
+    pub(super) fn count_returned(&self, message: Encoded) -> Encoded {
+        match message {
+            Encoded::Complete(bytes) => {
+                self.traffic.add_returned(bytes.len());
+                Encoded::Complete(bytes)
+            }
+            Encoded::Chunks(chunks) => {
+                let traffic = Arc::clone(&self.traffic);
+                let counted = chunks.inspect_ok(move |chunk| traffic.add_returned(chunk.len()));
+                Encoded::Chunks(counted.boxed())
+            }
+        }
     }
 
     pub(super) fn result_type(&self) -> Option<ResultType> {

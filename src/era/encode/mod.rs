@@ -67,13 +67,15 @@ pub async fn encode_reply(
             frame(id, result)
         }
         Reply::CallTool(mut result) => {
-            if result.meta.is_some() {
+            let message = if result.meta.is_some() {
                 result.result_type = encoder.result_type();
                 encoder.add_server_info(&mut result.meta);
-                return content::tool_result(result, |result| frame(id, result));
-            }
-            result.result_type = None;
-            return content::tool_result(result, |result| response(id, result, encoder));
+                content::tool_result(result, |result| frame(id, result))
+            } else {
+                result.result_type = None;
+                content::tool_result(result, |result| response(id, result, encoder))
+            };
+            return message.map(|message| encoder.count_returned(message));
         }
         Reply::TaskCreated(task) => frame(id, task_result(&task, "task", encoder)),
         Reply::Task(task) => frame(id, task_result(&task, "complete", encoder)),

@@ -47,7 +47,8 @@ impl Legacy {
         max: ProtocolVersion,
         delete_resources: bool,
     ) -> Self {
-        let encoder = ResponseEncoder::new(Era::Legacy, dispatcher.registry().info(), max);
+        let (info, traffic) = (dispatcher.registry().info(), Arc::clone(dispatcher.traffic()));
+        let encoder = ResponseEncoder::new(Era::Legacy, info, max, traffic);
         let (active_calls, tasks) = (ActiveCalls::default(), TaskTracker::new());
         Self { dispatcher, sessions, active_calls, tasks, max, delete_resources, encoder }
     }

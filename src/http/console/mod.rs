@@ -15,6 +15,7 @@ mod owners;
 #[cfg(feature = "login")]
 mod pending;
 mod sessions;
+mod traffic;
 
 use std::sync::Arc;
 
@@ -41,6 +42,7 @@ pub(crate) struct Console {
     /// Whether this server itself serves HTTPS.
     is_tls: bool,
     sessions: Sessions,
+    samples: traffic::Samples,
     /// The turn to delete what an owner has stored.
     purging: Arc<Semaphore>,
     /// The login at an authorization server, if there is one besides that by a token.
@@ -58,12 +60,14 @@ impl Console {
         clock: Arc<dyn Clock>,
         random: Random,
     ) -> Self {
+        let samples = traffic::Samples::new(Arc::clone(&clock));
         let sessions = Sessions::new(sessions, slots, clock, random);
         Self {
             path: path.to_owned(),
             public_origin,
             is_tls,
             sessions,
+            samples,
             purging: Arc::new(Semaphore::new(1)),
             #[cfg(feature = "login")]
             oidc: None,
@@ -114,6 +118,7 @@ pub(super) fn routes(endpoint: &Endpoint) -> Router<Arc<Endpoint>> {
         .route(&at("logout"), routing::post(login::log_out))
         .route(&at("rpc"), routing::post(calls::call))
         .route(&at("upstreams"), routing::get(operator::upstreams))
+        .route(&at("traffic"), routing::get(traffic::traffic))
         .route(&at("owners"), routing::get(owners::list))
         .route(&at("purge"), routing::post(owners::purge))
         .route(&at("events"), routing::get(events::follow));

@@ -1,32 +1,12 @@
 // Every message fits the specification, in its order, under several policies.
 
-import fs from "node:fs";
-import { createRequire } from "node:module";
-import path from "node:path";
-
-import Ajv from "ajv/dist/2020.js";
-
 import { assert, eventually } from "../assert.mjs";
 import { orders, tree } from "../content.mjs";
+import { Messages } from "../messages.mjs";
 import { DEFAULT_POLICY, STRICT_POLICY } from "../stage.mjs";
 
-const require = createRequire(import.meta.url);
-const sdk = path.dirname(require.resolve("@modelcontextprotocol/ext-apps/app-bridge"));
-const schema = JSON.parse(fs.readFileSync(path.join(sdk, "generated/schema.json"), "utf8"));
-const TYPES = {
-  "ui/initialize": "McpUiInitializeRequest",
-  "ui/open-link": "McpUiOpenLinkRequest",
-  "ui/request-display-mode": "McpUiRequestDisplayModeRequest",
-  "ui/notifications/initialized": "McpUiInitializedNotification",
-  "ui/notifications/size-changed": "McpUiSizeChangedNotification",
-};
-
 export default async function protocol(stage) {
-  const ajv = new Ajv({ strict: false, validateFormats: false });
-  ajv.addSchema(schema, "apps");
-  const validators = Object.fromEntries(
-    Object.entries(TYPES).map(([method, type]) => [method, ajv.compile({ $ref: `apps#/$defs/${type}` })]),
-  );
+  refuses();
   await stage.store({ uri: "protocol:csv", name: "orders.csv", text: orders(500), mime_type: "text/csv" });
   await stage.store({ uri: "protocol:json", name: "tree.json", json: tree() });
   await stage.store({ uri: "protocol:svg", name: "a.svg", text: '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>', mime_type: "image/svg+xml" });
@@ -46,20 +26,11 @@ export default async function protocol(stage) {
     }
     await view.getByRole("button", { name: "Full screen" }).click();
     await view.getByRole("button", { name: "Leave full screen" }).waitFor();
-    const { messages, modes } = await stage.tab.evaluate(() => window.host.record);
+    const { modes } = await stage.tab.evaluate(() => window.host.record);
     assert.deepEqual(modes, ["fullscreen"]);
-    const methods = messages.filter((one) => one.from === "view").map((one) => one.message.method);
-    assert.equal(methods[0], "ui/initialize");
-    assert.equal(methods.filter((method) => method !== undefined)[1], "ui/notifications/initialized");
-    assert.ok(methods.includes("ui/notifications/size-changed"));
-    for (const { from, message } of messages) {
-      assert.equal(message.jsonrpc, "2.0");
-      const validate = from === "view" ? validators[message.method] : undefined;
-      if (from === "view" && message.method && message.method !== "tools/call") assert.ok(validate, `unknown: ${message.method}`);
-      // The schemas describe the message without its envelope.
-      const { jsonrpc: _, id: __, ...bare } = message;
-      if (validate) assert.ok(validate(bare), `${JSON.stringify(message)}: ${ajv.errorsText(validate.errors)}`);
-    }
+    for (const method of ["ping", "sampling/unknown"]) await stage.tab.evaluate((method) => window.host.ask(`of-${method}`, method), method);
+    const answered = ["result of ping", "error of sampling/unknown"];
+    await eventually("answers", () => answered.filter((one) => stage.messages.seen.has(one)).length, (count) => count === 2);
     for (const [uri, role] of [["protocol:json", "tree"], ["protocol:svg", "img"]]) {
       await (await stage.open({ uri, ...(role === "tree" && { as: "json" }) }, { sandbox })).getByRole(role).first().waitFor();
     }
@@ -67,6 +38,8 @@ export default async function protocol(stage) {
     assert.deepEqual(outside, []);
     await stage.tab.evaluate(() => window.host.teardown());
   }
+  const sent = ["tools/call", "ui/request-display-mode", "ui/notifications/initialized", "ui/notifications/size-changed", "result of ui/resource-teardown"];
+  assert.deepEqual(sent.filter((one) => !stage.messages.seen.has(one)), []);
   assert.deepEqual(stage.violations, []);
   assert.deepEqual(stage.errors, []);
 
@@ -82,4 +55,38 @@ export default async function protocol(stage) {
   await stage.tab.evaluate(() => window.host.cancel("by the person"));
   await waiting.getByText("by the person").waitFor();
   await eventually("no errors", async () => stage.errors, (errors) => errors.length === 0);
+}
+
+/** The check of messages finds what is wrong with them. */
+function refuses() {
+  const begin = { jsonrpc: "2.0", id: 1, method: "ui/initialize", params: { protocolVersion: "2026-01-26", appInfo: { name: "a", version: "1" }, appCapabilities: {} } };
+  const ready = { jsonrpc: "2.0", method: "ui/notifications/initialized", params: {} };
+  const answer = ["host", { jsonrpc: "2.0", id: 1, result: {} }];
+  const problems = (...reports) => {
+    const messages = new Messages();
+    messages.report("open");
+    for (const report of reports) messages.report(...(Array.isArray(report) ? report : ["view", report]));
+    return messages.problems;
+  };
+  assert.deepEqual(problems(begin, answer, ready), []);
+  for (const wrong of [
+    { jsonrpc: "1.0", id: 2, method: "tools/call", params: { name: "a", arguments: {} } },
+    { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "a", arguments: {} } },
+    { jsonrpc: "2.0", id: 2, method: "tools/call", params: { arguments: {} } },
+    { jsonrpc: "2.0", id: 2, method: "tools/call", params: { name: "a", arguments: [] } },
+    { jsonrpc: "2.0", id: 2, method: "ui/open-link", params: {} },
+    { jsonrpc: "2.0", id: 2, method: "ui/request-display-mode", params: { mode: "huge" } },
+    { jsonrpc: "2.0", method: "ui/notifications/size-changed", params: { height: "460px" } },
+    { jsonrpc: "2.0", method: "ui/notifications/invented", params: {} },
+    { jsonrpc: "2.0", id: 9, result: {} },
+    begin,
+    ready,
+  ]) {
+    assert.equal(problems(begin, answer, ready, wrong).length, 1, JSON.stringify(wrong));
+  }
+  assert.equal(problems(begin, ready).length, 1);
+  assert.equal(problems(ready).length, 1);
+  const asked = ["host", { jsonrpc: "2.0", id: 5, method: "ui/resource-teardown", params: {} }];
+  assert.deepEqual(problems(begin, answer, ready, asked, { jsonrpc: "2.0", id: 5, result: {} }), []);
+  assert.equal(problems(begin, answer, ready, asked, { jsonrpc: "2.0", id: 5, result: 1 }).length, 1);
 }

@@ -7,8 +7,9 @@ mod login;
 mod oidc;
 mod operator;
 mod revocation;
+mod traffic;
 
-use std::sync::Arc;
+use std::{fmt::Display, sync::Arc};
 
 use larder::{
     Builder,
@@ -71,7 +72,12 @@ struct Browser {
 
 impl Browser {
     fn of(server: &Server) -> Self {
-        Self { origin: format!("http://{}", server.address), cookie: None }
+        Self::at(server.address)
+    }
+
+    /// A browser at the console of an address.
+    fn at(address: impl Display) -> Self {
+        Self { origin: format!("http://{address}"), cookie: None }
     }
 
     /// One that has logged in.

@@ -1,12 +1,20 @@
 //! What operators see at the console.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
-use larder::upstream::{Settings, Upstream};
+use futures_util::future::{Either, select};
+use larder::{
+    config::AuthMode,
+    upstream::{Settings, Upstream},
+};
 use serde_json::{Value, json};
 
-use super::{Browser, offered, said, server, settings};
-use crate::support::{Answer, Server};
+use super::{Browser, offered, said, server, settings, token};
+use crate::support::{
+    Answer, Modern, RedisServer, Server, TextFile, eventually, poll,
+    process::{Process, larder},
+    sha256,
+};
 
 #[tokio::test]
 async fn an_operator_sees_the_upstreams_and_the_class_of_their_last_error() {
@@ -55,7 +63,7 @@ async fn an_operator_sees_the_upstreams_and_the_class_of_their_last_error() {
 #[tokio::test]
 async fn without_authentication_whoever_reaches_the_server_is_its_operator() {
     let server = server(|config| {
-        config.auth.mode = larder::config::AuthMode::None;
+        config.auth.mode = AuthMode::None;
         config.auth.tokens.clear();
     })
     .await;
@@ -135,4 +143,116 @@ async fn only_an_operator_at_the_consoles_own_page_deletes_what_an_owner_has_sto
         assert_eq!(refused.status, status, "{refused:?}");
     }
     assert_eq!((anna.listed().await.len(), ben.listed().await.len()), (1, 3));
+}
+
+#[tokio::test]
+async fn owners_are_listed_page_by_page() {
+    let names: Vec<String> = (0..120).map(|index| format!("user-{index}")).collect();
+    let server = Server::configured(|setup| {
+        settings(&mut setup.config);
+        setup.config.auth.tokens[0].scopes.push("larder:admin".into());
+        setup.config.auth.tokens.extend(names.iter().map(|name| token(name)));
+        setup.offer(offered);
+    })
+    .await;
+    for name in &names {
+        Modern::bearing(&server, name).create(json!({ "uri": "x:1", "text": "one" })).await;
+    }
+    let anna = Browser::logged_in(&server, "anna").await;
+    let (mut seen, mut pages, mut path) = (BTreeSet::new(), 0, "owners".to_owned());
+    loop {
+        let page = Answer::of(anna.get(&path)).await.json();
+        assert_eq!(page["total"]["resources"], 120, "{page}");
+        pages += 1;
+        for owner in page["owners"].as_array().unwrap() {
+            assert_eq!(owner["resources"], 1);
+            assert!(seen.insert(owner["owner"].as_str().unwrap().to_owned()), "twice: {owner}");
+        }
+        let Some(next) = page["next"].as_str() else { break };
+        let query = url::form_urlencoded::Serializer::new(String::new())
+            .append_pair("after", next)
+            .finish();
+        path = format!("owners?{query}");
+    }
+    assert_eq!(seen.len(), 120);
+    assert!((2..=120).contains(&pages), "{pages} pages");
+}
+
+#[tokio::test]
+async fn one_purge_runs_at_a_time_and_ends_without_its_browser() {
+    let redis = RedisServer::start().await;
+    // Needs no session, so only the purge waits for Redis.
+    let server = Server::configured(|setup| {
+        settings(&mut setup.config);
+        setup.config.auth.mode = AuthMode::None;
+        setup.config.auth.tokens.clear();
+        setup.config.store.url = redis.url();
+        setup.config.redis.timeout = 30.0;
+        setup.config.redis.migrate = true;
+        setup.offer(offered);
+    })
+    .await;
+    let browser = Browser::of(&server);
+    for index in 0..3 {
+        let given = json!({ "uri": format!("x:{index}"), "text": "0123456789" });
+        browser.call("create_resource", given).await.result();
+    }
+    let page = Answer::of(browser.get("owners")).await.json();
+    let owner = page["owners"][0]["owner"].as_str().unwrap();
+
+    redis.pause();
+    let purges = [(); 2].map(|()| Box::pin(Answer::of(purge(&browser, owner))));
+    let [one, other] = purges;
+    // The one that runs waits for Redis, so the other ends first.
+    let (Either::Left((refused, running)) | Either::Right((refused, running))) =
+        select(one, other).await;
+    assert_eq!(refused.status, 409, "{refused:?}");
+    assert!(said(&refused).contains("Try again when that is done"), "{refused:?}");
+    // The browser closes its connection.
+    drop(running);
+    for _ in 0..3 {
+        assert_eq!(Answer::of(purge(&browser, owner)).await.status, 409);
+    }
+    redis.resume();
+    eventually("the purge ends", async || {
+        let page = Answer::of(browser.get("owners")).await.json();
+        page["total"]["resources"] == 0
+    })
+    .await;
+    // Its turn is over soon after.
+    let again = poll("the next purge", async || {
+        let answer = Answer::of(purge(&browser, owner)).await;
+        (answer.status != 409).then_some(answer)
+    })
+    .await;
+    assert_eq!((again.status, again.json()), (200, json!({ "deleted": 0 })));
+}
+
+#[tokio::test]
+async fn a_purge_is_in_the_audit_log_with_the_name_of_the_operator() {
+    const TOKEN: &str = "the-token-of-the-operator";
+    let file = TextFile::new(&format!(
+        "[console]\nenabled = true\n[auth]\nmode = \"static\"\n[[auth.tokens]]\nname = \"anna\"\nsha256 = \"{}\"\nscopes = [\"larder:admin\"]\n",
+        sha256(TOKEN)
+    ));
+    let process = Process::start(larder(&["serve", "--config", file.path()])).await;
+    let mut browser = Browser::at(process.address());
+    assert_eq!(browser.log_in(TOKEN).await.status, 204);
+    browser.call("create_resource", json!({ "uri": "x:1", "text": "one" })).await.result();
+    let page = Answer::of(browser.get("owners")).await.json();
+    let owner = page["owners"][0]["owner"].as_str().unwrap();
+    assert_eq!(Answer::of(purge(&browser, owner)).await.json(), json!({ "deleted": 1 }));
+    let line = poll("the audit log", async || {
+        let log = process.stderr();
+        let line = log.lines().find(|line| line.contains(" audit: ") && line.contains("purge"));
+        line.map(str::to_owned)
+    })
+    .await;
+    let user = browser.session().await["user"].as_str().unwrap().to_owned();
+    for part in
+        [&format!("who={user}"), &format!("owner={owner}"), "resources=1", "allowed", "WARN"]
+    {
+        assert!(line.contains(part), "{part}: {line}");
+    }
+    assert!(!process.stderr().contains(TOKEN));
 }
