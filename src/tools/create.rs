@@ -39,8 +39,8 @@ struct CreateResource {
     #[serde(default)]
     #[schemars(with = "Option<Value>")]
     json: Option<StoredJson>,
-    /// The URI of a resource to copy, with its metadata, without reading it. It may be
-    /// shared with you, or one of the server.
+    /// The URI of a resource to copy without reading it, with its name, description and
+    /// type. It may be shared with you, or one of the server.
     #[serde(default)]
     copy_of: Option<String>,
     /// With copy_of: the number of the revision; the latest by default.

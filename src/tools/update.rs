@@ -41,7 +41,8 @@ struct UpdateResource {
     /// lists them.
     #[serde(default)]
     revision: Option<u64>,
-    /// A new URI, which must not be in use. Earlier revisions are not moved.
+    /// A new URI, which must not be in use. Earlier revisions and sharing links are not
+    /// moved: they end.
     #[serde(default)]
     move_to: Option<String>,
     /// A new short name.
@@ -120,7 +121,7 @@ async fn move_resource<S>(
     to: &str,
     details: Details,
 ) -> Result<(Structured<StoredFacts>, CallToolResult), ToolError> {
-    // One that is created meanwhile gets a new revision: nothing is lost.
+    // One that is created meanwhile gets a new revision.
     match ctx.read_resource(to).await {
         Err(error) if error.is_not_found() => {}
         Err(error) => return Err(error.into()),

@@ -1,12 +1,15 @@
 //! Copies a stored resource under another URI, and moves it there.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use super::{
     Details, Entry, ResourceUri, Rewrite, Store, StoreError, StoredResource, details::default_name,
     rewrite::MAX_ATTEMPTS, sharing,
 };
 use crate::auth::Owner;
+
+/// Stores count in milliseconds.
+const MIN_TTL: Duration = Duration::from_millis(1);
 
 impl Store {
     /// Stores the content and the metadata of a resource under a URI of `owner`, in flat memory:
@@ -37,7 +40,8 @@ impl Store {
     /// # Errors
     /// [`StoreError::NotFound`] or [`StoreError::Expired`] for the old URI,
     /// [`StoreError::ReadOnly`] for that of a link, those of [`Store::copy`], and
-    /// [`StoreError::Contended`]. The resource is under the old URI then.
+    /// [`StoreError::Contended`]. The resource is under the old URI then, unless another call has
+    /// moved or deleted it meanwhile.
     pub async fn rename(
         &self,
         owner: &Owner,
@@ -53,22 +57,28 @@ impl Store {
             if uri == to {
                 return Ok(source.entry);
             }
-            let rest = source.entry.expires.since(self.now()).min(self.limits.max_ttl);
+            let rest = source.entry.expires.since(self.now());
+            let rest = rest.clamp(MIN_TTL, self.limits.max_ttl.max(MIN_TTL));
             let session = details.session.clone().or_else(|| source.entry.session.clone());
             let details = Details { ttl: details.ttl.or(Some(rest)), session, ..details.clone() };
             let moved = self.copy(&source, owner, to.clone(), details).await?;
             if self.delete_unchanged(&source.entry).await? {
                 return Ok(moved);
             }
-            // It was written meanwhile: the copy is not its current content.
+            // It was written or deleted meanwhile: the copy is not its current content. What the
+            // copy replaced stays an earlier revision.
+            if moved.revision == 1 {
+                self.delete_unchanged(&moved).await?;
+            }
         }
         Err(StoreError::Contended { uri: uri.clone() })
     }
 }
 
 fn copied_details(source: &Entry, details: Details) -> Details {
-    // A default name is that of the URI.
-    let has_own_name = source.name != default_name(&source.uri);
+    // A default name is that of the URI; what the server defines has all of its URI.
+    let defaults = [&*default_name(&source.uri), source.uri.as_str()];
+    let has_own_name = !defaults.contains(&&*source.name);
     Details {
         name: details.name.or_else(|| has_own_name.then(|| source.name.clone())),
         title: details.title.or_else(|| source.title.clone()),

@@ -109,7 +109,7 @@ pub(super) enum ClientCommand {
     Query(query::QueryArgs),
     /// Run a jq filter over a resource and print a value a line.
     Jq(query::JqArgs),
-    /// Copy a resource to another URI, without a download.
+    /// Copy a resource to another URI, without a download. What has the URI gets a new revision.
     Cp(copy::CopyArgs),
     /// Move a resource to another URI, which must not be in use.
     Mv(copy::CopyArgs),

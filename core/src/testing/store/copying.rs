@@ -84,6 +84,29 @@ pub async fn a_moved_resource_keeps_what_it_was(harness: &dyn Harness) {
     assert_eq!(alice.read("temp://b").await, "current");
 }
 
+/// Of two moves at once, one wins as a whole.
+pub async fn one_of_two_moves_wins(harness: &dyn Harness) {
+    let store = harness.store(Setup::default()).await;
+    let alice = Caller::new(&store, "alice");
+    for round in 0..10 {
+        let from = format!("temp://{round}");
+        alice.put(&from, "text").await;
+        let rename = async |to: &str| {
+            let (from, to) = (resource_uri(&from), resource_uri(to));
+            store.rename(&alice.owner, &from, &to, Details::default()).await
+        };
+        let (first, second) = tokio::join!(rename("temp://x"), rename("temp://y"));
+        let (moved, to) = match (first, second) {
+            (Ok(_), Err(error)) => (error.is_not_found(), "temp://x"),
+            (Err(error), Ok(_)) => (error.is_not_found(), "temp://y"),
+            (first, second) => panic!("{first:?} {second:?}"),
+        };
+        assert!(moved, "the other one finds nothing");
+        assert_eq!(alice.list("").await, [to]);
+        assert!(alice.delete(to).await);
+    }
+}
+
 /// What is appended while a resource is moved is at one of both URIs, once.
 pub async fn a_move_never_loses_a_write(harness: &dyn Harness) {
     let store = harness.store(Setup::default()).await;
@@ -109,7 +132,7 @@ pub async fn a_move_never_loses_a_write(harness: &dyn Harness) {
     let moving = store.rename(&alice.owner, &from, &to, Details::default());
     let (appended, moved) = tokio::join!(appending, moving);
     let moved: Arc<_> = moved.expect("it is moved");
-    let expected: String = (0..=appended).map(|n| format!("{n}\n")).collect();
+    let expected = (0..=appended).map(|n| format!("{n}\n")).collect::<Vec<_>>().concat();
     assert_eq!(alice.read("temp://b").await, expected);
     assert_eq!(alice.list("").await, ["temp://b"]);
     assert_eq!(moved.size, expected.len() as u64);

@@ -203,6 +203,7 @@ macro_rules! store_contract {
                 a_copy_is_a_resource_of_its_own,
                 a_copy_counts_and_one_that_does_not_fit_leaves_nothing,
                 a_moved_resource_keeps_what_it_was,
+                one_of_two_moves_wins,
                 a_move_never_loses_a_write;
             listing:
                 a_prefix_lists_exactly_what_begins_with_it,
