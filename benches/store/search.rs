@@ -101,7 +101,7 @@ async fn again(log: &str) {
             }
             server.delete(&uri).await;
         }
-        let [rg, first, second, third, other, short] = times.map(|times| median(times));
+        let [rg, first, second, third, other, short] = times.map(median);
         println!(
             "{backend:<10}{:>10.2}{:>9.2}{:>9.2}{:>15.2}{:>23.2}",
             first / rg,

@@ -56,8 +56,8 @@ impl BlockFilter {
         let bits = (block.len() / BYTES_PER_BIT).next_power_of_two().clamp(MIN_BITS, MAX_BITS);
         let shift = slot_shift(bits);
         // A byte for each bit is faster to set.
-        let mut is_set = Box::new([0; MAX_BITS]);
-        let is_ascii = mark(block, shift, &mut is_set);
+        let mut is_set = vec![0; MAX_BITS];
+        let is_ascii = mark(block, shift, is_set.first_chunk_mut()?);
         let (eights, _) = is_set[..bits].as_chunks::<8>();
         let (words, _) = eights.as_chunks::<8>();
         let word = |bytes: &[[u8; 8]; 8]| u64::from_le_bytes(bytes.map(bits_of));

@@ -400,8 +400,12 @@ mod tests {
             blocks.await.expect("it can be read").len()
         };
         let search = async || {
-            let lens = found
-                .map_blocks(&found.entry.owner, vec![0..blocks], false, |block, _| block.len());
+            let lens = found.map_blocks(
+                &found.entry.owner,
+                std::iter::once(0..blocks).collect(),
+                false,
+                |block, _| block.len(),
+            );
             let lens =
                 lens.map_ok(|(_, len)| len).try_collect::<Vec<_>>().await.expect("it can be read");
             assert_eq!(lens.iter().sum::<usize>(), text.len());

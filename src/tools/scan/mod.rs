@@ -88,7 +88,7 @@ pub(super) async fn scan<K: LineSink>(
         Some(required) if !search.invert => {
             found.blocks_to_search(caller, required, search.context).await?
         }
-        _ => vec![0..count],
+        _ => std::iter::once(0..count).collect(),
     };
     let block_search = search.clone();
     let work = move |block, stop: &_| block::search(&block_search, block, stop);

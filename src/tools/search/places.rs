@@ -31,7 +31,7 @@ impl Places {
         if let Some(at) = records_at(caller, found, layout).await {
             locator = locator.with_records(at);
         }
-        let all = vec![0..found.entry.blocks.len()];
+        let all = std::iter::once(0..found.entry.blocks.len()).collect();
         let mut blocks = std::pin::pin!(found.map_blocks(caller, all, false, |block, _| block));
         while !locator.is_done()
             && let Some(block) = blocks.next().await
