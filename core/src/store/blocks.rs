@@ -6,14 +6,14 @@ use std::{collections::VecDeque, str::Utf8Error, sync::Arc};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
-use sha2::{Digest, Sha256};
 
 use super::{
     Block, ContentStream, Kind, StoreError, Upload,
     compression::{Compression, StoredBlock},
+    hashing::Hashing,
     indexing::Indexing,
 };
-use crate::{auth::Owner, compute::Compute, hex::hex, records::RecordIndex};
+use crate::{auth::Owner, compute::Compute, records::RecordIndex};
 
 /// The maximum size of a block before compression. Small enough that a window
 /// reads little more than it needs, large enough that the block table stays small.
@@ -52,8 +52,7 @@ pub(super) struct BlockWriter {
     rest: BytesMut,
     /// How many bytes have been cut into blocks.
     offset: u64,
-    /// The hash of these bytes, which may still be running.
-    hash: Compute<Sha256>,
+    hash: Hashing,
     records: Indexing,
     /// Blocks that are being processed, in order.
     in_flight: VecDeque<Compute<ProcessedBlock>>,
@@ -108,7 +107,7 @@ impl BlockWriter {
             upload,
             rest: BytesMut::new(),
             offset: 0,
-            hash: Compute::Done(Ok(Sha256::new())),
+            hash: Hashing::new(),
             records: Indexing::off(),
             in_flight: VecDeque::new(),
             blocks: Vec::new(),
@@ -202,11 +201,10 @@ impl BlockWriter {
             Kind::Text => self.line_feeds + u64::from(unfinished_line),
             Kind::Binary => 0,
         };
-        let placeholder = Compute::Done(Ok(Sha256::new()));
-        let hash = std::mem::replace(&mut self.hash, placeholder).done().await?;
+        let hash = std::mem::replace(&mut self.hash, Hashing::new());
+        let sha256 = hash.finish(self.owner.as_str()).await?;
         let blocks = std::mem::take(&mut self.blocks).into();
         let records = std::mem::replace(&mut self.records, Indexing::off()).finish().await?;
-        let sha256 = hex(&hash.finalize());
         Ok(ContentStats { kind: self.kind, size: self.offset, lines, sha256, blocks, records })
     }
 
@@ -237,17 +235,12 @@ impl BlockWriter {
         }
         self.offset += block.len() as u64;
         let (length, kind, compression) = (block.len(), self.kind, self.compression);
-        let (owner, hashed) = (self.owner.as_str(), block.clone());
+        let owner = self.owner.as_str();
+        self.hash.add(owner, block.clone()).await?;
         self.records.add(owner, &block, is_last).await?;
         self.in_flight.push_back(Compute::run(owner, length, move || {
             ProcessedBlock::new(block, kind, compression)
         }));
-        let placeholder = Compute::Done(Ok(Sha256::new()));
-        let mut hash = std::mem::replace(&mut self.hash, placeholder).done().await?;
-        self.hash = Compute::run(owner, length, move || {
-            hash.update(&hashed);
-            hash
-        });
         Ok(())
     }
 
@@ -294,11 +287,13 @@ impl BlockWriter {
 pub(super) mod tests {
     use futures_util::{FutureExt, stream};
     use proptest::prelude::*;
+    use sha2::{Digest, Sha256};
 
     use super::*;
     use crate::{
         auth::Owner,
         clock::Timestamp,
+        hex::hex,
         store::{Content, Details, ResourceUri, StoredResource},
     };
 

@@ -27,6 +27,7 @@ mod expected;
 mod expired;
 mod facade;
 mod fault;
+mod hashing;
 mod indexing;
 mod limited;
 mod links;
