@@ -1,5 +1,5 @@
-//! Contract suites for the traits of stores, sessions and tasks, and servers for
-//! tests.
+//! Contract suites for the traits of stores, sessions and tasks, a simulation of many owners, and
+//! servers for tests.
 //!
 //! Requires the feature `testing`. An implementation in another crate runs the
 //! suite of its trait with [`store_contract!`](crate::store_contract),
@@ -9,6 +9,7 @@
 mod redis_server;
 mod s3_server;
 pub mod session;
+pub mod simulation;
 mod small_disk;
 pub mod store;
 pub mod task;

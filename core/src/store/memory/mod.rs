@@ -19,13 +19,20 @@ use tokio::sync::Notify;
 
 use self::{reservations::Reserved, resources::Resources};
 use super::{
-    Backend, Change, ChangeFeed, ChangeKind, Lookup, OwnerPage, OwnerQuota, ResourceUri,
+    Backend, Change, ChangeFeed, ChangeKind, Entry, Lookup, OwnerPage, OwnerQuota, ResourceUri,
     StoreError, StoredResource, Upload, Usage, Version, quota::MAX_RESERVATIONS,
 };
-use crate::{auth::Owner, clock::Clock};
+use crate::{
+    auth::Owner,
+    clock::{Clock, Timestamp},
+};
 
 /// How many expired resources are removed at once, while holding the lock.
 const SWEEP_BATCH: usize = 256;
+
+/// How many expired resources of other owners one request removes: more than it can create, so that
+/// they do not accumulate where nothing runs [`MemoryBackend::maintain`].
+const OTHERS_PER_REQUEST: usize = 16;
 
 /// How much the memory backend stores at most, counted as the quota of an owner is.
 #[derive(Debug, Clone)]
@@ -81,26 +88,61 @@ impl Inner {
         self.resources.lock()
     }
 
-    /// Locks the resources after removing all expired ones, so that these are
-    /// neither found nor counted towards a quota.
-    fn live_resources(&self) -> MutexGuard<'_, Resources> {
+    /// Locks the resources after removing all expired ones of an owner and ending the owner's
+    /// reservations, so that these are neither found nor counted towards a quota, and a few of other
+    /// owners.
+    fn live_resources(&self, owner: &Owner) -> MutexGuard<'_, Resources> {
+        let mut resources = self.some_swept();
         loop {
-            let mut resources = self.lock();
-            if !self.sweep(&mut resources) {
+            let expired = resources.remove_expired_of(owner, self.clock.now(), SWEEP_BATCH);
+            self.publish_expired(&expired);
+            if expired.len() < SWEEP_BATCH {
+                resources.reservations.end_those_of(owner, self.clock.now());
+                return resources;
+            }
+            // Others take the lock between the batches.
+            drop(resources);
+            resources = self.lock();
+        }
+    }
+
+    /// The same, after removing as many expired resources of other owners as `bytes` need to fit
+    /// into the limit of all owners.
+    fn live_resources_with_room(&self, owner: &Owner, bytes: u64) -> MutexGuard<'_, Resources> {
+        loop {
+            let mut resources = self.live_resources(owner);
+            if resources.has_room(bytes, &self.limits) || !self.sweep(&mut resources, SWEEP_BATCH) {
                 return resources;
             }
         }
     }
 
-    /// Removes a batch of expired resources. Returns whether there may be more.
-    fn sweep(&self, resources: &mut Resources) -> bool {
-        let expired = resources.remove_expired(self.clock.now(), SWEEP_BATCH);
+    /// Locks the resources after removing a few expired ones of any owners.
+    fn some_swept(&self) -> MutexGuard<'_, Resources> {
+        let mut resources = self.lock();
+        self.sweep(&mut resources, OTHERS_PER_REQUEST);
+        resources
+    }
+
+    /// Removes up to `limit` expired resources, and ends as many reservations. Returns whether there
+    /// may be more.
+    fn sweep(&self, resources: &mut Resources, limit: usize) -> bool {
+        self.sweep_at(self.clock.now(), resources, limit)
+    }
+
+    /// The same for what is expired at `now`.
+    fn sweep_at(&self, now: Timestamp, resources: &mut Resources, limit: usize) -> bool {
+        let expired = resources.remove_expired(now, limit);
         resources.forget_one_idle_owner();
-        for entry in &expired {
+        self.publish_expired(&expired);
+        let ended = resources.end_reservations(now, limit);
+        expired.len() == limit || ended == limit
+    }
+
+    fn publish_expired(&self, expired: &[Arc<Entry>]) {
+        for entry in expired {
             self.publish(&entry.owner, &entry.uri, ChangeKind::Expired);
         }
-        let ended = resources.end_reservations(self.clock.now(), SWEEP_BATCH);
-        expired.len() == SWEEP_BATCH || ended == SWEEP_BATCH
     }
 
     /// Publishes a change. Call it with the lock held, so that changes are
@@ -143,7 +185,7 @@ impl Backend for MemoryBackend {
         ttl: Duration,
     ) -> Result<u64, StoreError> {
         let Inner { clock, limits, earlier_expiry, .. } = &*self.inner;
-        let mut resources = self.inner.live_resources();
+        let mut resources = self.inner.live_resources_with_room(owner, bytes);
         let until = clock.now().saturating_add(ttl);
         let before = resources.reservations.take(owner, id);
         let is_new = before.is_none();
@@ -170,7 +212,7 @@ impl Backend for MemoryBackend {
     }
 
     async fn release(&self, owner: &Owner, id: &str, keep: u64) -> Result<(), StoreError> {
-        let mut resources = self.inner.live_resources();
+        let mut resources = self.inner.live_resources(owner);
         if let Some(mut reserved) = resources.reservations.take(owner, id) {
             reserved.bytes.shrink_to(keep);
             if keep > 0 {
@@ -182,7 +224,7 @@ impl Backend for MemoryBackend {
     }
 
     async fn get(&self, owner: &Owner, uri: &ResourceUri) -> Result<Lookup, StoreError> {
-        let resources = self.inner.live_resources();
+        let resources = self.inner.live_resources(owner);
         if let Some(found) = resources.get(owner, uri) {
             return Ok(Lookup::Live(found.clone()));
         }
@@ -194,7 +236,7 @@ impl Backend for MemoryBackend {
         owner: &Owner,
         uri: &ResourceUri,
     ) -> Result<Vec<StoredResource>, StoreError> {
-        Ok(self.inner.live_resources().revisions(owner, uri))
+        Ok(self.inner.live_resources(owner).revisions(owner, uri))
     }
 
     async fn delete(
@@ -203,7 +245,7 @@ impl Backend for MemoryBackend {
         uri: &ResourceUri,
         version: Option<Version>,
     ) -> Result<bool, StoreError> {
-        let mut resources = self.inner.live_resources();
+        let mut resources = self.inner.live_resources(owner);
         let current = resources.get(owner, uri).map(|found| Version::from(&*found.entry));
         if version.is_some() && current != version {
             return Ok(false);
@@ -222,19 +264,19 @@ impl Backend for MemoryBackend {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Vec<StoredResource>, StoreError> {
-        Ok(self.inner.live_resources().page(owner, prefix, after, limit))
+        Ok(self.inner.live_resources(owner).page(owner, prefix, after, limit))
     }
 
     async fn usage(&self) -> Result<Usage, StoreError> {
-        Ok(self.inner.live_resources().usage())
+        Ok(self.inner.some_swept().usage())
     }
 
     async fn owners(&self, after: Option<&str>, limit: usize) -> Result<OwnerPage, StoreError> {
-        Ok(self.inner.live_resources().owners(after, limit))
+        Ok(self.inner.some_swept().owners(after, limit))
     }
 
     async fn usage_of(&self, owner: &Owner) -> Result<Usage, StoreError> {
-        Ok(self.inner.live_resources().usage_of(owner))
+        Ok(self.inner.live_resources(owner).usage_of(owner))
     }
 
     fn quota(&self) -> OwnerQuota {
@@ -244,7 +286,7 @@ impl Backend for MemoryBackend {
     async fn maintain(&self) {
         loop {
             let earlier_expiry = self.inner.earlier_expiry.notified();
-            while self.inner.sweep(&mut self.inner.lock()) {
+            while self.inner.sweep(&mut self.inner.lock(), SWEEP_BATCH) {
                 tokio::task::yield_now().await;
             }
             let next = self.inner.lock().next_expiry();

@@ -41,6 +41,16 @@ impl Reservations {
         self.by_expiry.first().map(|(at, ..)| *at)
     }
 
+    /// Ends the reservations of an owner that are over at `now`.
+    pub(super) fn end_those_of(&mut self, owner: &Owner, now: Timestamp) {
+        let Some(of_owner) = self.by_owner.get(owner) else { return };
+        let ended = of_owner.iter().filter(|(_, reserved)| reserved.until <= now);
+        let ended: Vec<String> = ended.map(|(id, _)| id.clone()).collect();
+        for id in ended {
+            self.take(owner, &id);
+        }
+    }
+
     /// Ends a reservation that is over at `now`. Returns whose it was.
     pub(super) fn end_one(&mut self, now: Timestamp) -> Option<Owner> {
         let (at, owner, id) = self.by_expiry.first()?;

@@ -2,7 +2,7 @@
 //! recently expired ones.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     fmt,
     ops::Bound,
     sync::{Arc, Weak},
@@ -22,8 +22,11 @@ use crate::{
 /// All resources in memory.
 #[derive(Default)]
 pub(super) struct Resources {
-    owners: HashMap<Owner, OwnerResources>,
-    by_expiry: BTreeSet<(Timestamp, Owner, ResourceUri)>,
+    /// In order of names for [`owners`](Self::owners). It also grows in small steps, where a hash
+    /// table would move all owners at once, under the lock.
+    owners: BTreeMap<Owner, OwnerResources>,
+    /// The owners with resources, by the expiry of the first one.
+    by_expiry: BTreeSet<(Timestamp, Owner)>,
     /// All bytes in memory: of resources, of uploads, and of removed content that is still read.
     total: Account,
     /// Committed resources and what they count.
@@ -38,6 +41,7 @@ pub(super) struct Resources {
 #[derive(Default)]
 struct OwnerResources {
     resources: BTreeMap<ResourceUri, Revisions>,
+    by_expiry: BTreeSet<(Timestamp, ResourceUri)>,
     /// The owner's bytes in memory.
     account: Account,
     /// Content that was being read when it was removed, oldest first.
@@ -76,6 +80,10 @@ impl Revisions {
 }
 
 impl OwnerResources {
+    fn next_expiry(&self) -> Option<Timestamp> {
+        self.by_expiry.first().map(|(at, _)| *at)
+    }
+
     /// Drops a revision. If it is being read, its content stays in memory and counts.
     fn remove(&mut self, revision: Revision) {
         let Revision { found, blob } = revision;
@@ -170,20 +178,24 @@ impl Resources {
         self.usage.bytes -= freed;
     }
 
-    /// The first owners with resources after a name, in order of names.
+    /// The owners with resources among the first `limit` after a name, in order of names.
     pub(super) fn owners(&self, after: Option<&str>, limit: usize) -> OwnerPage {
-        let mut first = BTreeSet::new();
-        for (owner, owned) in &self.owners {
-            if after.is_none_or(|after| owner.as_str() > after) && !owned.resources.is_empty() {
-                first.insert(owner);
-                if first.len() > limit {
-                    first.pop_last();
-                }
+        let from = after.map_or(Bound::Unbounded, |after| Bound::Excluded(Owner::new(after)));
+        let found = self.owners.range((from, Bound::Unbounded)).take(limit);
+        let (mut owners, mut seen, mut last) = (Vec::new(), 0, None);
+        for (owner, owned) in found {
+            (seen, last) = (seen + 1, Some(owner));
+            if !owned.resources.is_empty() {
+                owners.push(owner.clone());
             }
         }
-        let owners: Vec<Owner> = first.into_iter().cloned().collect();
-        let next = owners.last().filter(|_| owners.len() >= limit);
-        OwnerPage { next: next.map(Owner::to_string), owners }
+        let next = last.filter(|_| seen == limit).map(Owner::to_string);
+        OwnerPage { next, owners }
+    }
+
+    /// Whether `bytes` more fit into the limit of all owners.
+    pub(super) fn has_room(&self, bytes: u64, limits: &MemoryLimits) -> bool {
+        self.total.bytes().saturating_add(bytes) <= limits.bytes
     }
 
     /// Forgets an owner without resources, at once or when the owner's last bytes are freed.
@@ -252,18 +264,35 @@ impl Resources {
             owned.remove(oldest);
         }
         self.expired.forget(&entry.owner, &entry.uri);
-        self.by_expiry.insert((entry.expires, entry.owner.clone(), entry.uri.clone()));
+        let before = owned.next_expiry();
+        owned.by_expiry.insert((entry.expires, entry.uri.clone()));
         let revisions = Revisions { current: Revision { found, blob }, past };
         self.usage.resources += 1;
         self.usage.bytes += revisions.bytes();
         owned.resources.insert(entry.uri.clone(), revisions);
+        let next = owned.next_expiry();
+        self.move_expiry(&entry.owner, before, next);
+    }
+
+    /// Updates the index after the first expiry of an owner may have changed.
+    fn move_expiry(&mut self, owner: &Owner, from: Option<Timestamp>, to: Option<Timestamp>) {
+        if from == to {
+            return;
+        }
+        if let Some(from) = from {
+            self.by_expiry.remove(&(from, owner.clone()));
+        }
+        self.by_expiry.extend(to.map(|to| (to, owner.clone())));
     }
 
     /// Removes a resource, but does not release its bytes.
     fn take(&mut self, owner: &Owner, uri: &ResourceUri) -> Option<Revisions> {
-        let revisions = self.owners.get_mut(owner)?.resources.remove(uri)?;
-        let expires = revisions.current.found.entry.expires;
-        self.by_expiry.remove(&(expires, owner.clone(), uri.clone()));
+        let owned = self.owners.get_mut(owner)?;
+        let revisions = owned.resources.remove(uri)?;
+        let before = owned.next_expiry();
+        owned.by_expiry.remove(&(revisions.current.found.entry.expires, uri.clone()));
+        let next = owned.next_expiry();
+        self.move_expiry(owner, before, next);
         self.usage.resources -= 1;
         self.usage.bytes -= revisions.bytes();
         Some(revisions)
@@ -294,13 +323,33 @@ impl Resources {
         })
     }
 
-    /// Removes up to `limit` resources that are expired at `now`.
+    /// Removes up to `limit` resources that are expired at `now`, those that expired first.
     pub(super) fn remove_expired(&mut self, now: Timestamp, limit: usize) -> Vec<Arc<Entry>> {
         let mut removed = Vec::new();
-        while removed.len() < limit && self.next_resource_expiry().is_some_and(|at| at <= now) {
-            let Some((at, owner, uri)) = self.by_expiry.pop_first() else { break };
-            removed.extend(self.remove(&owner, &uri));
-            self.expired.remember(owner, uri, at);
+        while removed.len() < limit
+            && let Some((at, owner)) = self.by_expiry.first().cloned()
+            && at <= now
+        {
+            removed.extend(self.remove_expired_of(&owner, now, 1));
+        }
+        removed
+    }
+
+    /// The same for the resources of one owner.
+    pub(super) fn remove_expired_of(
+        &mut self,
+        owner: &Owner,
+        now: Timestamp,
+        limit: usize,
+    ) -> Vec<Arc<Entry>> {
+        let mut removed = Vec::new();
+        while removed.len() < limit
+            && let Some(owned) = self.owners.get(owner)
+            && let Some((at, uri)) = owned.by_expiry.first().cloned()
+            && at <= now
+        {
+            removed.extend(self.remove(owner, &uri));
+            self.expired.remember(owner.clone(), uri, at);
         }
         removed
     }
@@ -318,7 +367,7 @@ impl Resources {
     }
 
     fn next_resource_expiry(&self) -> Option<Timestamp> {
-        self.by_expiry.first().map(|(at, _, _)| *at)
+        self.by_expiry.first().map(|(at, _)| *at)
     }
 
     /// When a resource expires or a reservation ends.

@@ -3,11 +3,11 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use futures_util::{future::try_join_all, stream};
 
-use super::{MemoryLimits, SWEEP_BATCH};
+use super::{MemoryLimits, OTHERS_PER_REQUEST, SWEEP_BATCH};
 use crate::{
     auth::Owner,
     clock::ManualClock,
-    store::{BLOCK_BYTES, Content, Details, ResourceUri, Store, StoreError, StoreLimits},
+    store::{BLOCK_BYTES, Content, Details, Expected, ResourceUri, Store, StoreError, StoreLimits},
     testing::store::{Harness, Setup, noise},
 };
 
@@ -125,4 +125,93 @@ async fn stored_content_takes_no_more_memory_than_it_counts() {
         });
         assert_eq!(allocated.sum::<usize>(), count * len);
     }
+}
+
+/// A store in which more owners have a resource that expired than one request removes, and what
+/// these count.
+async fn expired_of_many(memory: &Memory, setup: Setup) -> (Store, u64) {
+    let store = memory.store(setup).await;
+    let mut counted = 0;
+    for n in 0..2 * SWEEP_BATCH {
+        let (owner, details) =
+            (Owner::new(format!("owner-{n:04}")), with_ttl(Duration::from_secs(1)));
+        let entry = store.create(&owner, uri("temp://a"), "text".into(), details).await;
+        counted += entry.expect("it fits").counted_bytes();
+    }
+    memory.pass(Duration::from_secs(1)).await;
+    (store, counted)
+}
+
+#[tokio::test]
+async fn a_request_removes_a_few_expired_resources_of_others() {
+    let memory = Memory::default();
+    let (store, _) = expired_of_many(&memory, Setup::default()).await;
+    let mut changes = store.feed().subscribe_all();
+    let nobody = Owner::new("nobody");
+    assert!(store.get(&nobody, &uri("temp://a")).await.is_err());
+    for _ in 0..OTHERS_PER_REQUEST {
+        assert!(changes.next().await.expect("none is missed").is_some());
+    }
+    let more = futures_util::FutureExt::now_or_never(changes.next());
+    assert!(more.is_none(), "{more:?}");
+    // No owner finds an expired resource, whether it has been removed or not.
+    let last = Owner::new(format!("owner-{:04}", 2 * SWEEP_BATCH - 1));
+    let found = store.get(&last, &uri("temp://a")).await.map(|found| found.entry);
+    assert!(matches!(found, Err(StoreError::Expired { .. })), "{found:?}");
+}
+
+#[tokio::test]
+async fn what_expired_resources_of_others_count_is_free() {
+    let memory = Memory::default();
+    let (_, counted) = expired_of_many(&memory, Setup::default()).await;
+    for announced in [true, false] {
+        let (store, _) = expired_of_many(&memory, Setup::default().max_total(counted)).await;
+        let size = counted - 2048;
+        let mut content = Content::from(noise(usize::try_from(size).expect("it is short")));
+        if announced {
+            content = content.expecting(Expected { size: Some(size), sha256: None });
+        }
+        let owner = Owner::new("nobody");
+        store.create(&owner, uri("temp://a"), content, Details::default()).await.expect("it fits");
+    }
+}
+
+#[tokio::test]
+async fn a_page_of_owners_ends_where_it_is_full_and_leaves_out_uploads() {
+    let store = Memory::default().store(Setup::default()).await;
+    let pending =
+        Content::byte_stream(stream::pending()).expecting(Expected { size: Some(1), sha256: None });
+    let uploads = Owner::new("a");
+    let upload = store.create(&uploads, uri("temp://a"), pending, Details::default());
+    let mut upload = std::pin::pin!(upload);
+    assert!(futures_util::poll!(&mut upload).is_pending());
+    for owner in ["b", "c"] {
+        let owner = Owner::new(owner);
+        store
+            .create(&owner, uri("temp://a"), "text".into(), Details::default())
+            .await
+            .expect("fits");
+    }
+    let first = store.owners(None, 1).await.expect("it is listed");
+    assert_eq!((first.owners, first.next.as_deref()), (vec![], Some("a")));
+    let next = store.owners(Some("a"), 1).await.expect("it is listed");
+    assert_eq!((next.owners, next.next.as_deref()), (vec![Owner::new("b")], Some("b")));
+    let last = store.owners(Some("b"), 2).await.expect("it is listed");
+    assert_eq!((last.owners, last.next), (vec![Owner::new("c")], None));
+}
+
+#[tokio::test]
+async fn what_an_owner_reserved_is_free_when_it_ends() {
+    let (memory, ttl) = (Memory::default(), Duration::from_secs(1));
+    let store = memory.store(Setup::default().max_bytes(10_000)).await;
+    // The last one to be ended, after more than one request ends.
+    let owner = Owner::new("z");
+    let others = (0..2 * OTHERS_PER_REQUEST).map(|n| Owner::new(format!("owner-{n:04}")));
+    for owner in others.chain([owner.clone()]) {
+        let reserved = store.backend.reserve(&owner, &uri("temp://a"), "id", 9000, ttl).await;
+        assert_eq!(reserved.expect("it fits"), 0);
+    }
+    memory.pass(ttl).await;
+    let content = Content::from(vec![0; 8000]);
+    store.create(&owner, uri("temp://a"), content, Details::default()).await.expect("it fits");
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::{Inner, account::Reservation, blob::MemoryBlob, reservations::Reserved};
+use super::{
+    Inner, OTHERS_PER_REQUEST, account::Reservation, blob::MemoryBlob, reservations::Reserved,
+};
 use crate::{
     auth::Owner,
     store::{
@@ -48,13 +50,15 @@ impl MemoryUpload {
             return Ok(());
         };
         let missing = bytes.saturating_sub(reservation.bytes());
-        let mut resources = self.inner.live_resources();
+        let mut resources = self.inner.live_resources_with_room(&self.owner, missing);
         resources.reserve(&self.owner, &self.uri, reservation, missing, &self.inner.limits)
     }
 
     fn insert(&mut self, draft: Draft) -> Result<Committed, StoreError> {
         let (owner, uri) = (draft.owner.clone(), draft.uri.clone());
-        let mut resources = self.inner.live_resources();
+        // Nothing of this owner that is live below expires by this time.
+        let now = self.inner.clock.now();
+        let mut resources = self.inner.live_resources(&owner);
         let previous = resources.get(&owner, &uri).map(|found| Arc::clone(&found.entry));
         let missing = || StoreError::NotFound { uri: uri.clone() };
         let revisions = draft.revisions;
@@ -73,6 +77,10 @@ impl MemoryUpload {
             (id, until)
         });
         let metadata = entry.counted_bytes().saturating_sub(reservation.bytes());
+        // Metadata are about as long as those that a removal frees, so few removals make room.
+        while !resources.has_room(metadata, &self.inner.limits)
+            && self.inner.sweep_at(now, &mut resources, OTHERS_PER_REQUEST)
+        {}
         let grown = resources.reserve(&owner, &uri, &mut reservation, metadata, &self.inner.limits);
         if let Err(full) = grown {
             if let Some((id, until)) = until {
