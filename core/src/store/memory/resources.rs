@@ -190,7 +190,7 @@ impl Resources {
             }
         }
         let next = last.filter(|_| seen == limit).map(Owner::to_string);
-        OwnerPage { next, owners }
+        OwnerPage { owners, next }
     }
 
     /// Whether `bytes` more fit into the limit of all owners.
