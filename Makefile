@@ -30,7 +30,7 @@ debian-package = @command -v $(1) >/dev/null || { \
 	}
 
 .DEFAULT_GOAL := help
-.PHONY: build dist cargo-auditable sbom test test-large browser-test web web-check chromium new-project redis-server jq s3-server lint fmt-check clippy doc features docs-reference deny demo manifests kubernetes compose-secrets fuzz conformance interop proxies container image bench bench-store ripgrep sqlite3 nginx caddy help
+.PHONY: build dist cargo-auditable sbom test test-large browser-test web web-check chromium new-project redis-server jq s3-server lint fmt-check clippy doc features docs-reference deny demo manifests kubernetes compose-secrets fuzz conformance interop proxies windows container image bench bench-store ripgrep sqlite3 nginx caddy help
 
 build: ## Build the release binary
 	cargo build --release --locked
@@ -189,6 +189,12 @@ proxies: redis-server nginx caddy ## Put nginx, Caddy and HAProxy before Larder:
 # Debian would start it as a service.
 caddy: ## Install Caddy if it is missing: tests put it before Larder
 	$(call debian-package,caddy,caddy)
+
+# The C compiler for Windows builds what crates have in C.
+windows: ## Check that the binary compiles for Windows
+	$(call debian-package,x86_64-w64-mingw32-gcc,gcc-mingw-w64-x86-64)
+	rustup target add x86_64-pc-windows-gnu
+	cargo check --locked --target x86_64-pc-windows-gnu --bin larder
 
 container: ## Build the image and run it as it would run elsewhere (as root; takes a while)
 	deploy/container-test $(ARGS)

@@ -110,7 +110,8 @@ pub fn windows<S: Send + Sync + 'static>() -> impl FnOnce(Builder<S>) -> Builder
 ///
 /// The server's program is started again for that, with the argument
 /// `query-worker`, so it must be the binary of this crate, or one whose `main`
-/// calls [`cli::run`](crate::cli::run).
+/// calls [`cli::run`](crate::cli::run). Adds nothing on Windows, which has no limits for
+/// such a process.
 #[cfg(feature = "query")]
 pub fn querying<S: Send + Sync + 'static>(
     limits: crate::query::QueryLimits,
@@ -126,6 +127,9 @@ pub fn querying_with<S: Send + Sync + 'static>(
     store: bool,
 ) -> impl FnOnce(Builder<S>) -> Builder<S> {
     move |builder| {
+        if cfg!(not(unix)) {
+            return builder;
+        }
         let tool = query::tool(queries, store);
         let title = "Query resources";
         builder.tool(if store {

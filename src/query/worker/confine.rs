@@ -3,10 +3,12 @@
 
 use std::io;
 
+#[cfg(unix)]
 use rlimit::{Resource, setrlimit};
 
 /// Gives up everything that queries do not need. Fails if the limits cannot be
 /// set; the rest is a second line of defence, and depends on the kernel.
+#[cfg(unix)]
 pub(super) fn enter(memory_bytes: u64) -> io::Result<()> {
     let used = used_address_space();
     setrlimit(Resource::FSIZE, 0, 0)?;
@@ -21,15 +23,26 @@ pub(super) fn enter(memory_bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
+/// Fails: queries without a limit of their memory could take all of the machine.
+#[cfg(not(unix))]
+pub(super) fn enter(_memory_bytes: u64) -> io::Result<()> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "queries need limits that only Unix has"))
+}
+
 /// Ends the process when it has used this much CPU time: it ends even if nobody
 /// is left to stop it.
+#[cfg(unix)]
 pub(super) fn limit_cpu(seconds: u64) {
     let hard = rlimit::INFINITY;
     // Fails only where a lower limit is set from outside, which is fine.
     let _ = setrlimit(Resource::CPU, seconds, hard);
 }
 
+#[cfg(not(unix))]
+pub(super) fn limit_cpu(_seconds: u64) {}
+
 /// The address space that the program itself takes.
+#[cfg(unix)]
 fn used_address_space() -> u64 {
     const PAGE_BYTES: u64 = 4 << 10;
     const UNKNOWN: u64 = 1 << 30;
