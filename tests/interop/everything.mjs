@@ -52,6 +52,8 @@ function comparable(value) {
     const text = JSON.stringify(value, (key, item) => {
         const skipped = ['resultType', 'ttlMs', 'cacheScope', 'io.modelcontextprotocol/serverInfo'];
         if (skipped.includes(key)) return undefined;
+        // A blob may be a text that has the time of day.
+        if (key === 'blob') return Buffer.from(item, 'base64').toString('latin1');
         return key === '_meta' && !Object.keys(item).some(name => !skipped.includes(name)) ? undefined : item;
     });
     return JSON.parse(text.replace(/\d{1,2}:\d\d:\d\d( [AP]M)?/g, 'now'));
