@@ -58,7 +58,8 @@ impl Inner {
         let mut score = cmd("ZSCORE");
         score.arg(self.shard_of(owner).key("expiries", owner.as_str())).arg(uri.as_str());
         let at: Option<u64> = self.redis.query(&score).await.map_err(unavailable)?;
-        Ok(at.map(Timestamp::from_millis))
+        // If it was published in the meantime, it is remembered as soon as this instance has heard it.
+        Ok(at.map(Timestamp::from_millis).or_else(|| self.expired.at(owner, uri)))
     }
 
     pub(super) async fn revisions(
