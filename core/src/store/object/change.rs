@@ -6,7 +6,7 @@ use super::{
     Inner,
     kept::{GRACE, Kept},
     ledger::{Change, LedgerRecord, Tail},
-    stored_entry::{Current, EarlierRevision, StoredEntry},
+    stored_entry::{Current, EarlierRevision, StoredContent, StoredEntry},
 };
 use crate::{
     auth::Owner,
@@ -26,8 +26,7 @@ enum Operation {
 #[derive(Clone)]
 pub(super) struct Put {
     pub(super) draft: Draft,
-    /// The ID of the content.
-    pub(super) content: String,
+    pub(super) content: StoredContent,
     /// The ID of what the upload has reserved.
     pub(super) reservation: String,
     /// What this process counts for the upload beside that.
@@ -89,7 +88,7 @@ impl Inner {
         loop {
             let mut lock = self.locks.lock(owner).await;
             let mut tail = self.tail(owner, &mut lock).await?;
-            let current = self.current(owner, uri).await?;
+            let (current, listed) = self.current_and_listed(owner, uri).await?;
             let exists = current.is_some();
             // A damaged entry can still be replaced or deleted.
             let old = current.and_then(|Current { number, stored }| Some((number, stored.ok()?)));
@@ -151,7 +150,7 @@ impl Inner {
             if let Operation::Put(put) = &operation {
                 next.reserved = next.reserved.without(now, &put.reservation);
             }
-            if !self.append(owner, &mut lock, &tail, next).await? {
+            if !self.append(owner, &mut lock, &tail, next, &listed).await? {
                 continue;
             }
             // The lock is still held, so that changes are published in their order.
@@ -230,8 +229,8 @@ impl Inner {
         // The size of a damaged entry is unknown, so it counts until the owner has no
         // resources left.
         let bytes = if resources == 0 { 0 } else { bytes.saturating_sub(size(old)) };
-        let stays = |id: &&String| put.as_ref().is_some_and(|put| put.has_content(id));
-        let gone = old.iter().flat_map(|old| old.contents()).filter(|(id, _)| !stays(id));
+        let stays = |id: &&String| put.as_ref().is_some_and(|put| put.has_object(id));
+        let gone = old.iter().flat_map(|old| old.objects()).filter(|(id, _)| !stays(id));
         let (gone, gone_bytes): (Vec<_>, Vec<_>) = gone.map(|(id, n)| (id.clone(), n)).unzip();
         let kept_bytes = until.map_or(0, |_| gone_bytes.iter().sum());
         let now = self.clock.now();

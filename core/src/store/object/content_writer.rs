@@ -68,6 +68,16 @@ impl ContentWriter {
         self.objects.check_disk().await
     }
 
+    /// All of the content, if it has at most `max` bytes. Then nothing of it was sent, and there
+    /// will be no object.
+    pub(super) fn take_small(&mut self, max: usize) -> Option<Bytes> {
+        if self.multipart.is_some() || self.buffered_bytes > max {
+            return None;
+        }
+        self.buffered_bytes = 0;
+        Some(self.buffer.drain(..).collect::<Vec<_>>().concat().into())
+    }
+
     /// Completes the object. Empty content makes no object.
     pub(in crate::store) async fn finish(&mut self) -> Result<(), StoreError> {
         self.check_disk().await?;

@@ -186,14 +186,16 @@ impl Inner {
         Ok(Tail { number, record })
     }
 
-    /// Appends a record after `tail` and applies its change, if it has one. Returns `false` if
-    /// another process appended one first.
+    /// Appends a record after `tail` and applies its change, if it has one. `listed` has the
+    /// change numbers of the resource's entries. Returns `false` if another process appended one
+    /// first.
     pub(super) async fn append(
         &self,
         owner: &Owner,
         lock: &mut OwnerLock,
         tail: &Tail,
         next: LedgerRecord,
+        listed: &[u64],
     ) -> Result<bool, StoreError> {
         let begun = Instant::now();
         let number = tail.number + 1;
@@ -223,7 +225,7 @@ impl Inner {
         let tail = Tail { number, record: next };
         // After the deadline, the next change applies it.
         if created.elapsed() < APPLY_DEADLINE {
-            let applying = tokio::time::timeout(APPLY_DEADLINE, self.apply(owner, &tail));
+            let applying = tokio::time::timeout(APPLY_DEADLINE, self.apply(owner, &tail, listed));
             match applying.await {
                 Ok(applied) => applied?,
                 Err(_) => return Err(self.objects.failed("a change takes too long to apply")),
@@ -237,7 +239,8 @@ impl Inner {
     /// Waits until another process has applied its change, and applies it after
     /// [`APPLY_TIMEOUT`].
     async fn ensure_applied(&self, owner: &Owner, tail: &Tail) -> Result<(), StoreError> {
-        if let Some(Change { uri, put: Some(_), .. }) = &tail.record.change {
+        let Some(Change { uri, put, .. }) = &tail.record.change else { return Ok(()) };
+        if put.is_some() {
             let entry = layout::entry(&layout::resource(owner, uri), tail.number);
             let begin = Instant::now();
             while begin.elapsed() < APPLY_TIMEOUT {
@@ -247,14 +250,17 @@ impl Inner {
                 tokio::time::sleep(POLL_INTERVAL).await;
             }
         }
-        self.apply(owner, tail).await
+        let files = self.objects.files_in(&layout::resource(owner, uri)).await?;
+        let listed: Vec<u64> = files.iter().filter_map(layout::number).collect();
+        self.apply(owner, tail, &listed).await
     }
 
-    /// Writes the new entry or a tombstone, and removes what the change has replaced.
+    /// Writes the new entry or a tombstone, and removes what the change has replaced. `listed` has
+    /// the change numbers of the resource's entries before.
     /// Idempotent, also when run concurrently: an entry's path has its change number,
     /// so no entry replaces another. Where a resource is removed, the tombstone hides
     /// entries of earlier changes that another process still writes.
-    async fn apply(&self, owner: &Owner, tail: &Tail) -> Result<(), StoreError> {
+    async fn apply(&self, owner: &Owner, tail: &Tail, listed: &[u64]) -> Result<(), StoreError> {
         let Some(Change { uri, put, gone, until }) = &tail.record.change else { return Ok(()) };
         let resource = layout::resource(owner, uri);
         if let Some(entry) = put {
@@ -272,9 +278,7 @@ impl Inner {
             }
             _ => self.remove_contents(&resource, gone).await?,
         }
-        let files: Vec<_> = self.objects.list(&resource).try_collect().await?;
-        let mut superseded: Vec<u64> =
-            files.iter().filter_map(|file| layout::number(&file.location)).collect();
+        let mut superseded = listed.to_vec();
         let is_earlier_revision = |number: &u64| {
             put.iter().flat_map(|entry| &entry.past).any(|earlier| earlier.number == *number)
         };

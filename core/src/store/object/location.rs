@@ -4,7 +4,9 @@ use std::{error::Error, ffi::OsString, fs, io, path::PathBuf, sync::Arc, time::D
 
 use object_store::{ObjectStore, local::LocalFileSystem, path::Path, prefix::PrefixStore};
 
-use super::{bucket::StorageService, disk::Disk, layout, objects::Objects};
+use super::{
+    bucket::StorageService, disk::Disk, layout, local_files::LocalFiles, objects::Objects,
+};
 use crate::{
     random::Random,
     store::{DiskSpace, StoreError},
@@ -173,7 +175,7 @@ impl ObjectLocation {
         };
         let (lists_in_order, drops_dots) = (service.lists_in_order(), service.drops_dots());
         let name = service.scheme();
-        let objects = Objects { store, name, lists_in_order, drops_dots, disk: None };
+        let objects = Objects { store, name, lists_in_order, drops_dots, disk: None, files: None };
         Ok(Self { objects, url: url.to_owned() })
     }
 
@@ -197,8 +199,9 @@ fn open_directory(directory: PathBuf, reserve_bytes: u64, random: &Random) -> io
     remove_incomplete_files(&directory);
     let files = LocalFileSystem::new_with_prefix(&directory).map_err(io::Error::other)?;
     let store = Arc::new(files.with_automatic_cleanup(true));
+    let files = Some(LocalFiles::new(Arc::clone(&store)));
     let disk = Disk::open(directory, reserve_bytes, random);
-    Ok(Objects { store, name: "file", lists_in_order: false, drops_dots: false, disk })
+    Ok(Objects { store, name: "file", lists_in_order: false, drops_dots: false, disk, files })
 }
 
 /// Creates a directory that only this user can enter. One that exists stays as it is.

@@ -16,6 +16,7 @@ mod kept;
 mod layout;
 mod ledger;
 mod listing;
+mod local_files;
 mod location;
 mod objects;
 mod owners;
@@ -29,6 +30,7 @@ mod sweep;
 pub(super) mod tests;
 mod upload;
 mod usage;
+mod walk;
 
 use std::{error::Error, fmt, sync::Arc, time::Duration};
 
@@ -44,14 +46,14 @@ use self::{
     due_files::DueFiles,
     kept::Uploads,
     ledger::{LedgerRecord, OwnerLocks},
-    stored_entry::StoredEntry,
+    stored_entry::{StoredContent, StoredEntry},
     sweep::SweepSchedule,
     upload::ObjectUpload,
     usage::TotalUsage,
 };
 use super::{
-    Backend, ChangeFeed, DiskSpace, Lookup, OwnerPage, OwnerQuota, ResourceUri, StoreError,
-    StoredResource, Upload, Usage, Version, expired::Expired,
+    Backend, Blob, ChangeFeed, DiskSpace, Lookup, OwnerPage, OwnerQuota, ResourceUri, StoreError,
+    StoredResource, Upload, Usage, Version, expired::Expired, memory::MemoryBlob,
 };
 use crate::{auth::Owner, clock::Clock, random::Random};
 
@@ -244,12 +246,16 @@ impl Inner {
 
     fn found(self: &Arc<Self>, stored: StoredEntry) -> StoredResource {
         let resource = layout::resource(&stored.entry.owner, &stored.entry.uri);
-        let blob = ObjectBlob {
-            objects: self.objects.clone(),
-            path: layout::content(&resource, &stored.content),
-            uri: stored.entry.uri.clone(),
+        let uri = stored.entry.uri.clone();
+        let blob: Arc<dyn Blob> = match stored.content {
+            StoredContent::Object(id) => Arc::new(ObjectBlob {
+                objects: self.objects.clone(),
+                path: layout::content(&resource, &id),
+                uri,
+            }),
+            StoredContent::Entry { base64: bytes } => MemoryBlob::detached(uri, vec![(0, bytes)]),
         };
-        StoredResource { entry: Arc::new(stored.entry), blob: Arc::new(blob) }
+        StoredResource { entry: Arc::new(stored.entry), blob }
     }
 }
 

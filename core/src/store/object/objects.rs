@@ -13,7 +13,11 @@ use object_store::{
     path::Path,
 };
 
-use super::disk::Disk;
+use super::{
+    disk::Disk,
+    local_files::LocalFiles,
+    walk::{Next, Walk},
+};
 use crate::store::{DiskSpace, StoreError};
 
 /// The objects of one location.
@@ -28,16 +32,40 @@ pub(in crate::store) struct Objects {
     pub(super) drops_dots: bool,
     /// The disk of a directory.
     pub(super) disk: Option<Arc<Disk>>,
+    /// The files of a directory.
+    pub(super) files: Option<LocalFiles>,
 }
 
 impl Objects {
     /// The object, if it exists.
     pub(in crate::store) async fn get(&self, path: &Path) -> Result<Option<Bytes>, StoreError> {
+        if let Some(files) = &self.files {
+            return self.existing(files.read(path).await);
+        }
         let found = match self.store.get(&self.stored_path(path)).await {
             Ok(found) => found.bytes().await,
             Err(error) => Err(error),
         };
         self.existing(found)
+    }
+
+    /// The objects directly in a folder, and that which `choose` chooses among them, if it exists
+    /// still.
+    pub(super) async fn list_and_get(
+        &self,
+        folder: &Path,
+        choose: fn(&[Path]) -> Option<Path>,
+    ) -> Result<(Vec<Path>, Option<Bytes>), StoreError> {
+        if let Some(files) = &self.files {
+            let found = files.list_and_read(folder, choose).await;
+            return found.map_err(|error| self.failed(error));
+        }
+        let files = self.files_in(folder).await?;
+        let chosen = match choose(&files) {
+            Some(chosen) => self.get(&chosen).await?,
+            None => None,
+        };
+        Ok((files, chosen))
     }
 
     /// A range of the object, if it exists.
@@ -46,7 +74,9 @@ impl Objects {
         path: &Path,
         range: Range<u64>,
     ) -> Result<Option<Bytes>, StoreError> {
-        self.existing(self.store.get_range(&self.stored_path(path), range).await)
+        // A file is opened and read on another thread at once by this, and not one after the other.
+        let ranges = self.store.get_ranges(&self.stored_path(path), &[range]).await;
+        Ok(self.existing(ranges)?.and_then(|mut ranges| ranges.pop()))
     }
 
     pub(super) async fn exists(&self, path: &Path) -> Result<bool, StoreError> {
@@ -153,6 +183,11 @@ impl Objects {
         Ok(self.list_folder(folder).await?.0)
     }
 
+    /// The objects directly in a folder.
+    pub(super) async fn files_in(&self, folder: &Path) -> Result<Vec<Path>, StoreError> {
+        Ok(self.list_folder(folder).await?.1)
+    }
+
     /// The folders and the objects directly in a folder.
     async fn list_folder(&self, folder: &Path) -> Result<(Vec<Path>, Vec<Path>), StoreError> {
         let list = self.store.list_with_delimiter(Some(&self.stored_path(folder))).await;
@@ -177,29 +212,23 @@ impl Objects {
             let files = files.map_ok(|file| self.logical_path(file.location));
             return files.map_err(|error| self.failed(error)).boxed();
         }
-        // A stack of paths in reverse order. Folders end in a slash.
-        let pending = vec![format!("{folder}/")];
-        let walk = stream::try_unfold(pending, move |mut pending| {
-            let offset = offset.clone();
-            async move {
-                while let Some(next) = pending.pop() {
-                    let Some(folder) = next.strip_suffix('/') else {
-                        let file = Path::parse(next).map_err(|error| self.failed(error))?;
-                        return Ok(Some((file, pending)));
-                    };
-                    let folder = Path::parse(folder).map_err(|error| self.failed(error))?;
-                    let (folders, files) = self.list_folder(&folder).await?;
-                    // `0` is the character after the slash, so the objects in a folder sort
-                    // before this.
-                    let folders = folders.iter();
-                    let folders = folders.filter(|path| *format!("{path}0") > *offset.as_ref());
-                    let files = files.iter().filter(|path| **path > offset);
-                    let from = pending.len();
-                    pending.extend(folders.map(|path| format!("{path}/")));
-                    pending.extend(files.map(Path::to_string));
-                    pending[from..].sort_unstable_by(|one, other| other.cmp(one));
+        let walk = stream::try_unfold(Walk::new(folder, offset), move |mut walk| async move {
+            loop {
+                let folder = match walk.next().map_err(|error| self.failed(error))? {
+                    Some(Next::Object(object)) => return Ok(Some((object, walk))),
+                    Some(Next::Folder(folder)) => folder,
+                    None => return Ok(None),
+                };
+                match &self.files {
+                    Some(files) => {
+                        let walked = files.walk(walk, folder).await;
+                        walk = walked.map_err(|error| self.failed(error))?;
+                    }
+                    None => {
+                        let (folders, files) = self.list_folder(&folder).await?;
+                        walk.listed(&folders, &files);
+                    }
                 }
-                Ok(None)
             }
         });
         walk.boxed()
@@ -291,6 +320,7 @@ mod tests {
             lists_in_order: false,
             drops_dots: false,
             disk: None,
+            files: None,
         };
         let failed = |kind: io::ErrorKind| {
             let source = Box::new(io::Error::from(kind));

@@ -177,7 +177,7 @@ impl Inner {
             reserved.add(id, until, bytes);
             let (id, change) = (self.random.id(), None);
             let next = LedgerRecord { id, reserved, change, ..tail.record.clone() };
-            if self.append(owner, &mut lock, &tail, next).await? {
+            if self.append(owner, &mut lock, &tail, next, &[]).await? {
                 return Ok(own.map_or(0, |(_, own)| own));
             }
         }
@@ -205,7 +205,7 @@ impl Inner {
                 }
                 let (id, change) = (inner.random.id(), None);
                 let next = LedgerRecord { id, reserved, change, ..tail.record.clone() };
-                if inner.append(&owner, &mut lock, &tail, next).await? {
+                if inner.append(&owner, &mut lock, &tail, next, &[]).await? {
                     return Ok(());
                 }
             }

@@ -1,8 +1,9 @@
 //! [`StoredEntry`]: an entry as stored in its object.
 
-use futures_util::TryStreamExt;
+use base64::{Engine, prelude::BASE64_STANDARD_NO_PAD};
+use bytes::Bytes;
 use object_store::path::Path;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use super::{Inner, layout};
 use crate::{
@@ -14,11 +15,10 @@ use crate::{
 /// meanwhile: each time after [`super::ledger::SUPERSEDED_ENTRIES`] changes.
 const ATTEMPTS: usize = 20;
 
-/// The content of an entry's object: the entry and the ID of its content.
+/// The content of an entry's object: the entry, and where its content is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct StoredEntry {
-    /// The ID of the content.
-    pub(super) content: String,
+    pub(super) content: StoredContent,
     pub(super) entry: Entry,
     /// The earlier revisions that are kept, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -29,19 +29,56 @@ pub(super) struct StoredEntry {
     counted: Option<u64>,
 }
 
+/// Where the content of a revision is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(super) enum StoredContent {
+    /// In its own object, which has this ID.
+    Object(String),
+    /// In the entry, because it is small. So it needs no object, and no request for it.
+    Entry {
+        /// The content, as stored.
+        #[serde(serialize_with = "encode", deserialize_with = "decode")]
+        base64: Bytes,
+    },
+}
+
+impl StoredContent {
+    /// The most content that an entry has, in bytes as stored.
+    pub(super) const MAX_IN_ENTRY: usize = 4 * 1024;
+
+    /// The ID of its object, if it has one.
+    fn object(&self) -> Option<&String> {
+        match self {
+            Self::Object(id) => Some(id),
+            Self::Entry { .. } => None,
+        }
+    }
+}
+
+fn encode<S: Serializer>(bytes: &Bytes, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&BASE64_STANDARD_NO_PAD.encode(bytes))
+}
+
+fn decode<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    BASE64_STANDARD_NO_PAD.decode(text).map(Bytes::from).map_err(D::Error::custom)
+}
+
 /// An earlier revision. Its entry stays in its own object.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct EarlierRevision {
     /// The change number of its entry.
     pub(super) number: u64,
-    /// The ID of the content.
-    pub(super) content: String,
+    /// The ID of the object of its content, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) content: Option<String>,
     /// What it counts.
     pub(super) size: u64,
 }
 
 impl StoredEntry {
-    pub(super) fn new(content: String, entry: Entry, past: Vec<EarlierRevision>) -> Self {
+    pub(super) fn new(content: StoredContent, entry: Entry, past: Vec<EarlierRevision>) -> Self {
         let counted = Some(entry.counted_bytes());
         Self { content, entry, past, counted }
     }
@@ -51,20 +88,16 @@ impl StoredEntry {
         self.counted.unwrap_or(self.entry.size)
     }
 
-    /// Whether the current or an earlier revision has that content.
-    pub(super) fn has_content(&self, id: &str) -> bool {
-        self.content_ids().any(|content| content == id)
+    /// Whether the current or an earlier revision has its content in the object with that ID.
+    pub(super) fn has_object(&self, id: &str) -> bool {
+        self.objects().any(|(object, _)| object == id)
     }
 
-    /// The IDs of the content of all revisions.
-    pub(super) fn content_ids(&self) -> impl Iterator<Item = &String> {
-        self.contents().map(|(id, _)| id)
-    }
-
-    /// The same with what each counts.
-    pub(super) fn contents(&self) -> impl Iterator<Item = (&String, u64)> {
-        let past = self.past.iter().map(|earlier| (&earlier.content, earlier.size));
-        past.chain([(&self.content, self.current_bytes())])
+    /// The IDs of the objects with content of all revisions, and what each counts.
+    pub(super) fn objects(&self) -> impl Iterator<Item = (&String, u64)> {
+        let past = self.past.iter().map(|earlier| (earlier.content.as_ref(), earlier.size));
+        let all = past.chain([(self.content.object(), self.current_bytes())]);
+        all.filter_map(|(id, counted)| Some((id?, counted)))
     }
 
     /// The bytes that count against the owner's quota.
@@ -77,7 +110,7 @@ impl StoredEntry {
     pub(super) fn into_earlier(self, number: u64) -> Vec<EarlierRevision> {
         let size = self.current_bytes();
         let Self { content, mut past, .. } = self;
-        past.push(EarlierRevision { number, content, size });
+        past.push(EarlierRevision { number, content: content.object().cloned(), size });
         past
     }
 }
@@ -97,19 +130,24 @@ impl Inner {
         owner: &Owner,
         uri: &ResourceUri,
     ) -> Result<Option<Current>, StoreError> {
+        Ok(self.current_and_listed(owner, uri).await?.0)
+    }
+
+    /// The same, and the change numbers of all its entries that were listed for it.
+    pub(super) async fn current_and_listed(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+    ) -> Result<(Option<Current>, Vec<u64>), StoreError> {
         let resource = layout::resource(owner, uri);
         for _ in 0..ATTEMPTS {
-            let (mut newest, mut removed) = (None, None);
-            let mut files = self.objects.list(&resource);
-            while let Some(file) = files.try_next().await? {
-                newest = newest.max(layout::number(&file.location));
-                removed = removed.max(layout::tombstone_number(&file.location));
-            }
-            let Some(number) = newest.filter(|number| removed < Some(*number)) else {
-                return Ok(None);
-            };
-            if let Some(stored) = self.read_entry(&resource, number, owner, Some(uri)).await? {
-                return Ok(Some(Current { number, stored }));
+            let (files, bytes) = self.objects.list_and_get(&resource, newest_entry).await?;
+            let entries = files.iter().filter_map(layout::number).collect();
+            let Some(path) = newest_entry(&files) else { return Ok((None, entries)) };
+            if let Some(bytes) = bytes {
+                let stored = self.decode_entry(&resource, &path, &bytes, owner, Some(uri));
+                let number = layout::number(&path);
+                return Ok((number.map(|number| Current { number, stored }), entries));
             }
         }
         Err(self.objects.failed("the resource changes faster than it can be read"))
@@ -126,11 +164,23 @@ impl Inner {
     ) -> Result<Option<Result<StoredEntry, StoreError>>, StoreError> {
         let path = layout::entry(resource, number);
         let Some(bytes) = self.objects.get(&path).await? else { return Ok(None) };
+        Ok(Some(self.decode_entry(resource, &path, &bytes, owner, uri)))
+    }
+
+    /// The entry in the object of that path, which has these bytes.
+    fn decode_entry(
+        &self,
+        resource: &Path,
+        path: &Path,
+        bytes: &[u8],
+        owner: &Owner,
+        uri: Option<&ResourceUri>,
+    ) -> Result<StoredEntry, StoreError> {
         let corrupt = |source: Box<dyn std::error::Error + Send + Sync>| match uri {
             Some(uri) => StoreError::Corrupt { uri: uri.clone(), source },
-            None => self.objects.damaged(&path, &*source),
+            None => self.objects.damaged(path, &*source),
         };
-        Ok(Some(match serde_json::from_slice::<StoredEntry>(&bytes) {
+        match serde_json::from_slice::<StoredEntry>(bytes) {
             Ok(StoredEntry { entry, .. })
                 if entry.owner != *owner || layout::resource(owner, &entry.uri) != *resource =>
             {
@@ -138,6 +188,14 @@ impl Inner {
             }
             Ok(stored) => Ok(stored),
             Err(error) => Err(corrupt(error.into())),
-        }))
+        }
     }
+}
+
+/// The newest entry among the objects of a resource, unless the resource was removed after it.
+fn newest_entry(files: &[Path]) -> Option<Path> {
+    let removed = files.iter().filter_map(layout::tombstone_number).max();
+    let numbered = files.iter().filter_map(|file| Some((layout::number(file)?, file)));
+    let (number, newest) = numbered.max_by_key(|(number, _)| *number)?;
+    (removed < Some(number)).then(|| newest.clone())
 }

@@ -260,7 +260,7 @@ impl Inner {
             Some(Current { stored: Err(_), .. }) if is_check => return Ok(()),
             Some(_) | None => None,
         };
-        let is_used = |id: &str| current.as_ref().is_some_and(|current| current.has_content(id));
+        let is_used = |id: &str| current.as_ref().is_some_and(|current| current.has_object(id));
         if !is_check {
             gone.retain(|id| !is_used(id));
             return self.remove_contents(&resource, &gone).await;

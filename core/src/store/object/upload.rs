@@ -1,11 +1,14 @@
-//! An upload: writes content to its own object, then commits the entry.
+//! An upload: writes content to its own object, unless it is small, then commits the entry.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio::runtime::Handle;
 
-use super::{Inner, change::Put, content_writer::ContentWriter, layout, reserved::Reservation};
+use super::{
+    Inner, change::Put, content_writer::ContentWriter, layout, reserved::Reservation,
+    stored_entry::StoredContent,
+};
 use crate::{
     auth::Owner,
     store::{Committed, Draft, ResourceUri, StoreError, StoredBlock, Upload},
@@ -15,7 +18,7 @@ use crate::{
 pub(super) struct ObjectUpload {
     inner: Arc<Inner>,
     owner: Owner,
-    /// The ID of the content, never reused.
+    /// The ID of the content's object, never reused.
     id: String,
     /// How many bytes of content have arrived.
     arrived: u64,
@@ -60,11 +63,17 @@ impl Upload for ObjectUpload {
         self.writer.check_disk().await?;
         // Scheduled before the content is complete, so that content without an entry is found.
         self.inner.schedule_expiry(&draft).await?;
-        self.writer.finish().await?;
+        let content = match self.writer.take_small(StoredContent::MAX_IN_ENTRY) {
+            Some(small) => StoredContent::Entry { base64: small },
+            None => {
+                self.writer.finish().await?;
+                StoredContent::Object(self.id.clone())
+            }
+        };
         let has_object = self.writer.keep();
         let put = Put {
             draft,
-            content: self.id.clone(),
+            content,
             reservation: self.reservation.id().to_owned(),
             unreserved: self.reservation.unreserved(),
         };

@@ -3,7 +3,7 @@
 //! ```text
 //! <owner>/<scheme>=/_<part>/…/_<last part>!/<n>.json        an entry, written by the owner's n-th change
 //!                                          !/<n>.gone     in its place, for a minute after the n-th change removed it
-//!                                          !/<id>.content   its content, as stored
+//!                                          !/<id>.content   its content, as stored, unless the entry has it
 //! =ledger/<owner>/<n>.json                                  the record of the n-th change, with the owner's totals
 //! =due/<hour>/<millisecond>-<hash>.json                     a resource to check at that time
 //! =due/<hour>/<millisecond>-<hash>-<hash>.json              content of an owner to remove then

@@ -16,10 +16,15 @@ use super::{
 use crate::{
     auth::Owner,
     clock::{Clock, ManualClock, SystemClock},
+    hex::hex,
     random::Random,
     store::{
         ChangeKind, Details, ObjectBackend, ObjectLocation, OwnerQuota, Store, StoreError,
-        StoreLimits, object::kept::GRACE,
+        StoreLimits,
+        object::{
+            kept::GRACE,
+            stored_entry::{EarlierRevision, StoredContent},
+        },
     },
     testing::{
         S3Server,
@@ -31,18 +36,22 @@ use crate::{
 async fn paths_are_readable_and_the_next_instance_finds_the_resources() {
     for location in Location::each().await {
         let (store, alice) = (location.store(&Setup::default()).await, Owner::new("alice"));
-        let entry = store.create(&alice, name("results://search/42"), "text".into(), lasting(HOUR));
-        let entry = entry.await.expect("it fits");
+        let large = noise(StoredContent::MAX_IN_ENTRY + 1);
+        for (uri, content) in
+            [("results://search/42", large.clone()), ("results://search/43", b"text".to_vec())]
+        {
+            store.create(&alice, name(uri), content.into(), lasting(HOUR)).await.expect("it fits");
+        }
         drop(store);
         let files = location.files().await;
         let own: Vec<_> = files.iter().filter(|file| !file.starts_with('=')).collect();
-        assert_eq!(own.len(), 2, "{files:?}");
+        assert_eq!(own.len(), 3, "{files:?}");
         let content = own.iter().find(|file| file.ends_with(".content")).expect("it has content");
         assert!(content.starts_with("alice/results=/_/_/_search/_42!/"), "{content}");
-        assert!(
-            own.iter().any(|file| *file == "alice/results=/_/_/_search/_42!/1.json"),
-            "{own:?}"
-        );
+        for entry in ["_42!/1.json", "_43!/2.json"] {
+            let entry = format!("alice/results=/_/_/_search/{entry}");
+            assert!(own.contains(&&entry), "{own:?}");
+        }
         assert_eq!(
             below(location.folder.path()).len(),
             if location.s3.is_some() { 0 } else { files.len() }
@@ -50,9 +59,55 @@ async fn paths_are_readable_and_the_next_instance_finds_the_resources() {
 
         let store = location.store(&Setup::default()).await;
         let found = store.get(&alice, &name("results://search/42")).await.expect("it is there");
-        assert_eq!(found.entry, entry);
-        assert_eq!(found.bytes().await.expect("it can be read"), "text");
+        assert!(found.bytes().await.expect("it can be read") == large);
+        assert_eq!(read(&store, &alice, "results://search/43").await, "text");
     }
+}
+
+/// Content of an entry is part of it in all respects: after a restart, as an earlier revision, and
+/// beside content in objects. Where it was replaced, there is nothing to remove.
+#[tokio::test(flavor = "multi_thread")]
+async fn small_content_is_in_the_entry_also_of_earlier_revisions() {
+    for location in Location::each().await {
+        let limits = StoreLimits { revisions: 4, ..StoreLimits::default() };
+        let setup = Setup { limits, ..Setup::default() };
+        let (store, alice) = (location.store(&setup).await, Owner::new("alice"));
+        let contents = [
+            b"small".to_vec(),
+            noise(StoredContent::MAX_IN_ENTRY + 1),
+            Vec::new(),
+            noise(StoredContent::MAX_IN_ENTRY),
+        ];
+        let uri = name("x://a");
+        for content in &contents {
+            let content = content.clone().into();
+            store.create(&alice, uri.clone(), content, lasting(HOUR)).await.expect("it fits");
+        }
+        let store = location.store(&setup).await;
+        let revisions = store.revisions(&alice, &uri).await.expect("it is there");
+        let mut read = Vec::new();
+        for revision in &revisions {
+            read.push(revision.bytes().await.expect("it can be read").to_vec());
+        }
+        assert!(read == contents, "{} revisions", read.len());
+        let content = |files: Vec<String>| {
+            files.into_iter().filter(|file| file.ends_with(".content")).count()
+        };
+        assert_eq!(content(location.files().await), 1);
+        assert!(store.delete(&alice, &uri).await.expect("it can be deleted"));
+        assert!(revisions[0].bytes().await.is_ok_and(|bytes| bytes == contents[0]));
+    }
+}
+
+/// Entries of earlier versions name an object for any content, and their earlier revisions do.
+#[test]
+fn entries_that_have_all_content_in_objects_are_read() {
+    let written = r#"{"number":1,"content":"abc","size":5}"#;
+    let earlier: EarlierRevision = serde_json::from_str(written).expect("it is read");
+    assert_eq!(earlier.content.as_deref(), Some("abc"));
+    assert_eq!(serde_json::to_string(&earlier).expect("it is JSON"), written);
+    let content: StoredContent = serde_json::from_str(r#""abc""#).expect("it is read");
+    assert!(matches!(content, StoredContent::Object(id) if id == "abc"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -150,9 +205,10 @@ async fn after_expiry_and_deletion_neither_content_nor_entry_remains() {
         let setup = Setup { limits, ..Setup::default() };
         let (store, alice) = (location.store(&setup).await, Owner::new("alice"));
         for uri in ["x://read", "x://swept", "x://deleted"] {
-            store.create(&alice, name(uri), "text".into(), lasting(HOUR)).await.expect("it fits");
+            let [old, new] = [1, 2].map(|more| noise(StoredContent::MAX_IN_ENTRY + more));
+            store.create(&alice, name(uri), old.into(), lasting(HOUR)).await.expect("it fits");
             store
-                .update(&alice, name(uri), "new".into(), Details::default())
+                .update(&alice, name(uri), new.into(), Details::default())
                 .await
                 .expect("it is there");
         }
@@ -319,9 +375,11 @@ async fn content_without_an_entry_is_removed() {
 async fn damage_affects_one_resource_only_and_can_be_overwritten() {
     let [location, _] = Location::each().await;
     let (store, alice) = (location.store(&Setup::default()).await, Owner::new("alice"));
-    let log = "a line of a log\n".repeat(5000);
-    for uri in ["x://entry", "x://content", "x://cut", "x://whole"] {
-        let content = log.as_str().into();
+    // It is compressed, and so it has a checksum.
+    let large = hex(&noise(2 * StoredContent::MAX_IN_ENTRY)).into_bytes();
+    for uri in ["x://entry", "x://content", "x://cut", "x://whole", "x://small"] {
+        let content =
+            if uri == "x://small" { "s".repeat(5000).into() } else { large.clone().into() };
         store.create(&alice, name(uri), content, Details::default()).await.expect("it fits");
     }
     let root = location.folder.path().join("deep/down");
@@ -336,20 +394,27 @@ async fn damage_affects_one_resource_only_and_can_be_overwritten() {
             std::fs::write(path, bytes).expect("it can be written");
         } else if file.starts_with("alice/x=/_/_/_cut!") && file.ends_with(".content") {
             std::fs::write(path, "x").expect("it can be written");
+        } else if file.starts_with("alice/x=/_/_/_small!") {
+            let entry = std::fs::read_to_string(&path).expect("it can be read");
+            let (before, content) = entry.split_once(r#"base64":""#).expect("it has the content");
+            let (start, rest) = content.split_at(16);
+            let entry = format!("{before}base64\":\"{start}{}{}", "AAAA", &rest[4..]);
+            std::fs::write(path, entry).expect("it can be written");
         }
     }
     let corrupt = |error: &StoreError| matches!(error, StoreError::Corrupt { .. });
     let entry = store.get(&alice, &name("x://entry")).await.map(|found| found.entry);
     assert!(entry.as_ref().is_err_and(corrupt), "{entry:?}");
-    for uri in ["x://content", "x://cut"] {
+    for uri in ["x://content", "x://cut", "x://small"] {
         let found = store.get(&alice, &name(uri)).await.expect("its entry is not damaged");
         let read = found.bytes().await;
         assert!(read.is_err(), "{uri} is damaged, but was read");
     }
-    assert_eq!(read(&store, &alice, "x://whole").await, log);
+    let whole = store.get(&alice, &name("x://whole")).await.expect("it is there");
+    assert!(whole.bytes().await.expect("it can be read") == large);
     let page = store.list(&alice, "", None, 10).await.expect("it can be listed");
     let listed: Vec<&str> = page.entries.iter().map(|entry| entry.uri.as_str()).collect();
-    assert_eq!(listed, ["x://content", "x://cut", "x://whole"]);
+    assert_eq!(listed, ["x://content", "x://cut", "x://small", "x://whole"]);
     store.create(&alice, name("x://entry"), "new".into(), Details::default()).await.expect("fits");
     assert_eq!(read(&store, &alice, "x://entry").await, "new");
 }

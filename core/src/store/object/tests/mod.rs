@@ -88,7 +88,7 @@ mod s3 {
 /// A location over objects that list in order, or drop dots as Azure does.
 fn over(store: Arc<dyn ObjectStore>, drops_dots: bool) -> ObjectLocation {
     let (name, lists_in_order) = if drops_dots { ("az", false) } else { ("file", true) };
-    let objects = Objects { store, name, lists_in_order, drops_dots, disk: None };
+    let objects = Objects { store, name, lists_in_order, drops_dots, disk: None, files: None };
     ObjectLocation { objects, url: format!("{name}://test") }
 }
 

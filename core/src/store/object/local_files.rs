@@ -1,0 +1,130 @@
+//! [`LocalFiles`]: listings and reads of a directory with one step on another thread for each
+//! request. [`LocalFileSystem`] needs one for each folder, one to open a file and one to read it,
+//! and a step costs more than any of these.
+
+use std::{fs, io, path, sync::Arc};
+
+use bytes::Bytes;
+use object_store::{Error, Result, local::LocalFileSystem, path::Path};
+
+use super::walk::Walk;
+
+/// The files of a directory.
+#[derive(Clone)]
+pub(super) struct LocalFiles(Arc<LocalFileSystem>);
+
+impl LocalFiles {
+    pub(super) fn new(files: Arc<LocalFileSystem>) -> Self {
+        Self(files)
+    }
+
+    /// A file.
+    pub(super) async fn read(&self, path: &Path) -> Result<Bytes> {
+        let file = self.0.path_to_filesystem(path)?;
+        in_background(move || read(&file)).await
+    }
+
+    /// The files directly in a folder, and that which `choose` chooses among them, if it exists
+    /// still. A folder that does not exist has no files.
+    pub(super) async fn list_and_read(
+        &self,
+        folder: &Path,
+        choose: fn(&[Path]) -> Option<Path>,
+    ) -> Result<(Vec<Path>, Option<Bytes>)> {
+        let (directory, folder) = (Arc::clone(&self.0), folder.clone());
+        in_background(move || {
+            let (_, files) = list(&directory, &folder)?;
+            let Some(chosen) = choose(&files) else { return Ok((files, None)) };
+            match read(&directory.path_to_filesystem(&chosen)?) {
+                Ok(bytes) => Ok((files, Some(bytes))),
+                Err(Error::NotFound { .. }) => Ok((files, None)),
+                Err(error) => Err(error),
+            }
+        })
+        .await
+    }
+
+    /// Goes on with a walk that came to this folder.
+    pub(super) async fn walk(&self, mut walk: Walk, folder: Path) -> Result<Walk> {
+        let directory = Arc::clone(&self.0);
+        in_background(move || {
+            let mut next = Some(folder);
+            for _ in 0..walk.begin_ahead() {
+                let Some(folder) = next else { break };
+                let (folders, files) = list(&directory, &folder)?;
+                walk.listed(&folders, &files);
+                next = walk.go_ahead()?;
+            }
+            if let Some(folder) = next {
+                walk.put_back(&folder);
+            }
+            Ok(walk)
+        })
+        .await
+    }
+}
+
+async fn in_background<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    tokio::task::spawn_blocking(work).await?
+}
+
+/// The folders and the files directly in a folder. One that does not exist has none.
+fn list(files: &LocalFileSystem, folder: &Path) -> Result<(Vec<Path>, Vec<Path>)> {
+    let directory = files.path_to_filesystem(folder)?;
+    let (mut folders, mut found) = (Vec::new(), Vec::new());
+    let entries = match fs::read_dir(&directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((folders, found)),
+        entries => entries.map_err(|error| failed(&directory, error))?,
+    };
+    for entry in entries {
+        let entry = entry.map_err(|error| failed(&directory, error))?;
+        let name = entry.file_name();
+        // `LocalFileSystem` writes to `<name>#<number>` first. No name of an object has that sign.
+        let Some(name) = name.to_str().filter(|name| !name.contains('#')) else { continue };
+        let Ok(path) = Path::parse(format!("{folder}/{name}")) else { continue };
+        let kind = entry.file_type().map_err(|error| failed(&directory, error))?;
+        let is_folder = if kind.is_symlink() { entry.path().is_dir() } else { kind.is_dir() };
+        if is_folder { folders.push(path) } else { found.push(path) }
+    }
+    Ok((folders, found))
+}
+
+fn read(file: &path::Path) -> Result<Bytes> {
+    fs::read(file).map(Bytes::from).map_err(|error| failed(file, error))
+}
+
+fn failed(path: &path::Path, error: io::Error) -> Error {
+    if error.kind() == io::ErrorKind::NotFound {
+        let path = path.display().to_string();
+        return Error::NotFound { path, source: Box::new(error) };
+    }
+    Error::Generic { store: "file", source: Box::new(error) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn incomplete_files_and_missing_folders_are_no_files() {
+        let folder = tempfile::tempdir().expect("there is room");
+        fs::create_dir(folder.path().join("a")).expect("there is room");
+        for (name, text) in [("a/1.json", "one"), ("a/2.json#1", "two")] {
+            fs::write(folder.path().join(name), text).expect("there is room");
+        }
+        let files = LocalFileSystem::new_with_prefix(folder.path()).expect("it is a directory");
+        let files = LocalFiles::new(Arc::new(files));
+        let last = |found: &[Path]| found.last().cloned();
+        let (found, read) = files.list_and_read(&Path::from("a"), last).await.expect("it is read");
+        assert_eq!(found, [Path::from("a/1.json")]);
+        assert_eq!(read.as_deref(), Some(&b"one"[..]));
+        let (found, read) = files.list_and_read(&Path::from("b"), last).await.expect("it is read");
+        assert!(found.is_empty() && read.is_none());
+        let missing = |_: &[Path]| Some(Path::from("a/3.json"));
+        let (_, read) = files.list_and_read(&Path::from("a"), missing).await.expect("it is read");
+        assert!(read.is_none());
+        assert!(matches!(files.read(&Path::from("a/3.json")).await, Err(Error::NotFound { .. })));
+    }
+}
