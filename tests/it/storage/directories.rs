@@ -93,15 +93,17 @@ async fn resources_of_any_uri_are_stored_in_the_directory_or_refused() {
 async fn a_damaged_file_is_an_error_of_its_resource_only() {
     let folder = Folder::new();
     let (_larder, client) = folder.serving().await;
+    // Too large to be in an entry.
+    let text = incompressible(16 << 10);
     for name in ["entry", "content", "whole"] {
-        client.create(json!({ "uri": format!("x:{name}"), "text": incompressible(1000) })).await;
+        client.create(json!({ "uri": format!("x:{name}"), "text": text })).await;
     }
     for file in files_below(&folder.store()) {
         let (path, kind) = (file.to_str().unwrap(), file.extension().unwrap());
         if path.contains("/_entry!/") && kind == "json" {
             std::fs::write(&file, "{").unwrap();
         } else if path.contains("/_content!/") && kind == "content" {
-            std::fs::write(&file, &incompressible(1000)[..100]).unwrap();
+            std::fs::write(&file, &text[..100]).unwrap();
         }
     }
     for uri in ["x:entry", "x:content"] {
@@ -111,7 +113,7 @@ async fn a_damaged_file_is_an_error_of_its_resource_only() {
         let path = folder.store().display().to_string();
         assert!(!said.contains(&path) && !error.to_string().contains(&path), "{said} {error}");
     }
-    assert_eq!(client.read("x:whole").await["text"], incompressible(1000).as_str());
+    assert_eq!(client.read("x:whole").await["text"], text.as_str());
     let listed: Vec<Value> = client.list("resources/list", "resources").await;
     assert!(listed.iter().any(|one| one["uri"] == "x:whole"), "{listed:?}");
 }
