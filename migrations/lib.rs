@@ -5,4 +5,5 @@ pub const MIGRATIONS: &[(u32, &str, &str)] = &[
     (1, "resources", include_str!("0001_resources.lua")),
     (2, "compressed_blocks", include_str!("0002_compressed_blocks.lua")),
     (3, "usage", include_str!("0003_usage.lua")),
+    (4, "parts", include_str!("0004_parts.lua")),
 ];

@@ -209,7 +209,7 @@ async fn of_ten_concurrent_migrations_one_runs() {
     let did: Vec<_> = done.filter(|did| !did.is_empty()).collect();
     assert_eq!(did.len(), 1, "{did:?}");
     let names: Vec<String> = did[0].iter().map(ToString::to_string).collect();
-    assert_eq!(names, ["0001_resources", "0002_compressed_blocks", "0003_usage"]);
+    assert_eq!(names, ["0001_resources", "0002_compressed_blocks", "0003_usage", "0004_parts"]);
     layout.check(&redis).await.expect("it is there now");
     let lock: bool = redis.query(cmd("EXISTS").arg("larder:migrating")).await.expect("it answers");
     assert!(!lock, "the lock remains");

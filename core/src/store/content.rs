@@ -146,7 +146,8 @@ impl Content {
     }
 
     fn from_bytes(kind: Kind, bytes: Bytes) -> Self {
-        Self::streamed(kind, stream::iter([Ok(bytes)]))
+        let expected = Expected { size: Some(bytes.len() as u64), sha256: None };
+        Self::streamed(kind, stream::iter([Ok(bytes)])).expecting(expected)
     }
 }
 

@@ -5,31 +5,44 @@ use std::{ops::Range, sync::Arc};
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::{Inner, NAME, unavailable};
+use super::{Inner, NAME, parts::Parts, unavailable};
 use crate::{
-    redis::cmd,
+    redis::{Shard, cmd, pipe},
     store::{Blob, ResourceUri, StoreError, blocks},
 };
 
 /// How much content one read fetches, in bytes: one uncompressed block.
 const READ_AHEAD: u64 = blocks::BLOCK_BYTES as u64;
 
-/// The content of one revision. The key is never reused for other content.
+/// The content of one revision. The keys are never reused for other content.
 pub(super) struct RedisBlob {
     pub(super) inner: Arc<Inner>,
-    pub(super) key: String,
+    pub(super) shard: Shard,
+    pub(super) parts: Parts,
     pub(super) uri: ResourceUri,
 }
 
 #[async_trait]
 impl Blob for RedisBlob {
     async fn range(&self, range: Range<u64>) -> Result<Bytes, StoreError> {
-        if range.is_empty() {
-            return Ok(Bytes::new());
-        }
-        let mut get = cmd("GETRANGE");
-        get.arg(&self.key).arg(range.start).arg(range.end - 1);
-        let bytes: Vec<u8> = self.inner.redis.query(&get).await.map_err(unavailable)?;
+        let ranges: Vec<_> = self.parts.split(range.clone()).collect();
+        let bytes = match &ranges[..] {
+            [] => Vec::new(),
+            [(part, within)] => {
+                let mut get = cmd("GETRANGE");
+                get.arg(self.parts.key(&self.shard, *part)).arg(within.start).arg(within.end - 1);
+                self.inner.redis.query::<Vec<u8>>(&get).await.map_err(unavailable)?
+            }
+            several => {
+                let mut gets = pipe();
+                for (part, within) in several {
+                    let get = gets.cmd("GETRANGE").arg(self.parts.key(&self.shard, *part));
+                    get.arg(within.start).arg(within.end - 1);
+                }
+                let read = self.inner.redis.pipeline::<Vec<Vec<u8>>>(&gets).await;
+                read.map_err(unavailable)?.concat()
+            }
+        };
         if bytes.len() as u64 != range.end - range.start {
             // The resource expired, or was replaced or deleted longer than the grace period ago.
             return Err(StoreError::NotFound { uri: self.uri.clone() });

@@ -6,7 +6,7 @@ local predecessor = ARGV[13] -- the ID of its content; '' accepts any or none
 local max_bytes, max_resources = tonumber(ARGV[14]), tonumber(ARGV[15])
 local grace = tonumber(ARGV[16])
 local stored_bytes = tonumber(ARGV[17]) -- the length of the content as stored
-local rest = ARGV[18] -- content that is appended first, or ''
+local rest = ARGV[18] -- the last part, if Redis does not have it yet, or ''
 local revisions = tonumber(ARGV[19]) -- how many to keep, including this one
 local counted = tonumber(ARGV[20]) -- what this revision counts
 local reservation = ARGV[21] -- the ID of what the upload counts
@@ -14,7 +14,7 @@ local outlives = ARGV[22] == '1' -- whether it stays if the commit is refused
 -- A revision that another store had comes with its number and its times.
 local restored = ARGV[23] and { revision = tonumber(ARGV[23]), created = tonumber(ARGV[24]),
   updated = tonumber(ARGV[25]), expires = tonumber(ARGV[26]) }
-local blob = env.shard .. 'blob:' .. id
+local parts = blob_keys(env, id)
 local index = index_of(env, owner)
 
 prune_held(index, batch)
@@ -41,14 +41,18 @@ local function refuse(reason, number)
     hold(index, index.uploads, reservation, reserved, until_)
   end
   save_index(index)
-  redis.call('UNLINK', blob)
+  remove_blob(env, id)
   return { reason, number, index.external }
 end
 if restored and old
   and (tonumber(fields[1]) >= restored.revision or tonumber(fields[8]) > restored.updated) then
   return refuse('later', 0)
 end
-if redis.call('STRLEN', blob) + #rest ~= stored_bytes then
+local length = #rest
+for _, key in ipairs(parts) do
+  length = length + redis.call('STRLEN', key)
+end
+if length ~= stored_bytes then
   return refuse('lost', 0)
 end
 make_room(index, counted, max_bytes, batch)
@@ -69,7 +73,7 @@ if not listed and count >= max_resources then
 end
 
 if rest ~= '' then
-  redis.call('APPEND', blob, rest)
+  redis.call('SET', parts[#parts], rest)
 end
 if old then
   local earlier = { revision = fields[1], id = old, size = tonumber(fields[7] or fields[5]) }
@@ -97,14 +101,14 @@ redis.call('HSET', entry, 'meta', meta, 'blocks', blocks, 'blob', id, 'size', di
   'revision', digits(revision), 'created', digits(created), 'updated', digits(updated),
   'expires', digits(expires), 'counted', digits(counted))
 redis.call('PEXPIREAT', entry, expire_at)
-redis.call('PEXPIREAT', blob, expire_at)
+expire_blob(env, id, expire_at)
 -- All revisions expire together.
 local total_size, past_field = counted, {}
 for _, earlier in ipairs(past) do
   total_size = total_size + earlier.size
   past_field[#past_field + 1] = earlier.revision .. ':' .. earlier.id .. ':' .. digits(earlier.size)
   redis.call('PEXPIREAT', past_key(index, uri, earlier.revision), expire_at)
-  redis.call('PEXPIREAT', env.shard .. 'blob:' .. earlier.id, expire_at)
+  expire_blob(env, earlier.id, expire_at)
 end
 if #past > 0 then
   redis.call('HSET', entry, 'past', table.concat(past_field, ' '))

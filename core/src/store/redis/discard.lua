@@ -4,7 +4,7 @@ local owner, id, reservation, keep = ARGV[6], ARGV[7], ARGV[8], tonumber(ARGV[9]
 local index = index_of(env, owner)
 
 if id ~= '' then
-  redis.call('UNLINK', env.shard .. 'blob:' .. id)
+  remove_blob(env, id)
 end
 local until_ = redis.call('ZSCORE', index.uploads, reservation)
 local reserved = release(index, index.uploads, reservation)

@@ -21,6 +21,7 @@ use tokio::runtime::Handle;
 
 use super::{
     Inner, entry,
+    parts::Parts,
     reservation::Reservation,
     unavailable,
     upload::{Chunks, RedisUpload, Rest, discard},
@@ -339,7 +340,7 @@ impl Upload for ExternalUpload {
         let has_object = writer.keep();
         let mark = Rest::Inline(Chunks::from(Bytes::from_static(MARK)));
         let stored = MARK.len() as u64;
-        let committed = self.inner.commit(draft, &id, &reservation, mark, stored).await;
+        let committed = self.inner.commit(draft, &Parts::of(&id), &reservation, mark, stored).await;
         if matches!(committed, Err(StoreError::NotFound { .. } | StoreError::Full(_))) {
             writer.discard(has_object);
             discarding().await;

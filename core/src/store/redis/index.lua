@@ -17,6 +17,28 @@ local function index_of(env, owner)
   }
 end
 
+-- The keys of content: `<id>` is in one; `<base>.<count>` is in `<base>`, `<base>.1` and so on.
+local function blob_keys(env, id)
+  local base, count = string.match(id, '^([^.]+)%.(%d+)$')
+  local keys = { env.shard .. 'blob:' .. (base or id) }
+  for part = 1, tonumber(count or '1') - 1 do
+    keys[part + 1] = env.shard .. 'blob:' .. base .. '.' .. part
+  end
+  return keys
+end
+
+local function remove_blob(env, id)
+  for _, key in ipairs(blob_keys(env, id)) do
+    redis.call('UNLINK', key)
+  end
+end
+
+local function expire_blob(env, id, at)
+  for _, key in ipairs(blob_keys(env, id)) do
+    redis.call('PEXPIREAT', key, at)
+  end
+end
+
 local function entry_key(index, uri)
   return index.env.shard .. 'entry:' .. index.owner .. ':' .. uri
 end
@@ -143,7 +165,7 @@ local function make_room(index, bytes, max_bytes, max)
     if not oldest then
       return
     end
-    redis.call('UNLINK', index.env.shard .. 'blob:' .. oldest)
+    remove_blob(index.env, oldest)
     release(index, index.kept, oldest)
     note_external(index, oldest, 0)
     max = max - 1
@@ -243,10 +265,9 @@ end
 -- Makes content expire after the grace period, so that reads that have begun can
 -- finish. It counts until then.
 local function retire(index, blob, bytes, grace)
-  local key = index.env.shard .. 'blob:' .. blob
-  local life = redis.call('PTTL', key)
+  local life = redis.call('PTTL', blob_keys(index.env, blob)[1])
   if life > grace then
-    redis.call('PEXPIRE', key, digits(grace))
+    expire_blob(index.env, blob, digits(index.env.now + grace))
     life = grace
   end
   if life > 0 then
@@ -264,7 +285,7 @@ end
 -- Removes an earlier revision at once, because the owner needs the room.
 local function discard(index, uri, earlier)
   redis.call('DEL', past_key(index, uri, earlier.revision))
-  redis.call('UNLINK', index.env.shard .. 'blob:' .. earlier.id)
+  remove_blob(index.env, earlier.id)
   note_external(index, earlier.id, 0)
 end
 

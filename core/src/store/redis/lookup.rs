@@ -5,7 +5,9 @@ use std::{error::Error, sync::Arc};
 use super::{
     Inner,
     blob::{RedisBlob, Unreachable},
-    entry, external_blobs, unavailable,
+    entry, external_blobs,
+    parts::Parts,
+    unavailable,
 };
 use crate::{
     auth::Owner,
@@ -113,8 +115,8 @@ impl Inner {
             }
             (Some(_), None) => Arc::new(Unreachable),
             (None, _) => {
-                let key = entry::blob_key(&self.shard_of(&entry.owner), blob);
-                Arc::new(RedisBlob { inner: Arc::clone(self), key, uri })
+                let (shard, parts) = (self.shard_of(&entry.owner), Parts::of(blob));
+                Arc::new(RedisBlob { inner: Arc::clone(self), shard, parts, uri })
             }
         };
         StoredResource { entry: Arc::new(entry), blob }

@@ -10,6 +10,7 @@ mod events;
 mod external_blobs;
 mod lookup;
 mod owners;
+mod parts;
 mod reservation;
 mod schedule;
 mod scripts;

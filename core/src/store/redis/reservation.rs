@@ -4,14 +4,14 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-use super::Inner;
+use super::{Inner, parts::PART_BYTES};
 use crate::{
     auth::Owner,
-    store::{ResourceUri, StoreError, blocks::BLOCK_BYTES},
+    store::{ResourceUri, StoreError},
 };
 
 /// Announced content up to this size is counted by its commit, with which it goes.
-pub(super) const UNRESERVED: usize = 2 * BLOCK_BYTES;
+const UNRESERVED: u64 = PART_BYTES as u64;
 
 /// When an upload no longer counts, and its content expires, unless more arrives or it is
 /// committed.
@@ -64,7 +64,7 @@ impl Reservation {
     /// costs one round trip in all.
     pub(super) async fn announce(&mut self, bytes: u64) -> Result<(), StoreError> {
         self.inner.quota.check_upload(bytes)?;
-        if bytes <= UNRESERVED as u64 { Ok(()) } else { self.cover(bytes).await }
+        if bytes <= UNRESERVED { Ok(()) } else { self.cover(bytes).await }
     }
 
     /// Makes sure that at least `bytes` are reserved, for some minutes more.

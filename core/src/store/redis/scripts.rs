@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     Inner, entry, events,
+    parts::Parts,
     reservation::Reservation,
     unavailable,
     upload::{Chunks, Rest},
@@ -190,12 +191,12 @@ impl Inner {
         Ok(reply.number(0) == 1)
     }
 
-    /// Commits the content with that ID: what Redis has of it, and then `rest`;
+    /// Commits content of these parts: those that Redis has, and then `rest`;
     /// `stored` bytes in total. Ends the reservation.
     pub(super) async fn commit(
         &self,
         draft: Draft,
-        id: &str,
+        parts: &Parts,
         reservation: &Reservation,
         rest: Rest,
         stored: u64,
@@ -221,9 +222,9 @@ impl Inner {
             let missing = || StoreError::NotFound { uri: uri.clone() };
             let mut entry = draft.clone().apply_to(previous.as_ref()).ok_or_else(missing)?;
             let key = entry::key(&shard, &owner, uri.as_str());
-            let blob = entry::blob_key(&shard, id);
-            let call = self.scripts.call(&self.scripts.commit, &shard, &[&key, &blob]);
-            let call = call.arg(escape(owner.as_str())).arg(uri.as_str()).arg(id);
+            let first = parts.key(&shard, 0);
+            let call = self.scripts.call(&self.scripts.commit, &shard, &[&key, &first]);
+            let call = call.arg(escape(owner.as_str())).arg(uri.as_str()).arg(parts.id());
             let call = call.arg(entry::meta(&entry)).arg(entry::blocks(&entry.blocks));
             let call = call.arg(entry.size).arg(&ttl).arg(predecessor.unwrap_or_default());
             let call = call.arg(self.quota.bytes).arg(self.quota.resources);

@@ -1,43 +1,30 @@
-//! Uploads into Redis, to a key that expires if the upload is abandoned.
+//! Uploads into Redis, to keys that expire if the upload is abandoned.
 
-use std::{future::poll_fn, io::Write, sync::Arc};
+use std::{collections::VecDeque, future::poll_fn, io::Write, sync::Arc};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use tokio::{runtime::Handle, sync::oneshot};
+use tokio::{runtime::Handle, sync::oneshot, time::Instant};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{
-    Inner, entry,
-    reservation::{Reservation, UNRESERVED, UPLOAD_TTL},
+    Inner,
+    parts::{PART_BYTES, Parts},
+    reservation::{Reservation, UPLOAD_TTL},
     unavailable,
 };
 use crate::{
     auth::Owner,
-    redis::{Pipeline, RedisError, RedisWrite, ToRedisArgs, millis, pipe},
+    redis::{Cmd, Pipeline, RedisError, RedisWrite, Shard, ToRedisArgs, cmd, millis, pipe},
     store::{Committed, Draft, StoreError, StoredBlock, Upload},
 };
-
-/// How many bytes are buffered while others are sent. The rest goes with the
-/// commit, so that small content takes one round trip in total.
-const MAX_BUFFERED: usize = UNRESERVED;
 
 /// How many bytes may go as an argument of the script. The script copies it a few
 /// times, so for more bytes a separate command is cheaper.
 const MAX_INLINE: usize = 16 * 1024;
 
-/// The maximum size of a Redis string in bytes (`proto-max-bulk-len`).
-const MAX_STRING: u64 = 512 << 20;
-
-/// Refuses content that one string of Redis cannot have.
-fn check_string(stored: u64) -> Result<(), StoreError> {
-    if stored <= MAX_STRING {
-        return Ok(());
-    }
-    Err(StoreError::Full(
-        "The content is larger than 512 MiB when it is compressed, the most that Redis can have of one resource. Store less, or tell the server's operator to set store.blobs.".to_owned(),
-    ))
-}
+/// How many parts of one upload are sent at once, which bounds its memory.
+const MAX_SENDING: usize = 2;
 
 /// Content in several chunks that are sent as one argument.
 #[derive(Default)]
@@ -54,8 +41,21 @@ impl Chunks {
         self.0.iter().map(Bytes::len).sum()
     }
 
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// Removes the first `len` bytes, which it has.
+    fn split_to(&mut self, len: usize) -> Self {
+        let (mut first, mut left) = (Vec::new(), len);
+        let mut chunks = std::mem::take(&mut self.0).into_iter();
+        for mut chunk in chunks.by_ref() {
+            if chunk.len() > left {
+                first.push(chunk.split_to(left));
+                self.0.push(chunk);
+                break;
+            }
+            left -= chunk.len();
+            first.push(chunk);
+        }
+        self.0.extend(chunks);
+        Self(first)
     }
 }
 
@@ -70,17 +70,17 @@ impl ToRedisArgs for Chunks {
     }
 }
 
-/// How the rest of the content goes with the commit.
+/// How the last part of the content goes with the commit.
 pub(super) enum Rest {
-    /// It is an argument of the script, which appends it.
+    /// It is an argument of the script, which writes it.
     Inline(Chunks),
-    /// Commands before the script append it.
+    /// Commands before the script write it.
     Before(Pipeline),
 }
 
-/// Content that is being sent.
+/// A part that is being sent.
 struct Sending {
-    /// Resolves when the commands have been passed to the connection.
+    /// Resolves when the command has been passed to the connection.
     queued: oneshot::Receiver<()>,
     task: AbortOnDropHandle<Result<(), RedisError>>,
 }
@@ -89,96 +89,115 @@ struct Sending {
 pub(super) struct RedisUpload {
     inner: Arc<Inner>,
     owner: Owner,
-    /// The ID of the content, never reused.
-    id: String,
-    key: String,
+    shard: Shard,
+    /// The ID of the content without the number of its parts, never reused.
+    base: String,
     /// Bytes of content, uncompressed.
     size: u64,
     /// Bytes as stored.
     stored: u64,
-    /// Content that is not sent yet.
+    /// Content that is not sent yet, of one part at most.
     buffer: Chunks,
-    /// Whether any content was sent.
-    started: bool,
+    /// How many parts were sent.
+    sent: usize,
+    /// Since when the parts that were sent live for [`UPLOAD_TTL`].
+    extended: Instant,
     reservation: Reservation,
-    sending: Option<Sending>,
+    /// The latest parts, oldest first.
+    sending: VecDeque<Sending>,
     remove_on_drop: bool,
 }
 
 impl RedisUpload {
     pub(super) fn new(inner: Arc<Inner>, owner: Owner, reservation: Reservation) -> Self {
-        let id = inner.random.id();
-        let key = entry::blob_key(&inner.shard_of(&owner), &id);
+        let (base, shard) = (inner.random.id(), inner.shard_of(&owner));
         Self {
             inner,
             owner,
-            id,
-            key,
+            shard,
+            base,
             size: 0,
             stored: 0,
             buffer: Chunks::default(),
-            started: false,
+            sent: 0,
+            extended: Instant::now(),
             reservation,
-            sending: None,
+            sending: VecDeque::new(),
             remove_on_drop: true,
         }
     }
 
-    /// The commands that send the buffer. The commit checks the total length.
-    fn append_commands(&mut self) -> Pipeline {
-        let content = std::mem::take(&mut self.buffer);
-        let mut commands = pipe();
-        // Atomic, because a lost connection could otherwise leave a key without an expiry.
-        commands.atomic();
-        if std::mem::replace(&mut self.started, true) {
-            commands.cmd("APPEND").arg(&self.key).arg(content).ignore();
-            commands.cmd("PEXPIRE").arg(&self.key).arg(millis(UPLOAD_TTL)).ignore();
-        } else {
-            commands
-                .cmd("SET")
-                .arg(&self.key)
-                .arg(content)
-                .arg("PX")
-                .arg(millis(UPLOAD_TTL))
-                .ignore();
-        }
-        commands
+    /// The parts that were sent.
+    fn sent(&self) -> Parts {
+        Parts::new(&self.base, self.sent)
+    }
+
+    /// The command that writes the next part. The commit checks the total length.
+    fn set(&self, part: &Chunks) -> Cmd {
+        let mut set = cmd("SET");
+        set.arg(self.sent().key(&self.shard, self.sent)).arg(part);
+        set.arg("PX").arg(millis(UPLOAD_TTL));
+        set
     }
 
     /// Removes what Redis has of the upload, if it has anything.
     fn discarding(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
-        let is_known = self.started || self.reservation.is_used();
+        let is_known = self.sent > 0 || self.reservation.is_used();
         is_known.then(|| {
-            discard(Arc::clone(&self.inner), self.owner.clone(), &self.id, &self.reservation)
+            let id = self.sent().id();
+            discard(Arc::clone(&self.inner), self.owner.clone(), &id, &self.reservation)
         })
     }
 
-    /// Sends the buffer in the background.
-    fn send(&mut self) {
-        let (inner, commands) = (Arc::clone(&self.inner), self.append_commands());
+    /// Sends a part in the background, after an earlier one if too many are being sent.
+    async fn send(&mut self, part: Chunks) -> Result<(), StoreError> {
+        let earlier =
+            if self.sending.len() == MAX_SENDING { self.sending.pop_front() } else { None };
+        // Counted before it is sent. Content of one part is counted by the commit.
+        tokio::try_join!(self.reservation.cover(self.size), finish(earlier))?;
+        let (inner, set) = (Arc::clone(&self.inner), self.set(&part));
+        drop(part);
+        self.sent += 1;
         let (queue, queued) = oneshot::channel();
         let mut queue = Some(queue);
         let task = AbortOnDropHandle::new(tokio::spawn(async move {
-            let mut sending = std::pin::pin!(inner.redis.pipeline(&commands));
+            let mut sending = std::pin::pin!(inner.redis.query(&set));
             poll_fn(|context| {
                 let sent = sending.as_mut().poll(context);
-                // Its first poll passes the commands to the connection. The upload may be
+                // Its first poll passes the command to the connection. The upload may be
                 // dropped already.
                 let _ = queue.take().map(|queue| queue.send(()));
                 sent
             })
             .await
         }));
-        self.sending = Some(Sending { queued, task });
+        self.sending.push_back(Sending { queued, task });
+        Ok(())
+    }
+
+    /// Lets what was sent and reserved live on while content arrives slowly.
+    async fn extend(&mut self) -> Result<(), StoreError> {
+        if self.sent == 0 || self.extended.elapsed() < UPLOAD_TTL / 2 {
+            return Ok(());
+        }
+        let mut extensions = pipe();
+        for key in self.sent().keys(&self.shard) {
+            extensions.cmd("PEXPIRE").arg(key).arg(millis(UPLOAD_TTL)).ignore();
+        }
+        let extended = Instant::now();
+        let extending =
+            async { self.inner.redis.pipeline::<()>(&extensions).await.map_err(unavailable) };
+        tokio::try_join!(self.reservation.cover(self.size), extending)?;
+        self.extended = extended;
+        Ok(())
     }
 }
 
-impl Sending {
-    async fn finish(self) -> Result<(), StoreError> {
-        let lost =
-            |error| StoreError::Unavailable { backend: super::NAME, source: Box::new(error) };
-        self.task.await.map_err(lost)?.map_err(unavailable)
-    }
+/// Waits until a part has been sent.
+async fn finish(sending: Option<Sending>) -> Result<(), StoreError> {
+    let Some(sending) = sending else { return Ok(()) };
+    let lost = |error| StoreError::Unavailable { backend: super::NAME, source: Box::new(error) };
+    sending.task.await.map_err(lost)?.map_err(unavailable)
 }
 
 #[async_trait]
@@ -194,50 +213,46 @@ impl Upload for RedisUpload {
     async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
         // Refuses early what can never fit. The commit checks the quota exactly.
         self.inner.quota.check_upload(self.size + block.size)?;
-        check_string(self.stored + block.bytes.len() as u64)?;
-        let idle = self.sending.as_ref().is_none_or(|sending| sending.task.is_finished());
-        if !self.buffer.is_empty() && (idle || self.buffer.len() + block.bytes.len() > MAX_BUFFERED)
-        {
-            // Counted before it is sent. Content of one block is counted by the commit.
-            let size = self.size + block.size;
-            let sending = self.sending.take();
-            tokio::try_join!(self.reservation.cover(size), async {
-                match sending {
-                    Some(sending) => sending.finish().await,
-                    None => Ok(()),
-                }
-            })?;
-            self.send();
-        }
         self.size += block.size;
         self.stored += block.bytes.len() as u64;
         self.buffer.0.push(block.bytes);
+        self.extend().await?;
+        // The last part goes with the commit.
+        while self.buffer.len() > PART_BYTES {
+            let part = self.buffer.split_to(PART_BYTES);
+            self.send(part).await?;
+        }
         Ok(())
     }
 
     async fn commit(mut self: Box<Self>, draft: Draft) -> Result<Committed, StoreError> {
         debug_assert_eq!(self.owner, draft.owner, "an upload commits for the owner that began it");
-        let mut sending = self.sending.take();
-        if let Some(sending) = &mut sending {
-            // The commit must reach Redis after this content. If it does not, content is
+        let mut sending = std::mem::take(&mut self.sending);
+        for part in &mut sending {
+            // The commit must reach Redis after this part. If it does not, content is
             // missing and the script refuses the commit.
-            let _ = (&mut sending.queued).await;
+            let _ = (&mut part.queued).await;
         }
         // From here on a resource may have the content, even if no reply arrives. The
         // script removes content that it refuses, and abandoned content expires.
         self.remove_on_drop = false;
-        let rest = if self.buffer.len() <= MAX_INLINE {
-            Rest::Inline(std::mem::take(&mut self.buffer))
+        let parts = Parts::new(&self.base, self.sent + 1);
+        let last = std::mem::take(&mut self.buffer);
+        let rest = if last.len() <= MAX_INLINE {
+            Rest::Inline(last)
         } else {
-            Rest::Before(self.append_commands())
+            let mut before = pipe();
+            before.add_command(self.set(&last)).ignore();
+            self.sent += 1;
+            Rest::Before(before)
         };
         let sending = async {
-            match sending {
-                Some(sending) => sending.finish().await,
-                None => Ok(()),
+            for part in sending {
+                finish(Some(part)).await?;
             }
+            Ok(())
         };
-        let committing = self.inner.commit(draft, &self.id, &self.reservation, rest, self.stored);
+        let committing = self.inner.commit(draft, &parts, &self.reservation, rest, self.stored);
         let (sent, committed) = tokio::join!(sending, committing);
         let committed = match (sent, committed) {
             // This error is the cause of the other.
@@ -249,7 +264,7 @@ impl Upload for RedisUpload {
     }
 
     async fn discard(mut self: Box<Self>) {
-        self.sending = None;
+        self.sending.clear();
         if let Some(discarding) = self.discarding() {
             discarding.await;
         }
@@ -290,9 +305,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn content_that_redis_cannot_have_is_refused_with_what_helps() {
-        assert!(check_string(MAX_STRING).is_ok());
-        let refused = check_string(MAX_STRING + 1).map_err(|error| error.to_string());
-        assert!(refused.is_err_and(|why| why.contains("512 MiB") && why.contains("store.blobs")));
+    fn chunks_are_split_anywhere() {
+        let chunks = || Chunks(vec![Bytes::from("ab"), Bytes::from("cde"), Bytes::from("f")]);
+        for len in 0..=6 {
+            let mut rest = chunks();
+            let first = rest.split_to(len);
+            assert_eq!(first.0.concat(), "abcdef"[..len].as_bytes());
+            assert_eq!(rest.0.concat(), "abcdef"[len..].as_bytes());
+            assert_eq!((first.len(), rest.len()), (len, 6 - len));
+        }
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     auth::{Owner, Principal},
     clock::SystemClock,
     random::Random,
-    redis::Redis,
+    redis::{Redis, cmd},
     store::{
         Details, OwnerQuota, Rewrite, Store, StoreError, StoreLimits, Usage,
         redis::{RedisBackend, scripts::Code},
@@ -21,14 +21,20 @@ use crate::{
 /// expire in 2121 and later.
 const LAYOUT_3: &[u8] = include_bytes!("layout_3.aof");
 
+/// By a version with layout 4: the same, and noise in two parts, whose content a test adds.
+const LAYOUT_4: &[u8] = include_bytes!("layout_4.aof");
+
+/// The ID of that noise without the number of its parts.
+const NOISE_4: &str = "efbd84e4c1b29c4c737d5400fb0a0e44";
+
 /// The scripts of that version.
-const SCRIPTS_3: Code = Code {
-    index: include_str!("layout_3/index.lua"),
-    commit: include_str!("layout_3/commit.lua"),
-    delete: include_str!("layout_3/delete.lua"),
-    reserve: include_str!("layout_3/reserve.lua"),
-    discard: include_str!("layout_3/discard.lua"),
-    sweep: include_str!("layout_3/sweep.lua"),
+const SCRIPTS_4: Code = Code {
+    index: include_str!("layout_4/index.lua"),
+    commit: include_str!("layout_4/commit.lua"),
+    delete: include_str!("layout_4/delete.lua"),
+    reserve: include_str!("layout_4/reserve.lua"),
+    discard: include_str!("layout_4/discard.lua"),
+    sweep: include_str!("layout_4/sweep.lua"),
 };
 
 /// What each owner may store in the test of both versions.
@@ -56,7 +62,7 @@ async fn instances_of_an_earlier_version_work_beside_this_one() {
     // Migrates.
     drop(on(&server).await);
     let now = with_scripts(&Code::CURRENT, &server).await;
-    let before = with_scripts(&SCRIPTS_3, &server).await;
+    let before = with_scripts(&SCRIPTS_4, &server).await;
     let owner = Owner::new("alice");
     for (one, other) in [(&now, &before), (&before, &now)] {
         one.create(&owner, uri("x:1"), "1\n".into(), Details::default()).await.expect("it fits");
@@ -98,26 +104,59 @@ async fn instances_of_an_earlier_version_work_beside_this_one() {
 }
 
 #[tokio::test]
-async fn what_an_earlier_version_stored_is_read_changed_and_counted() {
+async fn what_layout_3_stored_is_read_changed_and_counted() {
     let server = RedisServer::start().await;
     server.load(LAYOUT_3).await;
     let (store, owner) = (on(&server).await, Principal::Local.owner());
-    let page = store.list(&owner, "", None, 10).await.expect("it can be listed");
-    let names: Vec<_> = page.entries.iter().map(|entry| entry.uri.as_str()).collect();
-    let link = "larder://shared/local/6b94f99db683e562e51751fb977416fa";
-    assert_eq!(names, [link, "notes://text", "results://bytes", "results://rows"]);
     let usage = store.usage_of(&owner).await.expect("it is counted");
     assert_eq!(usage, Usage { resources: 4, bytes: 8882, reserved: 0 });
+    let names = [LINK, "notes://text", "results://bytes", "results://rows"];
+    is_read_changed_and_deleted(&store, &owner, &names, "2126-11-24T05:39:36Z").await;
+}
 
-    let notes = store.get(&owner, &uri("notes://text")).await.expect("it is there").entry;
+#[tokio::test]
+async fn what_layout_4_stored_is_read_changed_and_counted() {
+    let server = RedisServer::start().await;
+    server.load(LAYOUT_4).await;
+    let (store, owner) = (on(&server).await, Principal::Local.owner());
+    let redis = Redis::open(&settings(&server)).await.expect("it is there");
+    let shard = redis.keys().shard_of(owner.as_str());
+    let content = noise((1 << 20) + 5);
+    for (key, part) in
+        [NOISE_4.to_owned(), format!("{NOISE_4}.1")].iter().zip(content.chunks(1 << 20))
+    {
+        let mut set = cmd("SET");
+        set.arg(shard.key("blob", key)).arg(part).arg("EX").arg(3600);
+        redis.query::<()>(&set).await.expect("it is set");
+    }
+    let usage = store.usage_of(&owner).await.expect("it is counted");
+    assert_eq!(usage, Usage { resources: 5, bytes: 1_058_186, reserved: 0 });
+    assert!(read(&store, &owner, "results://noise").await == content);
+    let names = [LINK, "notes://text", "results://bytes", "results://noise", "results://rows"];
+    is_read_changed_and_deleted(&store, &owner, &names, "2126-11-01T21:24:13Z").await;
+    let redis = Redis::open(&settings(&server)).await.expect("it is there");
+    for (key, life) in keys(&redis).await.iter().filter(|(key, _)| key.contains(":blob:")) {
+        assert!((0..=60_000).contains(life), "{key} lives {life}");
+    }
+}
+
+/// The link in both dumps.
+const LINK: &str = "larder://shared/local/6b94f99db683e562e51751fb977416fa";
+
+/// Checks what both dumps have. `names` are all resources, `expires` is the expiry of the text.
+async fn is_read_changed_and_deleted(store: &Store, owner: &Owner, names: &[&str], expires: &str) {
+    let page = store.list(owner, "", None, 10).await.expect("it can be listed");
+    let listed: Vec<_> = page.entries.iter().map(|entry| entry.uri.as_str()).collect();
+    assert_eq!(listed, names);
+    let notes = store.get(owner, &uri("notes://text")).await.expect("it is there").entry;
     assert_eq!((&*notes.name, notes.description.as_deref()), ("Notes", Some("A description")));
     assert_eq!((notes.revision, notes.lines), (2, 1));
-    assert_eq!(notes.expires.to_string(), "2126-11-24T05:39:36Z");
-    assert_eq!(read(&store, &owner, "notes://text").await, "second\n");
-    let first = store.revision(&owner, &uri("notes://text"), Some(1)).await.expect("it is kept");
+    assert_eq!(notes.expires.to_string(), expires);
+    assert_eq!(read(store, owner, "notes://text").await, "second\n");
+    let first = store.revision(owner, &uri("notes://text"), Some(1)).await.expect("it is kept");
     assert_eq!(first.bytes().await.expect("it can be read"), "first\n");
-    assert_eq!(read(&store, &owner, "results://bytes").await, [0, 255, 1][..]);
-    let rows = store.get(&owner, &uri("results://rows")).await.expect("it is there");
+    assert_eq!(read(store, owner, "results://bytes").await, [0, 255, 1][..]);
+    let rows = store.get(owner, &uri("results://rows")).await.expect("it is there");
     let rows = rows.bytes().await.expect("it can be read");
     let rows: Vec<serde_json::Value> = serde_json::from_slice(&rows).expect("it is JSON");
     assert_eq!((rows.len(), &rows[99]["name"]), (100, &serde_json::json!("row 99")));
@@ -125,15 +164,15 @@ async fn what_an_earlier_version_stored_is_read_changed_and_counted() {
     // This version writes over it.
     let appended = Rewrite { appended: "third\n".into(), ..Rewrite::default() };
     let details = Details::default();
-    let written = store.rewrite(&owner, uri("notes://text"), appended, details).await;
+    let written = store.rewrite(owner, uri("notes://text"), appended, details).await;
     assert_eq!(written.expect("it is written").revision, 3);
-    assert_eq!(read(&store, &owner, "notes://text").await, "second\nthird\n");
-    for name in &names {
-        assert!(store.delete(&owner, &uri(name)).await.expect("it can be deleted"), "{name}");
-        let gone = store.get(&owner, &uri(name)).await;
+    assert_eq!(read(store, owner, "notes://text").await, "second\nthird\n");
+    for name in names {
+        assert!(store.delete(owner, &uri(name)).await.expect("it can be deleted"), "{name}");
+        let gone = store.get(owner, &uri(name)).await;
         assert!(matches!(gone, Err(StoreError::NotFound { .. })), "{name}");
     }
-    let page = store.list(&owner, "", None, 10).await.expect("it can be listed");
+    let page = store.list(owner, "", None, 10).await.expect("it can be listed");
     assert!(page.entries.is_empty(), "{page:?}");
     assert_eq!(store.usage().await.expect("it is counted").resources, 0);
 }

@@ -8,6 +8,7 @@ mod external_blobs;
 mod instances;
 mod keys;
 mod outage;
+mod parts;
 mod usage;
 
 use std::{

@@ -7,14 +7,14 @@ local index = index_of(env, owner)
 prune_held(index, batch)
 if prune(index, batch) == batch then
   save_index(index)
-  return { 'again' }
+  return { 'again', index.external }
 end
 local fields = redis.call('HMGET', entry, 'blob', 'past', 'counted', 'size', 'created',
   'revision')
 local blob = fields[1]
 if created ~= '' and (fields[5] ~= created or fields[6] ~= revision) then
   save_index(index)
-  return { 'done', 0 }
+  return { 'done', 0, index.external }
 end
 if blob then
   for _, earlier in ipairs(earlier_revisions(fields[2])) do

@@ -17,6 +17,28 @@ local function index_of(env, owner)
   }
 end
 
+-- The keys of content: `<id>` is in one; `<base>.<count>` is in `<base>`, `<base>.1` and so on.
+local function blob_keys(env, id)
+  local base, count = string.match(id, '^([^.]+)%.(%d+)$')
+  local keys = { env.shard .. 'blob:' .. (base or id) }
+  for part = 1, tonumber(count or '1') - 1 do
+    keys[part + 1] = env.shard .. 'blob:' .. base .. '.' .. part
+  end
+  return keys
+end
+
+local function remove_blob(env, id)
+  for _, key in ipairs(blob_keys(env, id)) do
+    redis.call('UNLINK', key)
+  end
+end
+
+local function expire_blob(env, id, at)
+  for _, key in ipairs(blob_keys(env, id)) do
+    redis.call('PEXPIREAT', key, at)
+  end
+end
+
 local function entry_key(index, uri)
   return index.env.shard .. 'entry:' .. index.owner .. ':' .. uri
 end
@@ -46,12 +68,46 @@ end
 -- the time at which Redis removes it; the field '<id>' of `sizes` has what it counts,
 -- and the field 'held' the sum. No URI is without a colon, and no ID has one.
 
+-- What uploads of all owners of the shard count: `reserving` has '<owner> <id>' by the time at which
+-- the upload no longer counts, the same fields of `reserved` have the bytes, and '' the sum. Both
+-- are gone with the last of them.
+
+local function uncount_reserved(env, upload)
+  local bytes = redis.call('HGET', env.shard .. 'reserved', upload)
+  if not bytes then
+    return
+  end
+  redis.call('ZREM', env.shard .. 'reserving', upload)
+  -- Redis removes an empty sorted set itself.
+  if redis.call('EXISTS', env.shard .. 'reserving') == 0 then
+    redis.call('DEL', env.shard .. 'reserved')
+    return
+  end
+  redis.call('HDEL', env.shard .. 'reserved', upload)
+  redis.call('HINCRBY', env.shard .. 'reserved', '', digits(0 - tonumber(bytes)))
+end
+
+local function count_reserved(env, upload, bytes, until_)
+  local reserving, reserved = env.shard .. 'reserving', env.shard .. 'reserved'
+  local before = tonumber(redis.call('HGET', reserved, upload) or '0')
+  redis.call('ZADD', reserving, digits(until_), upload)
+  redis.call('HSET', reserved, upload, digits(bytes))
+  redis.call('HINCRBY', reserved, '', digits(bytes - before))
+  local last = tonumber(redis.call('ZREVRANGE', reserving, 0, 0, 'WITHSCORES')[2])
+  for _, key in ipairs({ reserving, reserved }) do
+    redis.call('PEXPIREAT', key, digits(last))
+  end
+end
+
 -- Counts content in `list` until that time.
 local function hold(index, list, id, bytes, until_)
   local before = tonumber(redis.call('HGET', index.sizes, id) or '0')
   redis.call('ZADD', list, digits(until_), id)
   redis.call('HSET', index.sizes, id, digits(bytes))
   redis.call('HINCRBY', index.sizes, 'held', digits(bytes - before))
+  if list == index.uploads then
+    count_reserved(index.env, index.owner .. ' ' .. id, bytes, until_)
+  end
 end
 
 -- Ends the count of content in `list`. Returns what it counted.
@@ -65,23 +121,10 @@ local function release(index, list, id)
   local bytes = tonumber(redis.call('HGET', index.sizes, id) or '0')
   redis.call('HDEL', index.sizes, id)
   redis.call('HINCRBY', index.sizes, 'held', digits(0 - bytes))
-  return bytes
-end
-
--- Ends the count of content that Redis has removed.
-local function prune_held(index, max)
-  for _, list in ipairs({ index.kept, index.uploads }) do
-    local gone = redis.call('ZRANGEBYSCORE', list, '-inf', digits(index.env.now), 'LIMIT', 0, max)
-    for _, id in ipairs(gone) do
-      release(index, list, id)
-    end
+  if list == index.uploads then
+    uncount_reserved(index.env, index.owner .. ' ' .. id)
   end
-end
-
--- What the owner uses of the quota.
-local function used_bytes(index)
-  local sizes = redis.call('HMGET', index.sizes, '', 'held')
-  return tonumber(sizes[1] or '0') + tonumber(sizes[2] or '0')
+  return bytes
 end
 
 -- Notes for the reply that content outside Redis is removed in so many milliseconds.
@@ -89,6 +132,29 @@ local function note_external(index, id, millis)
   if string.sub(id, 1, 2) == 'o-' then
     index.external[#index.external + 1] = digits(millis) .. ' ' .. id
   end
+end
+
+-- Ends the count of content that Redis has removed. What it has outside Redis is removed, too.
+local function prune_held(index, max)
+  for _, list in ipairs({ index.kept, index.uploads }) do
+    local gone = redis.call('ZRANGEBYSCORE', list, '-inf', digits(index.env.now), 'LIMIT', 0, max)
+    for _, id in ipairs(gone) do
+      release(index, list, id)
+      note_external(index, id, 0)
+    end
+  end
+  -- Uploads of other owners, too, who may not return.
+  local over = redis.call('ZRANGEBYSCORE', index.env.shard .. 'reserving', '-inf',
+    digits(index.env.now), 'LIMIT', 0, max)
+  for _, upload in ipairs(over) do
+    uncount_reserved(index.env, upload)
+  end
+end
+
+-- What the owner uses of the quota.
+local function used_bytes(index)
+  local sizes = redis.call('HMGET', index.sizes, '', 'held')
+  return tonumber(sizes[1] or '0') + tonumber(sizes[2] or '0')
 end
 
 -- Removes kept content, oldest first, until `bytes` more fit, and at most `max`
@@ -99,7 +165,7 @@ local function make_room(index, bytes, max_bytes, max)
     if not oldest then
       return
     end
-    redis.call('UNLINK', index.env.shard .. 'blob:' .. oldest)
+    remove_blob(index.env, oldest)
     release(index, index.kept, oldest)
     note_external(index, oldest, 0)
     max = max - 1
@@ -199,10 +265,9 @@ end
 -- Makes content expire after the grace period, so that reads that have begun can
 -- finish. It counts until then.
 local function retire(index, blob, bytes, grace)
-  local key = index.env.shard .. 'blob:' .. blob
-  local life = redis.call('PTTL', key)
+  local life = redis.call('PTTL', blob_keys(index.env, blob)[1])
   if life > grace then
-    redis.call('PEXPIRE', key, digits(grace))
+    expire_blob(index.env, blob, digits(index.env.now + grace))
     life = grace
   end
   if life > 0 then
@@ -220,7 +285,7 @@ end
 -- Removes an earlier revision at once, because the owner needs the room.
 local function discard(index, uri, earlier)
   redis.call('DEL', past_key(index, uri, earlier.revision))
-  redis.call('UNLINK', index.env.shard .. 'blob:' .. earlier.id)
+  remove_blob(index.env, earlier.id)
   note_external(index, earlier.id, 0)
 end
 

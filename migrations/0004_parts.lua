@@ -1,0 +1,10 @@
+-- Content of more than a mebibyte is in several keys: Redis copies a string that grows, and a
+-- string has at most 512 MiB. Existing content remains in one key, however long.
+--
+--   entry:<owner>:<uri>
+--       blob               the ID of its content: <base>, or <base>.<count> in several parts
+--   blob:<base>            string  the first part
+--   blob:<base>.<n>        string  part n, from 1 to count - 1; each but the last has 1 MiB
+--
+-- All parts expire together. Nothing is converted; the new number keeps earlier versions, which
+-- would read the first part only, from running beside this one.
