@@ -29,7 +29,7 @@ async fn an_old_layout_is_refused_until_it_is_migrated() {
     assert_eq!(code, Some(2), "{said}");
     assert!(said.contains(&command), "{said}");
     let said = migrate(&["--status", "--store", &url]).await;
-    assert!(said.contains("Layout 0 of 3") && said.contains("0001_resources"), "{said}");
+    assert!(said.contains("Layout 0 of 4") && said.contains("0001_resources"), "{said}");
     let said = migrate(&["--store", &url]).await;
     assert!(said.contains("Applied 0001_resources") && said.contains("Applied 0002_"), "{said}");
     let said = migrate(&["--store", &url]).await;
@@ -48,7 +48,7 @@ async fn servers_that_start_together_migrate_once() {
         assert_serves(&served).await;
     }
     let said = migrate(&["--status", "--store", &url]).await;
-    assert!(said.contains("Layout 3 of 3"), "{said}");
+    assert!(said.contains("Layout 4 of 4"), "{said}");
 }
 
 #[tokio::test]
