@@ -5,6 +5,7 @@ use std::{
     process::{Command, Stdio},
 };
 
+use larder::store::{DEFAULT_CACHE_BYTES, set_cache_bytes};
 use serde_json::json;
 
 use crate::{MB, Server, log, median, seconds};
@@ -62,11 +63,13 @@ pub(crate) async fn measure() {
 /// Searches of the same content for a rare text, which the content has once.
 async fn again(log: &str) {
     println!("Searches of 100 MB for a rare text, one after the other, as multiples of rg's time");
-    println!("               first   second    third   another text   a text of four bytes");
+    println!(
+        "               first   second    third   another text   four bytes   first after a restart"
+    );
     let folder = tempfile::tempdir().unwrap();
     for backend in ["memory", "files", "Redis"] {
         let server = Server::start(backend).await;
-        let mut times: [Vec<f64>; 6] = Default::default();
+        let mut times: [Vec<f64>; 7] = Default::default();
         for round in 0..=ROUNDS {
             // Other content each time, or the first search would find it in the cache.
             let half = log.len() / 2;
@@ -95,20 +98,28 @@ async fn again(log: &str) {
                 seconds(search("a needle")).await,
                 seconds(search("(?i)NEEDLE [0-9]+ of")).await,
                 seconds(search("zinc")).await,
+                // As another process would, this one knows nothing of the content.
+                seconds({
+                    set_cache_bytes(0);
+                    set_cache_bytes(DEFAULT_CACHE_BYTES);
+                    search("a needle")
+                })
+                .await,
             ];
             if round > 0 {
                 times.iter_mut().zip(took).for_each(|(times, took)| times.push(took));
             }
             server.delete(&uri).await;
         }
-        let [rg, first, second, third, other, short] = times.map(median);
+        let [rg, first, second, third, other, short, restarted] = times.map(median);
         println!(
-            "{backend:<10}{:>10.2}{:>9.2}{:>9.2}{:>15.2}{:>23.2}",
+            "{backend:<10}{:>10.2}{:>9.2}{:>9.2}{:>15.2}{:>13.2}{:>24.2}",
             first / rg,
             second / rg,
             third / rg,
             other / rg,
-            short / rg
+            short / rg,
+            restarted / rg
         );
     }
 }

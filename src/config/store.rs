@@ -34,9 +34,9 @@ pub struct StoreConfig {
     /// Below it, content is refused and the server is not ready.
     pub disk_reserve_bytes: u64,
     /// Bytes of memory for content that was searched, read in part or downloaded twice, so that
-    /// the next search or download need not decompress it again, and for filters (3 % of what was
-    /// searched) by which later searches leave out parts; 0 for none. Downloads of more than a
-    /// quarter of it are not kept. The caller with the most makes room for others.
+    /// the next search or download need not decompress it again, and for filters (3 % of text that
+    /// was written or searched) by which searches leave out parts; 0 for none. Downloads of more
+    /// than a quarter of it are not kept. The caller with the most makes room for others.
     pub cache_bytes: usize,
     /// The time to live of a resource in seconds, when none is given.
     pub default_ttl: u64,

@@ -51,7 +51,7 @@ impl Store {
         }
         let upload = self.backend.begin(owner, &uri, None).await?;
         let writer = BlockWriter::new(owner, kind, upload).one_by_one();
-        let writer = writer.indexing(kind.default_mime_type());
+        let writer = writer.indexing(kind.default_mime_type()).filtering();
         Ok(Arriving { owner: owner.clone(), uri, writer })
     }
 

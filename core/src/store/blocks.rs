@@ -9,6 +9,8 @@ use futures_util::StreamExt;
 
 use super::{
     Block, ContentStream, Kind, StoreError, Upload,
+    block_cache::NewFilters,
+    block_filter::BlockFilter,
     compression::{Compression, StoredBlock},
     hashing::Hashing,
     indexing::Indexing,
@@ -34,6 +36,8 @@ pub(super) struct ContentStats {
     pub(super) sha256: String,
     pub(super) blocks: Arc<[Block]>,
     pub(super) records: Option<Arc<RecordIndex>>,
+    /// The filters of its blocks, if they were made.
+    pub(super) filters: Option<NewFilters>,
 }
 
 /// Takes pieces of any size and appends blocks to an upload.
@@ -54,6 +58,7 @@ pub(super) struct BlockWriter {
     offset: u64,
     hash: Hashing,
     records: Indexing,
+    filters: Option<NewFilters>,
     /// Blocks that are being processed, in order.
     in_flight: VecDeque<Compute<ProcessedBlock>>,
     /// The table of the blocks that were appended to the upload.
@@ -69,17 +74,20 @@ struct ProcessedBlock {
     ends_with_line_feed: bool,
     /// Why content that should be text is not.
     not_text: Option<Utf8Error>,
+    filter: Option<BlockFilter>,
 }
 
 impl ProcessedBlock {
-    fn new(block: Bytes, kind: Kind, compression: Compression) -> Self {
+    fn new(block: Bytes, kind: Kind, compression: Compression, filters: bool) -> Self {
         let (mut line_feeds, mut ends_with_line_feed, mut not_text) = (0, false, None);
         if kind == Kind::Text {
             not_text = std::str::from_utf8(&block).err();
             line_feeds = memchr::memchr_iter(b'\n', &block).count() as u64;
             ends_with_line_feed = block.last() == Some(&b'\n');
         }
-        Self { stored: compression.apply(block), line_feeds, ends_with_line_feed, not_text }
+        let filter = filters.then(|| BlockFilter::new(&block)).flatten();
+        let stored = compression.apply(block);
+        Self { stored, line_feeds, ends_with_line_feed, not_text, filter }
     }
 }
 
@@ -109,6 +117,7 @@ impl BlockWriter {
             offset: 0,
             hash: Hashing::new(),
             records: Indexing::off(),
+            filters: None,
             in_flight: VecDeque::new(),
             blocks: Vec::new(),
             line_feeds: 0,
@@ -119,6 +128,13 @@ impl BlockWriter {
     /// The same, with an index of the records of content of this media type.
     pub(super) fn indexing(self, mime_type: &str) -> Self {
         Self { records: Indexing::new(self.kind, mime_type), ..self }
+    }
+
+    /// The same, which makes filters of text for its first search.
+    pub(super) fn filtering(self) -> Self {
+        let is_text = self.kind == Kind::Text;
+        let filters = is_text.then(|| NewFilters::new(&self.owner)).flatten();
+        Self { filters, ..self }
     }
 
     /// The same; text that turns out not to be UTF-8 is stored as bytes.
@@ -205,7 +221,8 @@ impl BlockWriter {
         let sha256 = hash.finish(self.owner.as_str()).await?;
         let blocks = std::mem::take(&mut self.blocks).into();
         let records = std::mem::replace(&mut self.records, Indexing::off()).finish().await?;
-        Ok(ContentStats { kind: self.kind, size: self.offset, lines, sha256, blocks, records })
+        let (kind, size, filters) = (self.kind, self.offset, self.filters.take());
+        Ok(ContentStats { kind, size, lines, sha256, blocks, records, filters })
     }
 
     /// Where to cut a full buffer; in text, between characters. Does not find invalid
@@ -235,11 +252,12 @@ impl BlockWriter {
         }
         self.offset += block.len() as u64;
         let (length, kind, compression) = (block.len(), self.kind, self.compression);
+        let filters = self.filters.is_some();
         let owner = self.owner.as_str();
         self.hash.add(owner, block.clone()).await?;
         self.records.add(owner, &block, is_last).await?;
         self.in_flight.push_back(Compute::run(owner, length, move || {
-            ProcessedBlock::new(block, kind, compression)
+            ProcessedBlock::new(block, kind, compression, filters)
         }));
         Ok(())
     }
@@ -263,6 +281,9 @@ impl BlockWriter {
             }
             self.turn_binary();
         }
+        if let Some((filters, filter)) = self.filters.as_mut().zip(processed.filter) {
+            filters.insert(offset, filter);
+        }
         let block = processed.stored;
         let stored_len = block.bytes.len() as u64;
         let first_line = self.line_feeds;
@@ -274,11 +295,12 @@ impl BlockWriter {
         self.upload.append(block).await
     }
 
-    /// Continues as binary content, which has neither lines nor records.
+    /// Continues as binary content, which has neither lines, records nor filters.
     fn turn_binary(&mut self) {
         self.kind = Kind::Binary;
         self.line_feeds = 0;
         self.records = Indexing::off();
+        self.filters = None;
         self.blocks.iter_mut().for_each(|block| block.first_line = 0);
     }
 }

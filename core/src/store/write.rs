@@ -201,8 +201,13 @@ impl Store {
         if let Some(size) = expected.size {
             upload.reserve(size).await?;
         }
-        let writer = BlockWriter::new(owner, kind, upload).or_binary(or_binary);
-        let (upload, stats) = writer.indexing(&mime_type).write_to_end(pieces).await?;
+        let mut writer = BlockWriter::new(owner, kind, upload).or_binary(or_binary);
+        writer = writer.indexing(&mime_type);
+        // What is restored is rarely searched soon.
+        if !matches!(mode, WriteMode::Restore(_)) {
+            writer = writer.filtering();
+        }
+        let (upload, stats) = writer.write_to_end(pieces).await?;
         if let Err(error) = expected.check(stats.size, &stats.sha256) {
             upload.discard().await;
             return Err(error);
@@ -242,6 +247,9 @@ impl Store {
             mode,
         };
         let Committed { entry, change } = upload.commit(draft).await?;
+        if let Some(filters) = stats.filters {
+            filters.keep(&entry.sha256);
+        }
         Ok(Committed { entry: entry.made_visible(), change })
     }
 

@@ -104,20 +104,31 @@ async fn the_lines_are_those_of_a_search_that_reads_all_blocks() {
     }
 }
 
+/// The blocks that a search for this text reads.
+async fn read(found: &StoredResource, text: &str) -> Vec<usize> {
+    let required = required_text(text, regex::Syntax::default()).unwrap();
+    let ranges = found.blocks_to_search(&found.entry.owner, &required, 0).await.unwrap();
+    ranges.into_iter().flatten().collect()
+}
+
 #[tokio::test]
-async fn blocks_that_were_searched_before_are_left_out() {
+async fn the_first_search_leaves_out_blocks() {
     let found = stored(&[(300_000, "a needle")]).await;
-    let all = found.entry.blocks.len();
-    let required = required_text("a needle", regex::Syntax::default()).unwrap();
-    let owner = &found.entry.owner;
-    let chosen = async |required: &RequiredText| {
-        let ranges = found.blocks_to_search(owner, required, 0).await.unwrap();
-        ranges.into_iter().flatten().collect::<Vec<_>>()
-    };
-    assert_eq!(chosen(&required).await.len(), all, "nothing is known before the first search");
+    assert_eq!(read(&found, "a needle").await, [0, 1, 2]);
+    assert_eq!(read(&found, "pineapples").await, [0_usize; 0]);
+    let absent = required_text("pineapples", regex::Syntax::default());
+    assert_eq!(lines(&found, "pineapples", 0, absent).await, Lines::default());
+}
+
+#[tokio::test]
+async fn content_that_another_instance_wrote_is_filtered_after_its_first_search() {
+    let found = stored(&[(300_000, "a needle")]).await;
+    // Filters are found by their owner, so this process has none of this one.
+    let mut entry = (*found.entry).clone();
+    entry.owner = Owner::new("of another instance");
+    let found = StoredResource { entry: Arc::new(entry), ..found };
+    let all: Vec<usize> = (0..found.entry.blocks.len()).collect();
+    assert_eq!(read(&found, "a needle").await, all);
     lines(&found, "something else", 0, None).await;
-    assert_eq!(chosen(&required).await, [0, 1, 2]);
-    let absent = required_text("pineapples", regex::Syntax::default()).unwrap();
-    assert_eq!(chosen(&absent).await, [0_usize; 0]);
-    assert_eq!(lines(&found, "pineapples", 0, Some(absent)).await, Lines::default());
+    assert_eq!(read(&found, "a needle").await, [0, 1, 2]);
 }

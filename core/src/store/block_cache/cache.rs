@@ -1,0 +1,152 @@
+//! [`BlockCache`]: the items of all owners, and which of them make room for others.
+
+use std::{
+    collections::{BTreeSet, HashMap, VecDeque},
+    sync::Arc,
+};
+
+use bytes::Bytes;
+
+use super::share::{Item, Share};
+use crate::{auth::Owner, store::block_filter::BlockFilter};
+
+/// An owner's blocks displace the filters that take more than this part of the cache.
+const MAX_FILTERS_DIVISOR: usize = 2;
+
+/// How many downloads are remembered.
+pub(super) const MAX_DOWNLOADS: usize = 64;
+
+/// Content that takes more than this part of the cache is not kept when it is downloaded, so
+/// that a few large downloads do not displace everything else.
+const MAX_DOWNLOAD_DIVISOR: usize = 4;
+
+pub(super) struct BlockCache {
+    /// The maximum of `bytes`.
+    pub(super) max: usize,
+    /// The bytes of all items, with their overhead.
+    pub(super) bytes: usize,
+    pub(super) shares: HashMap<Owner, Share>,
+    /// The owners by their bytes.
+    pub(super) by_bytes: BTreeSet<(usize, Owner)>,
+    /// The owners and digests of the last downloads, the latest last.
+    pub(super) downloads: VecDeque<(Owner, Box<str>)>,
+    /// The number of uses so far, which orders them.
+    clock: u64,
+}
+
+impl BlockCache {
+    pub(super) fn new(max: usize) -> Self {
+        let (shares, by_bytes) = (HashMap::new(), BTreeSet::new());
+        Self { max, bytes: 0, shares, by_bytes, downloads: VecDeque::new(), clock: 0 }
+    }
+
+    /// Whether it keeps anything.
+    pub(super) fn is_enabled(&self) -> bool {
+        self.max > 0
+    }
+
+    pub(super) fn set_max(&mut self, max: usize) -> Vec<Item> {
+        self.max = max;
+        let mut dropped = Vec::new();
+        while self.bytes > self.max
+            && let Some((_, owner)) = self.by_bytes.last().cloned()
+        {
+            dropped.extend(self.change(&owner, Share::evict));
+        }
+        dropped
+    }
+
+    pub(super) fn get(&mut self, owner: &Owner, digest: &str, offset: u64) -> Option<Bytes> {
+        let blocks = &mut self.shares.get_mut(owner)?.blocks;
+        let Item::Block(block) = blocks.get(digest, offset)?.clone() else { return None };
+        self.clock += 1;
+        blocks.touch(digest, self.clock);
+        Some(block)
+    }
+
+    pub(super) fn filters(&mut self, owner: &Owner, digest: &str) -> Vec<(u64, Arc<BlockFilter>)> {
+        let Some(share) = self.shares.get_mut(owner) else { return Vec::new() };
+        let Some(content) = share.filters.contents.get(digest) else { return Vec::new() };
+        let filters = content.items.iter().filter_map(|(offset, item)| match item {
+            Item::Filter(filter) => Some((*offset, Arc::clone(filter))),
+            Item::Block(_) => None,
+        });
+        let filters = filters.collect();
+        self.clock += 1;
+        share.filters.touch(digest, self.clock);
+        filters
+    }
+
+    pub(super) fn lacks_filter(&self, owner: &Owner, digest: &str, offset: u64) -> bool {
+        let share = self.shares.get(owner);
+        self.is_enabled() && share.is_none_or(|share| share.filters.get(digest, offset).is_none())
+    }
+
+    pub(super) fn keeps_download(&mut self, owner: &Owner, digest: &str, size: u64) -> bool {
+        if size > (self.max / MAX_DOWNLOAD_DIVISOR) as u64 {
+            return false;
+        }
+        let mut earlier = self.downloads.iter();
+        let found = earlier.position(|download| download.0 == *owner && *download.1 == *digest);
+        let download = match found {
+            Some(at) => self.downloads.remove(at),
+            None => None,
+        };
+        let is_known = download.is_some();
+        if self.downloads.len() == MAX_DOWNLOADS {
+            self.downloads.pop_front();
+        }
+        self.downloads.push_back(download.unwrap_or_else(|| (owner.clone(), digest.into())));
+        is_known
+    }
+
+    /// Adds an item, and returns those that made room for it.
+    pub(super) fn insert(
+        &mut self,
+        owner: &Owner,
+        digest: &str,
+        offset: u64,
+        item: Item,
+    ) -> Vec<Item> {
+        let mut dropped = Vec::new();
+        let (size, max_filters) = (item.bytes(), self.max / MAX_FILTERS_DIVISOR);
+        let share = self.shares.get_mut(owner);
+        if size > self.max
+            || share.is_some_and(|share| share.like(&item).get(digest, offset).is_some())
+        {
+            return dropped;
+        }
+        while self.bytes + size > self.max {
+            let own = self.shares.get(owner).map_or(0, Share::bytes);
+            let Some((most, largest)) = self.by_bytes.last().cloned() else { break };
+            let evicted = if own + size > most {
+                self.change(owner, |share| share.make_room(digest, &item, max_filters))
+            } else {
+                self.change(&largest, Share::evict)
+            };
+            let Some(evicted) = evicted else { return dropped };
+            dropped.push(evicted);
+        }
+        self.clock += 1;
+        let clock = self.clock;
+        self.change(owner, |share| share.like(&item).insert(digest, offset, item, clock));
+        dropped
+    }
+
+    /// Changes what an owner has, and counts it.
+    pub(super) fn change<T>(&mut self, owner: &Owner, change: impl FnOnce(&mut Share) -> T) -> T {
+        let share = self.shares.entry(owner.clone()).or_default();
+        let before = share.bytes();
+        let result = change(share);
+        let after = share.bytes();
+        if after == 0 {
+            self.shares.remove(owner);
+        }
+        self.bytes = self.bytes + after - before;
+        self.by_bytes.remove(&(before, owner.clone()));
+        if after > 0 {
+            self.by_bytes.insert((after, owner.clone()));
+        }
+        result
+    }
+}

@@ -1,0 +1,158 @@
+//! What one owner has in the cache.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use bytes::Bytes;
+
+use crate::store::block_filter::BlockFilter;
+
+/// About how many bytes the cache needs for an item beside its content.
+pub(super) const ITEM_OVERHEAD: usize = 256;
+
+/// What an owner has in the cache.
+#[derive(Default)]
+pub(super) struct Share {
+    pub(super) blocks: Items,
+    pub(super) filters: Items,
+}
+
+/// Items of one kind.
+#[derive(Default)]
+pub(super) struct Items {
+    pub(super) bytes: usize,
+    pub(super) contents: HashMap<Arc<str>, CachedContent>,
+    /// The contents by their last use.
+    by_use: BTreeMap<u64, Arc<str>>,
+}
+
+#[derive(Default)]
+pub(super) struct CachedContent {
+    /// When it was last used, by [`BlockCache::clock`].
+    used: u64,
+    /// By the offset of the block in the content.
+    pub(super) items: BTreeMap<u64, Item>,
+}
+
+/// What is known of a block.
+#[derive(Clone)]
+pub(super) enum Item {
+    Block(Bytes),
+    Filter(Arc<BlockFilter>),
+}
+
+impl Item {
+    /// The memory that it takes, with its overhead.
+    pub(super) fn bytes(&self) -> usize {
+        let bytes = match self {
+            Self::Block(content) => content.len(),
+            Self::Filter(filter) => filter.memory_bytes(),
+        };
+        bytes + ITEM_OVERHEAD
+    }
+}
+
+impl Share {
+    pub(super) fn bytes(&self) -> usize {
+        self.blocks.bytes + self.filters.bytes
+    }
+
+    /// The items of the same kind.
+    pub(super) fn like(&mut self, item: &Item) -> &mut Items {
+        match item {
+            Item::Block(_) => &mut self.blocks,
+            Item::Filter(_) => &mut self.filters,
+        }
+    }
+
+    /// Removes an item to make room for another owner's.
+    pub(super) fn evict(&mut self) -> Option<Item> {
+        self.blocks.evict(None).or_else(|| self.filters.evict(None))
+    }
+
+    /// Removes an item to make room for `item` of this content. A search of content that does not
+    /// fit keeps its first blocks: otherwise it would drop each block before the next search reads
+    /// it. Filters displace blocks, and blocks displace filters that take over `max_filters` bytes.
+    pub(super) fn make_room(
+        &mut self,
+        digest: &str,
+        item: &Item,
+        max_filters: usize,
+    ) -> Option<Item> {
+        match item {
+            Item::Block(_) if self.filters.bytes > max_filters => self.filters.evict(None),
+            Item::Block(_) => self.blocks.evict(Some(digest)),
+            Item::Filter(_) => self.blocks.evict(None).or_else(|| self.filters.evict(Some(digest))),
+        }
+    }
+}
+
+impl CachedContent {
+    pub(super) fn bytes(&self) -> usize {
+        self.items.values().map(Item::bytes).sum()
+    }
+}
+
+impl Items {
+    pub(super) fn get(&self, digest: &str, offset: u64) -> Option<&Item> {
+        self.contents.get(digest)?.items.get(&offset)
+    }
+
+    /// Notes a use of this content.
+    pub(super) fn touch(&mut self, digest: &str, clock: u64) {
+        let Some(content) = self.contents.get_mut(digest) else { return };
+        if let Some(digest) = self.by_use.remove(&content.used) {
+            content.used = clock;
+            self.by_use.insert(clock, digest);
+        }
+    }
+
+    pub(super) fn insert(&mut self, digest: &str, offset: u64, item: Item, clock: u64) {
+        if !self.contents.contains_key(digest) {
+            let digest: Arc<str> = digest.into();
+            self.by_use.insert(clock, Arc::clone(&digest));
+            let content = CachedContent { used: clock, ..CachedContent::default() };
+            self.contents.insert(digest, content);
+        }
+        self.touch(digest, clock);
+        self.bytes += item.bytes();
+        if let Some(content) = self.contents.get_mut(digest) {
+            content.items.insert(offset, item);
+        }
+    }
+
+    pub(super) fn remove(&mut self, digest: &str) -> Option<CachedContent> {
+        let content = self.contents.remove(digest)?;
+        self.by_use.remove(&content.used);
+        self.bytes -= content.bytes();
+        Some(content)
+    }
+
+    /// Gives the items of `from` to `to`. Returns those that `to` had.
+    pub(super) fn rename(&mut self, from: &str, to: &str) -> Option<CachedContent> {
+        let content = self.remove(from)?;
+        let replaced = self.remove(to);
+        let to: Arc<str> = to.into();
+        self.bytes += content.bytes();
+        self.by_use.insert(content.used, Arc::clone(&to));
+        self.contents.insert(to, content);
+        replaced
+    }
+
+    /// Removes an item of the content that was not used for the longest time, apart
+    /// from `except`. The last block goes first: a search starts with the first.
+    pub(super) fn evict(&mut self, except: Option<&str>) -> Option<Item> {
+        let mut oldest = self.by_use.iter().filter(|(_, digest)| Some(&***digest) != except);
+        let (used, digest) = oldest.next().map(|(used, digest)| (*used, Arc::clone(digest)))?;
+        let content = self.contents.get_mut(&digest)?;
+        let (_, item) = content.items.pop_last()?;
+        if content.items.is_empty() {
+            self.contents.remove(&digest);
+            self.by_use.remove(&used);
+        }
+        self.bytes -= item.bytes();
+        Some(item)
+    }
+}
