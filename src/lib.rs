@@ -152,7 +152,9 @@ pub use larder_core::{
     uri_template,
 };
 #[cfg_attr(not(feature = "cli"), allow(unused_imports))]
-pub(crate) use larder_core::{compute, hex, in_flight, key_ring, quote, schema};
+pub(crate) use larder_core::{
+    compute, hex, histograms, in_flight, in_span, key_ring, quote, schema,
+};
 #[cfg(any(test, feature = "testing"))]
 #[doc(inline)]
 pub use larder_core::{session_contract, store_contract, task_contract, testing};

@@ -26,7 +26,11 @@ pub mod compute;
 #[doc(hidden)]
 pub mod hex;
 #[doc(hidden)]
+pub mod histograms;
+#[doc(hidden)]
 pub mod in_flight;
+#[doc(hidden)]
+pub mod in_span;
 #[doc(hidden)]
 pub mod key_ring;
 pub mod preview;

@@ -24,7 +24,7 @@ use crate::{
     content_link::{BaseUrl, ContentLinks},
     http::{
         self, AllowedHosts, Certificate, CertificateError, Dependencies, Endpoint, HttpOptions,
-        ProtectedResource, ServeLimits, StopStages,
+        ProtectedResource, RequestDurations, ServeLimits, StopStages,
     },
     key_ring::KeyRing,
     registry::Registry,
@@ -217,6 +217,7 @@ impl App {
             dependencies: self.dependencies(),
             unknown_callers: UnknownCallers::new(Arc::clone(&self.clock)),
             random: self.random.clone(),
+            durations: RequestDurations::default(),
         })
     }
 

@@ -112,18 +112,12 @@ impl CallMetrics {
     }
 
     /// Records the duration of the call, by its end.
-    pub(super) fn record(&mut self, end: End) {
+    pub(super) fn record(&self, end: End) {
         self.traffic.ended(end);
         // The caller may have made up the name. Only a result shows that the tool exists.
         let exists = matches!(end, End::Done | End::InputRequired | End::ToolError);
-        let tool = self.tool.take().filter(|_| exists);
-        metrics::histogram!(
-            "mcp_server_operation_duration_seconds",
-            "mcp_method_name" => self.method.as_str(),
-            "gen_ai_tool_name" => tool.unwrap_or_default(),
-            "error_type" => end.error_type(),
-        )
-        .record(self.started.elapsed());
+        let tool = self.tool.as_deref().filter(|_| exists).unwrap_or_default();
+        self.traffic.record(self.method, tool, end.error_type(), self.started.elapsed());
     }
 }
 

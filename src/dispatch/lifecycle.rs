@@ -1,14 +1,14 @@
-//! The life of a call, from its admission to its end. One value holds the permit, the span,
-//! the metrics and the deadline; ending it is the only way to give them back.
+//! The life of a call, from its admission to its end. One value holds the permit, the metrics
+//! and the deadline; ending it is the only way to give them back.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
 use super::{End, Reply, instrument::CallMetrics};
-use crate::{admission::Permit, auth::Validity, protocol::Fault};
+use crate::{admission::Permit, auth::Validity, handler::Cancellation, protocol::Fault};
 
 /// What interrupts a call.
 #[derive(Debug, Clone)]
@@ -17,8 +17,6 @@ pub(super) struct Deadline {
     pub(super) validity: Option<Validity>,
     /// When the call has taken as long as it may.
     time_out: Option<TimeOut>,
-    /// Cancelled when the time that calls have after a stop of the server is over.
-    pub(super) stopping: CancellationToken,
 }
 
 /// A limit on the duration of a call, and when it is reached.
@@ -30,21 +28,18 @@ struct TimeOut {
 
 impl Deadline {
     /// The deadline of a call that starts now.
-    pub(super) fn new(
-        validity: Option<Validity>,
-        limit: Option<Duration>,
-        stopping: CancellationToken,
-    ) -> Self {
+    pub(super) fn new(validity: Option<Validity>, limit: Option<Duration>) -> Self {
         // A limit beyond what the clock can represent is none.
         let time_out = limit.and_then(|limit| {
             let at = Instant::now().checked_add(limit)?;
             Some(TimeOut { limit, at })
         });
-        Self { validity, time_out, stopping }
+        Self { validity, time_out }
     }
 
-    /// Waits until the call must end; the reason, and the last message.
-    pub(super) async fn passed(&self) -> (End, Fault) {
+    /// Waits until the call must end; the reason, and the last message. `stopping` is cancelled
+    /// when the time that calls have after a stop of the server is over.
+    pub(super) async fn passed(&self, stopping: &CancellationToken) -> (End, Fault) {
         let expired = async {
             match &self.validity {
                 Some(validity) => validity.ended().await,
@@ -64,7 +59,7 @@ impl Deadline {
             biased;
             () = expired => (End::Expired, Fault::TokenExpired),
             fault = timed_out => (End::TimedOut, fault),
-            () = self.stopping.cancelled() => (End::Stopped, stopped()),
+            () = stopping.cancelled() => (End::Stopped, stopped()),
         }
     }
 
@@ -79,32 +74,24 @@ fn stopped() -> Fault {
     Fault::Unavailable("The server is stopping. Send the request again.".into())
 }
 
-/// A running call. Dropping it ends the call: the client cancelled it, or has gone.
+/// A running call. Dropping it, in the span of the call, ends the call: the client cancelled it,
+/// or has gone.
 pub(super) struct Lifecycle {
-    span: Span,
     metrics: CallMetrics,
     deadline: Deadline,
-    cancellation: CancellationToken,
-    /// Cancels the work that the handler has started elsewhere.
-    _cancel: DropGuard,
+    cancellation: Cancellation,
     _permit: Option<Permit>,
     end: Option<End>,
 }
 
 impl Lifecycle {
     pub(super) fn new(
-        span: Span,
         metrics: CallMetrics,
         deadline: Deadline,
-        cancellation: CancellationToken,
+        cancellation: Cancellation,
         permit: Option<Permit>,
     ) -> Self {
-        let cancel = cancellation.clone().drop_guard();
-        Self { span, metrics, deadline, cancellation, _cancel: cancel, _permit: permit, end: None }
-    }
-
-    pub(super) fn span(&self) -> &Span {
-        &self.span
+        Self { metrics, deadline, cancellation, _permit: permit, end: None }
     }
 
     pub(super) fn deadline(&self) -> &Deadline {
@@ -136,9 +123,11 @@ impl Drop for Lifecycle {
         });
         let error_type = end.error_type();
         if !error_type.is_empty() {
-            self.span.record("error.type", error_type);
+            Span::current().record("error.type", error_type);
         }
         self.metrics.record(end);
+        // Cancels the work that the handler has started elsewhere.
+        self.cancellation.cancel();
     }
 }
 
@@ -149,14 +138,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_call_may_take_as_long_as_its_limit_and_a_task_longer() {
         let limit = Duration::from_secs(600);
-        let mut deadline = Deadline::new(None, Some(limit), CancellationToken::new());
+        let (mut deadline, stopping) = (Deadline::new(None, Some(limit)), CancellationToken::new());
         let begun = Instant::now();
-        assert_eq!(deadline.passed().await, (End::TimedOut, Fault::TimedOut { limit }));
+        assert_eq!(deadline.passed(&stopping).await, (End::TimedOut, Fault::TimedOut { limit }));
         assert_eq!(begun.elapsed(), limit);
-        let unlimited = Deadline::new(None, None, CancellationToken::new());
+        let unlimited = Deadline::new(None, None);
         deadline.detach();
         for deadline in [deadline, unlimited] {
-            let passed = tokio::time::timeout(1_000 * limit, deadline.passed()).await;
+            let passed = tokio::time::timeout(1_000 * limit, deadline.passed(&stopping)).await;
             passed.expect_err("it never passes");
         }
     }

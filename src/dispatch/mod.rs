@@ -22,9 +22,7 @@ use arc_swap::ArcSwap;
 use futures_util::future::{BoxFuture, FutureExt, ready};
 use rmcp::model::{self, InitializeResult};
 use serde::Deserialize;
-use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use tracing::Instrument;
 
 pub use end::End;
 pub use reply::{CacheHint, ContentReply, ReadReply, Reply};
@@ -39,8 +37,10 @@ use crate::{
     admission::Limits,
     auth::{Identity, Owner, Validity},
     handler::{
-        AskMode, Control, IntoToolResult, Scope, Server, StepAccounts, Suspended, ToolError,
+        AskMode, Cancellation, Control, IntoToolResult, Outbox, Scope, Server, StepAccounts,
+        Suspended, ToolError,
     },
+    in_span::InSpan,
     protocol::{
         ClientFacts, Fault, LogLevel, Member, Method, Params, ProgressToken, ProtocolVersion, Trace,
     },
@@ -50,10 +50,6 @@ use crate::{
     store::{Origins, Store, StoredBytes},
     task::Tasks,
 };
-
-/// The number of messages that a call may queue. When the queue is full, the handler waits
-/// for the reader.
-const OUTBOX_CAPACITY: usize = 64;
 
 /// Limits on a single call.
 #[derive(Debug, Clone)]
@@ -131,9 +127,12 @@ impl Dispatcher {
         let (task_calls, stopping) = (TaskTracker::new(), CancellationToken::new());
         let registry = Arc::new(registry);
         let limits = ArcSwap::from_pointee(limits);
-        let accounts =
-            steps::Accounts { registry: Arc::clone(&registry), limits: Arc::clone(&caller_limits) };
-        let steps = Arc::new(accounts);
+        let traffic = Arc::<Traffic>::default();
+        let steps = Arc::new(steps::Accounts {
+            registry: Arc::clone(&registry),
+            limits: Arc::clone(&caller_limits),
+            traffic: Arc::clone(&traffic),
+        });
         Self {
             registry,
             store,
@@ -144,7 +143,7 @@ impl Dispatcher {
             limits,
             caller_limits,
             steps,
-            traffic: Arc::default(),
+            traffic,
         }
     }
 
@@ -192,7 +191,7 @@ impl Dispatcher {
         }
         self.authorize(call.method, &call.params, &call.identity)?;
         let permit = self.permit(call.method, &call.identity)?;
-        let (outbox, messages) = mpsc::channel(OUTBOX_CAPACITY);
+        let (outbox, messages) = Outbox::new();
         let request_id: Arc<str> = self.random.id().into();
         let tool = instrument::tool(call.method, &call.params);
         let span = instrument::span(call.method, tool.as_deref(), call.trace.as_ref(), &request_id);
@@ -205,10 +204,10 @@ impl Dispatcher {
             Arc::clone(&self.registry),
             Arc::clone(&self.traffic),
         );
-        let cancellation = CancellationToken::new();
+        let cancellation = Cancellation::default();
         let DispatchLimits { read_bytes, call_timeout, .. } = **self.limits.load();
-        let deadline = Deadline::new(call.validity, call_timeout, self.stopping.clone());
-        let lifecycle = Lifecycle::new(span, metrics, deadline, cancellation.clone(), permit);
+        let deadline = Deadline::new(call.validity, call_timeout);
+        let lifecycle = Lifecycle::new(metrics, deadline, cancellation.clone(), permit);
         let control = Arc::new(Control::default());
         let scope = Arc::new(Scope {
             request_id,
@@ -229,13 +228,10 @@ impl Dispatcher {
             cancellation: cancellation.clone(),
         });
         let owner = scope.identity.owner().clone();
-        let (method, params, asking) = (call.method, call.params, call.asking);
-        let dispatcher = Arc::clone(self);
-        let run = Box::pin(async move { dispatcher.run(method, &params, scope).await });
-        let handler = Handler { run, asking, control };
-        let span = lifecycle.span().clone();
-        let outcome = Arc::clone(self).outcome(method, handler, lifecycle, owner).instrument(span);
-        Ok(Running::new(Box::pin(outcome), messages, cancellation))
+        let run = Arc::clone(self).run(call.method, call.params, scope);
+        let handler = Handler { run, asking: call.asking, control };
+        let outcome = Box::pin(Arc::clone(self).outcome(call.method, handler, lifecycle, owner));
+        Ok(Running::new(InSpan::new(span, outcome), messages, cancellation))
     }
 
     /// Polls a call until it ends or becomes a task.
@@ -249,7 +245,7 @@ impl Dispatcher {
         let result = tokio::select! {
             biased;
             result = handler.poll() => result,
-            (end, fault) = lifecycle.deadline().passed() => {
+            (end, fault) = lifecycle.deadline().passed(&self.stopping) => {
                 lifecycle.interrupt(end);
                 return interrupted(method, end, fault);
             }
@@ -272,26 +268,31 @@ impl Dispatcher {
 
     /// Boxes the future of each method. Together in one future they are large, and every
     /// call would move them.
-    fn run<'a>(
-        &'a self,
+    fn run(
+        self: Arc<Self>,
         method: Method,
-        params: &'a Params,
+        params: Params,
         scope: Arc<Scope>,
-    ) -> BoxFuture<'a, Result<Reply, Fault>> {
+    ) -> BoxFuture<'static, Result<Reply, Fault>> {
+        macro_rules! boxed {
+            ($method:ident) => {
+                Box::pin(async move { self.$method(&params, scope).await })
+            };
+        }
         match method {
             Method::Ping => ready(Ok(Reply::Empty)).boxed(),
             Method::Discover => ready(Ok(self.discover())).boxed(),
-            Method::ListTools => Box::pin(self.list_tools(params, scope)),
-            Method::CallTool => Box::pin(self.call_tool(params, scope)),
-            Method::ListPrompts => Box::pin(self.list_prompts(params, scope)),
-            Method::GetPrompt => Box::pin(self.get_prompt(params, scope)),
-            Method::Complete => Box::pin(self.complete(params, scope)),
-            Method::ListResources => Box::pin(self.list_resources(params, scope)),
-            Method::ListResourceTemplates => Box::pin(self.list_templates(params, scope)),
-            Method::ReadResource => Box::pin(self.read_resource(params, scope)),
-            Method::GetTask => Box::pin(self.get_task(params, scope)),
-            Method::UpdateTask => Box::pin(self.update_task(params, scope)),
-            Method::CancelTask => Box::pin(self.cancel_task(params, scope)),
+            Method::ListTools => boxed!(list_tools),
+            Method::CallTool => boxed!(call_tool),
+            Method::ListPrompts => boxed!(list_prompts),
+            Method::GetPrompt => boxed!(get_prompt),
+            Method::Complete => boxed!(complete),
+            Method::ListResources => boxed!(list_resources),
+            Method::ListResourceTemplates => boxed!(list_templates),
+            Method::ReadResource => boxed!(read_resource),
+            Method::GetTask => boxed!(get_task),
+            Method::UpdateTask => boxed!(update_task),
+            Method::CancelTask => boxed!(cancel_task),
             // The protocol eras answer these.
             Method::Initialize
             | Method::SetLevel

@@ -1,14 +1,11 @@
 //! A running call.
 
-use std::{pin::Pin, sync::Arc};
-
-use futures_util::future::BoxFuture;
-use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
+use std::{future::poll_fn, pin::Pin, sync::Arc, task::Poll};
 
 use super::Reply;
 use crate::{
-    handler::{AskMode, Control, Suspended},
+    handler::{AskMode, Cancellation, Control, OutboxReader, Suspended},
+    in_span::InSpan,
     protocol::{Fault, Outgoing},
 };
 
@@ -26,14 +23,17 @@ impl Handler {
     }
 }
 
+/// The future of a call's outcome.
+pub(super) type Outcome = dyn Future<Output = Result<Reply, Fault>> + Send;
+
 /// A running call. It yields messages and then an outcome. It runs only while it is polled;
 /// dropping it stops it.
 pub struct Running {
     /// None once the outcome is known.
-    future: Option<BoxFuture<'static, Result<Reply, Fault>>>,
+    future: Option<InSpan<Outcome>>,
     outcome: Option<Result<Reply, Fault>>,
-    messages: mpsc::Receiver<Box<Outgoing>>,
-    cancellation: CancellationToken,
+    messages: OutboxReader,
+    cancellation: Cancellation,
 }
 
 /// The next output of a running call.
@@ -46,9 +46,9 @@ pub enum Step {
 
 impl Running {
     pub(super) fn new(
-        future: BoxFuture<'static, Result<Reply, Fault>>,
-        messages: mpsc::Receiver<Box<Outgoing>>,
-        cancellation: CancellationToken,
+        future: InSpan<Outcome>,
+        messages: OutboxReader,
+        cancellation: Cancellation,
     ) -> Self {
         Self { future: Some(future), outcome: None, messages, cancellation }
     }
@@ -65,19 +65,22 @@ impl Running {
     /// to cancel and to call again.
     pub async fn next(&mut self) -> Option<Step> {
         if self.outcome.is_none() {
-            let future = self.future.as_mut()?;
-            tokio::select! {
-                biased;
-                outcome = future => {
+            let (future, messages) = (self.future.as_mut()?, &mut self.messages);
+            let step = poll_fn(|cx| match Pin::new(&mut *future).poll(cx) {
+                Poll::Ready(outcome) => Poll::Ready(Step::Outcome(outcome)),
+                Poll::Pending => messages.poll_next(cx).map(Step::Message),
+            });
+            match step.await {
+                Step::Outcome(outcome) => {
                     self.future = None;
                     self.outcome = Some(outcome);
                 }
-                Some(message) = self.messages.recv() => return Some(Step::Message(*message)),
+                message @ Step::Message(_) => return Some(message),
             }
         }
-        match self.messages.try_recv() {
-            Ok(message) => Some(Step::Message(*message)),
-            Err(_) => self.outcome.take().map(Step::Outcome),
+        match self.messages.try_next() {
+            Some(message) => Some(Step::Message(message)),
+            None => self.outcome.take().map(Step::Outcome),
         }
     }
 

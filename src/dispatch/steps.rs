@@ -2,7 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::admission::{self, audited};
+use super::{
+    Traffic,
+    admission::{self, audited},
+};
 use crate::{
     admission::Limits,
     auth::{Identity, audit},
@@ -16,6 +19,7 @@ use crate::{
 pub(super) struct Accounts {
     pub(super) registry: Arc<Registry>,
     pub(super) limits: Arc<Limits>,
+    pub(super) traffic: Arc<Traffic>,
 }
 
 impl StepAccounts for Accounts {
@@ -28,12 +32,6 @@ impl StepAccounts for Accounts {
     }
 
     fn record(&self, method: Method, tool: Option<&str>, error: &'static str, took: Duration) {
-        metrics::histogram!(
-            "mcp_server_operation_duration_seconds",
-            "mcp_method_name" => method.as_str(),
-            "gen_ai_tool_name" => tool.unwrap_or_default().to_owned(),
-            "error_type" => error,
-        )
-        .record(took);
+        self.traffic.record(method, tool.unwrap_or_default(), error, took);
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::Dispatcher;
 use crate::{
     auth::Owner,
-    compute::Compute,
+    compute::{Compute, INLINE_BYTES},
     protocol::{Fault, Member, Params, describe, has_at_most_values, tool_call},
     quote::shortened,
     registry::stored_json,
@@ -48,6 +48,10 @@ pub(super) async fn read(
     owner: &Owner,
 ) -> Result<Option<Value>, Fault> {
     let bytes = params.member(Member::Arguments).map_or(0, <[u8]>::len);
+    // Decided here, because what the pool does needs copies.
+    if bytes <= INLINE_BYTES {
+        return parse(name, params, &stored);
+    }
     let (name, params) = (name.to_owned(), params.clone());
     Compute::run(owner.as_str(), bytes, move || parse(&name, &params, &stored)).done().await?
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tracing::Instrument;
+use tracing::{Instrument, Span};
 
 use super::{Dispatcher, End, Reply, lifecycle::Lifecycle, running::Handler};
 use crate::{
@@ -53,7 +53,8 @@ impl Dispatcher {
         if found { Ok(Reply::Empty) } else { Err(unknown_task(&task_id)) }
     }
 
-    /// Continues a call in the background, as a task, with its permit, span and metrics.
+    /// Continues a call in the background, as a task, with its permit and metrics, in the current
+    /// span.
     pub(super) fn continue_as_task(
         &self,
         mut handler: Handler,
@@ -62,13 +63,13 @@ impl Dispatcher {
     ) {
         handler.control.become_task(Arc::clone(&task));
         lifecycle.detach();
-        let span = lifecycle.span().clone();
+        let (span, stopping) = (Span::current(), self.stopping.clone());
         let run = async move {
             let result = tokio::select! {
                 biased;
                 // The task store already knows.
                 () = task.cancelled().cancelled() => return lifecycle.interrupt(End::Cancelled),
-                (end, _) = lifecycle.deadline().passed() => {
+                (end, _) = lifecycle.deadline().passed(&stopping) => {
                     lifecycle.interrupt(end);
                     let stopped = Fault::Unavailable("The server has stopped. Call the tool again.".into());
                     return task.finish(TaskEnd::Failed(stopped)).await;

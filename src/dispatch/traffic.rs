@@ -1,10 +1,19 @@
 //! What the calls of a server have done since its start. Counted where the metrics are, which
 //! only their recorder can read.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::{
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    time::Duration,
+};
+
+use quick_cache::Equivalent;
 
 use super::End;
-use crate::in_flight::{InFlight, InFlightCount};
+use crate::{
+    histograms::Histograms,
+    in_flight::{InFlight, InFlightCount},
+    protocol::Method,
+};
 
 /// The counters of a server's traffic.
 #[derive(Debug, Default)]
@@ -15,6 +24,7 @@ pub struct Traffic {
     kept_out_bytes: AtomicU64,
     running: InFlightCount,
     streams: InFlightCount,
+    durations: Histograms<CallLabels>,
 }
 
 /// The numbers of [`Traffic`] at one moment.
@@ -74,6 +84,42 @@ impl Traffic {
         if end.is_error() {
             self.errors.fetch_add(1, Relaxed);
         }
+    }
+
+    /// Records the duration of a call or of a step. `tool` is empty if no such tool is known.
+    pub(super) fn record(&self, method: Method, tool: &str, error: &'static str, took: Duration) {
+        let register = || {
+            let histogram = metrics::histogram!(
+                "mcp_server_operation_duration_seconds",
+                "mcp_method_name" => method.as_str(),
+                "gen_ai_tool_name" => tool.to_owned(),
+                "error_type" => error,
+            );
+            (CallLabels { method, tool: tool.to_owned(), error }, histogram)
+        };
+        self.durations.get(&CallLabelsRef { method, tool, error }, register).record(took);
+    }
+}
+
+/// The labels of the duration of a call or step.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct CallLabels {
+    method: Method,
+    tool: String,
+    error: &'static str,
+}
+
+/// [`CallLabels`], with the same hash.
+#[derive(Hash)]
+struct CallLabelsRef<'a> {
+    method: Method,
+    tool: &'a str,
+    error: &'static str,
+}
+
+impl Equivalent<CallLabels> for CallLabelsRef<'_> {
+    fn equivalent(&self, labels: &CallLabels) -> bool {
+        (self.method, self.tool, self.error) == (labels.method, &*labels.tool, labels.error)
     }
 }
 

@@ -1,7 +1,10 @@
 //! Running calls of legacy sessions. They can be cancelled by ID, and they continue without
 //! their client.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap, btree_map::Entry},
+    sync::Arc,
+};
 
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -21,7 +24,8 @@ pub(super) struct ActiveCalls(Arc<Mutex<Table>>);
 #[derive(Debug, Default)]
 struct Table {
     next: u64,
-    sessions: HashMap<Arc<str>, Vec<(u64, RequestId, CancellationToken)>>,
+    /// In a tree, because hashing a session's ID takes longer than comparing a few.
+    sessions: BTreeMap<Arc<str>, Vec<(u64, RequestId, CancellationToken)>>,
     questions: HashMap<Arc<str>, HashMap<RequestId, AnswerSender>>,
 }
 
@@ -127,10 +131,10 @@ pub(super) struct CallGuard {
 impl Drop for CallGuard {
     fn drop(&mut self) {
         let mut table = self.calls.0.lock();
-        if let Some(calls) = table.sessions.get_mut(&self.session) {
-            calls.retain(|(key, _, _)| *key != self.key);
-            if calls.is_empty() {
-                table.sessions.remove(&self.session);
+        if let Entry::Occupied(mut calls) = table.sessions.entry(Arc::clone(&self.session)) {
+            calls.get_mut().retain(|(key, _, _)| *key != self.key);
+            if calls.get().is_empty() {
+                calls.remove();
             }
         }
         table.drop_closed_questions(&self.session);

@@ -5,7 +5,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::{Inbound, MessageContext};
-use crate::{auth::Owner, compute::Compute, dispatch::Dispatcher, protocol::Fault};
+use crate::{
+    auth::Owner,
+    compute::{Compute, INLINE_BYTES},
+    dispatch::Dispatcher,
+    protocol::Fault,
+};
 
 /// Why a message is not read.
 #[derive(Debug)]
@@ -28,14 +33,27 @@ impl Inbound {
         owner: &Owner,
         dispatcher: &Arc<Dispatcher>,
     ) -> Result<Self, Unread> {
+        // Decided here, because what the pool does needs copies.
+        if body.len() <= INLINE_BYTES {
+            return Self::read_accepted(&body, context, max_values, dispatcher);
+        }
         let dispatcher = Arc::clone(dispatcher);
         let (version, in_session) = (context.version.map(str::to_owned), context.in_session);
         let work = Compute::run(owner.as_str(), body.len(), move || {
             let context = MessageContext { version: version.as_deref(), in_session };
-            let accepted = dispatcher.accepts_values(&body, max_values);
-            accepted.then(|| Self::read(&body, context)).ok_or(Unread::TooManyValues)
+            Self::read_accepted(&body, context, max_values, &dispatcher)
         });
         work.done().await.map_err(|busy| Unread::Busy(busy.into()))?
+    }
+
+    fn read_accepted(
+        body: &Bytes,
+        context: MessageContext<'_>,
+        max_values: usize,
+        dispatcher: &Dispatcher,
+    ) -> Result<Self, Unread> {
+        let is_accepted = dispatcher.accepts_values(body, max_values);
+        is_accepted.then(|| Self::read(body, context)).ok_or(Unread::TooManyValues)
     }
 }
 

@@ -6,6 +6,7 @@
 mod ask;
 mod ask_mode;
 mod base64_pieces;
+mod cancellation;
 mod content;
 mod contents;
 mod context;
@@ -13,6 +14,7 @@ mod control;
 mod error;
 mod media;
 mod messages;
+mod outbox;
 mod receiving;
 mod result;
 #[cfg(feature = "macros")]
@@ -30,6 +32,7 @@ pub(crate) use ask::can_be_asked;
 pub use ask::{AskError, Elicited, Root, Sampled, Sampling, within_roots};
 pub(crate) use ask::{below_root, form};
 pub use ask_mode::{AskMode, ResponseRouter};
+pub use cancellation::Cancellation;
 pub use content::IntoContent;
 pub use contents::{Contents, IntoContents, ReadContent};
 pub use context::{Amount, Context, CopyResource, CreateResource, Progress, UpdateResource};
@@ -37,6 +40,7 @@ pub use control::{Control, Suspended};
 pub use error::{ErrorContext, ResourceError, Result, ToolError};
 pub use media::{Audio, Image};
 pub use messages::{IntoPromptMessage, IntoPromptResult, assistant, user};
+pub use outbox::{Outbox, OutboxReader};
 #[cfg(feature = "upstream")]
 pub(crate) use receiving::{HashedText, HashingText, ReceivingText, Source};
 pub(crate) use receiving::{Longest, ReceivedResult, ReceivedStructure, ReceivedText, Receiving};

@@ -5,13 +5,11 @@ use std::{any::Any, fmt, sync::Arc};
 use futures_util::future::BoxFuture;
 use rmcp::model::CallToolResult;
 use serde_json::Value;
-use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
 
-use super::{AskMode, Contents, Control, RoundTrips, StepAccounts};
+use super::{AskMode, Cancellation, Contents, Control, Outbox, RoundTrips, StepAccounts};
 use crate::{
     auth::{Grant, Identity},
-    protocol::{ClientFacts, Fault, LogLevel, Outgoing, ProgressToken},
+    protocol::{ClientFacts, Fault, LogLevel, ProgressToken},
     random::Random,
     store::Store,
 };
@@ -49,11 +47,10 @@ pub struct Scope {
     pub steps: Arc<dyn StepAccounts>,
     /// The most bytes that one `resources/read` returns.
     pub read_bytes: u64,
-    /// The channel for messages about this call. Messages are boxed to keep an
-    /// empty channel small.
-    pub outbox: mpsc::Sender<Box<Outgoing>>,
-    /// Cancelled when the call is.
-    pub cancellation: CancellationToken,
+    /// The messages about this call.
+    pub outbox: Outbox,
+    /// Whether the call is cancelled.
+    pub cancellation: Cancellation,
 }
 
 impl Scope {

@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
 use http::{HeaderMap, header};
 use http_body_util::BodyExt;
-
+use hyper::body::Body as _;
 use tokio::time::Instant;
 
 use super::{Endpoint, HttpOptions, error::HttpError};
@@ -106,13 +106,10 @@ pub(super) async fn read(
     options: &HttpOptions,
     permit: &RequestPermit,
 ) -> Result<Bytes, BodyError> {
-    let media = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
-    let media = media.split(';').next().unwrap_or_default().trim();
-    if !media.eq_ignore_ascii_case("application/json") {
-        return Err(HttpError::MediaType(media.chars().take(80).collect()).into());
-    }
+    check_media_type(headers)?;
     let max = options.body_bytes;
-    let length = content_length(headers).and_then(|l| usize::try_from(l).ok()).unwrap_or(0);
+    // The announced length, if there is one.
+    let length = body.size_hint().exact().and_then(|l| usize::try_from(l).ok()).unwrap_or(0);
     let mut permit = permit.body(length)?;
     let mut body = body;
     let mut first = Bytes::new();
@@ -148,6 +145,20 @@ pub(super) async fn read(
     }
     let bytes = if rest.is_empty() { first } else { rest.freeze() };
     Ok(Bytes::from_owner(CountedBody { bytes, _permit: permit }))
+}
+
+fn check_media_type(headers: &HeaderMap) -> Result<(), HttpError> {
+    let value = headers.get(header::CONTENT_TYPE);
+    // The value that nearly all clients send.
+    if value.is_some_and(|value| value == "application/json") {
+        return Ok(());
+    }
+    let media = value.and_then(|v| v.to_str().ok()).unwrap_or_default();
+    let media = media.split(';').next().unwrap_or_default().trim();
+    if !media.eq_ignore_ascii_case("application/json") {
+        return Err(HttpError::MediaType(media.chars().take(80).collect()));
+    }
+    Ok(())
 }
 
 impl From<Encoded> for Body {

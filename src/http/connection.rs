@@ -90,7 +90,7 @@ where
         stream.set_write_timeout(Some(self.write_timeout));
         let stream = Observed { stream: Box::pin(stream), activity: Arc::clone(&activity) };
         let (service, observed) = (self.service.clone(), Arc::clone(&activity));
-        let draining = self.stages.draining.clone();
+        let draining = Arc::new(self.stages.draining.clone());
         let service = ObservedService { service, peer, activity: observed, draining };
         let mut connection =
             Box::pin(self.builder.serve_connection(TokioIo::new(stream), service).into_owned());
@@ -185,7 +185,8 @@ struct ObservedService<S> {
     service: S,
     peer: SocketAddr,
     activity: Arc<Activity>,
-    draining: CancellationToken,
+    /// Shared, because cloning a token takes its lock, and each request needs one.
+    draining: Arc<CancellationToken>,
 }
 
 impl<S> hyper::service::Service<http::Request<Incoming>> for ObservedService<S>
@@ -202,7 +203,7 @@ where
         let in_progress = self.activity.request(version);
         request.extensions_mut().insert(ConnectInfo(self.peer));
         let response = self.service.clone().oneshot(request.map(Body::new));
-        let draining = self.draining.clone();
+        let draining = Arc::clone(&self.draining);
         async move {
             let mut response = response.await?;
             // HTTP/2 has frames for it.

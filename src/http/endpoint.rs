@@ -30,17 +30,18 @@ pub(super) async fn post(
     identity: Identity,
     permit: &RequestPermit,
 ) -> Response {
+    let options = endpoint.options.load_full();
     let mut accepts = accept::accepts(headers);
     if !accepts.message && !accepts.stream {
         return HttpError::NotAcceptable.into_response();
     }
-    if endpoint.options().json_response {
+    if options.json_response {
         if !accepts.message {
             return HttpError::JsonOnly.into_response();
         }
         accepts.stream = false;
     }
-    let body = match body::read(headers, body, &endpoint.options(), permit).await {
+    let body = match body::read(headers, body, &options, permit).await {
         Ok(body) => body,
         Err(BodyError::Http(error)) => return error.into_response(),
         Err(BodyError::Limited(limited)) => {
@@ -48,7 +49,7 @@ pub(super) async fn post(
             return rejected(limited.into());
         }
     };
-    let max_values = endpoint.options().body_values;
+    let max_values = options.body_values;
     let context = MessageContext {
         version: header(headers, &VERSION),
         in_session: headers.contains_key(&SESSION),

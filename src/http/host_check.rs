@@ -57,6 +57,13 @@ impl AllowedHosts {
 
     fn check_host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), HttpError> {
         let header = single(headers, &header::HOST, "Host")?;
+        // Most requests name a host without a port, or with one, and nothing else.
+        if uri.authority().is_none()
+            && let Some(name) = header.and_then(|host| plain_name(host.as_bytes()))
+            && self.allows_host(name)
+        {
+            return Ok(());
+        }
         let header = header.map(|host| {
             let authority = Authority::try_from(host.as_bytes());
             authority.map_err(|_| HttpError::HostSyntax(short(&text(host))))
@@ -142,6 +149,20 @@ fn split(authority: &Authority) -> Option<(&str, Option<u16>)> {
         None | Some(_) => return None,
     };
     (!host.is_empty()).then_some((host, port))
+}
+
+/// The name in a `Host` header of a name or an IPv4 address and at most a port. None for others,
+/// which need to be parsed.
+fn plain_name(host: &[u8]) -> Option<&str> {
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
+    let end = host.iter().position(|byte| !is_name(byte)).unwrap_or(host.len());
+    let (name, port) = host.split_at(end);
+    let is_port = match port {
+        [] => true,
+        [b':', digits @ ..] => digits.len() <= 4 && digits.iter().all(u8::is_ascii_digit),
+        _ => false,
+    };
+    str::from_utf8(name).ok().filter(|name| is_port && !name.is_empty())
 }
 
 fn default_port(uri: &Uri) -> Option<u16> {

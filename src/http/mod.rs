@@ -75,6 +75,7 @@ pub use tls::Certificate;
 pub use well_known::ProtectedResource;
 
 use fast_path::FastPath;
+pub(crate) use instrument::RequestDurations;
 
 #[cfg(feature = "login")]
 use crate::login::LoginServer;
@@ -175,6 +176,8 @@ pub(crate) struct Endpoint {
     pub(crate) unknown_callers: UnknownCallers,
     /// Generates request IDs.
     pub(crate) random: Random,
+    /// Measures requests.
+    pub(crate) durations: RequestDurations,
 }
 
 impl Endpoint {

@@ -5,7 +5,7 @@
 //! These are functions, not layers: each layer would clone the inner ones for every
 //! request.
 
-use std::{convert::Infallible, sync::Arc};
+use std::{panic::AssertUnwindSafe, pin::pin, sync::Arc};
 
 use axum::{
     body::Body,
@@ -13,23 +13,21 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
+use futures_util::future::{BoxFuture, FutureExt, ready};
 use http::{Method, request::Parts};
-use tower::{ServiceExt, service_fn};
-use tower_http::catch_panic::CatchPanic;
 
 use super::{Endpoint, bearer, body, cors, endpoint, error, host_check, instrument};
 
-/// Applies to every path. The inner service catches panics.
-async fn every_path(
+/// Applies to every path. The inner service catches panics. What it does is boxed, because it is
+/// large, and would be moved into the future of each step around it.
+async fn every_path<'a>(
     endpoint: &Endpoint,
     request: Request,
-    inner: impl AsyncFnOnce(Request) -> Response,
+    inner: impl FnOnce(Request) -> BoxFuture<'a, Response>,
 ) -> Response {
-    instrument::request(endpoint, request, async |request| {
-        match host_check::host(endpoint, &request) {
-            Ok(()) => inner(request).await,
-            Err(error) => error.into_response(),
-        }
+    instrument::request(endpoint, request, |request| match host_check::host(endpoint, &request) {
+        Ok(()) => inner(request),
+        Err(error) => ready(error.into_response()).boxed(),
     })
     .await
 }
@@ -40,33 +38,37 @@ pub(super) async fn layer(
     request: Request,
     next: Next,
 ) -> Response {
-    every_path(&endpoint, request, async |request| next.run(request).await).await
+    every_path(&endpoint, request, |request| next.run(request).boxed()).await
 }
 
 /// The endpoint's path, without a router.
 pub(super) async fn fast_path(endpoint: Arc<Endpoint>, request: Request) -> Response {
-    every_path(&endpoint, request, async |request| {
-        let serve = service_fn(|request| {
-            let state = State(Arc::clone(&endpoint));
-            async { Ok::<_, Infallible>(endpoint_path(state, request).await) }
-        });
-        CatchPanic::custom(serve, error::panic_response).oneshot(request).await.into_response()
+    every_path(&endpoint, request, |request| {
+        Box::pin(async {
+            let served = pin!(serve_endpoint(&endpoint, request));
+            // After a panic nothing of the request is used again.
+            AssertUnwindSafe(served).catch_unwind().await.unwrap_or_else(error::panic_response)
+        })
     })
     .await
 }
 
-/// The endpoint's path.
+/// The endpoint's path, in a router.
 pub(super) async fn endpoint_path(
     State(endpoint): State<Arc<Endpoint>>,
     request: Request,
 ) -> Response {
+    serve_endpoint(&endpoint, request).await
+}
+
+async fn serve_endpoint(endpoint: &Endpoint, request: Request) -> Response {
     let (head, body) = request.into_parts();
-    if let Err(error) = host_check::origin(&endpoint, &head.headers) {
+    if let Err(error) = host_check::origin(endpoint, &head.headers) {
         return error.into_response();
     }
     let mut response = match cors::preflight(&head, "GET, POST, DELETE") {
         Some(response) => response,
-        None => admit(&endpoint, &head, body).await,
+        None => admit(endpoint, &head, body).await,
     };
     cors::add_headers(&head.headers, &mut response);
     response

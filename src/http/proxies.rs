@@ -34,6 +34,10 @@ impl TrustedProxies {
     /// address that is not a trusted proxy's. What is left of it, anybody could have sent.
     pub(super) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut client = peer.to_canonical();
+        // Most servers have no proxies, or none that is trusted.
+        if !self.trusts(client) {
+            return client;
+        }
         let values = headers.get_all(FORWARDED_FOR).iter().rev();
         let mut forwarded = values.flat_map(|value| value.as_bytes().rsplit(|byte| *byte == b','));
         while self.trusts(client) {

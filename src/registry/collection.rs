@@ -1,6 +1,6 @@
 //! Items in the order of registration, with an index by key.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     item::{Item, Listed},
@@ -11,7 +11,7 @@ use crate::protocol::Fault;
 /// All items of one kind. Items are shared, because an edit clones the collection.
 pub(super) struct Collection<T> {
     items: Vec<Arc<T>>,
-    index: HashMap<String, usize>,
+    index: BTreeMap<String, usize>,
 }
 
 impl<T> Clone for Collection<T> {
@@ -22,7 +22,7 @@ impl<T> Clone for Collection<T> {
 
 impl<T> Default for Collection<T> {
     fn default() -> Self {
-        Self { items: Vec::new(), index: HashMap::new() }
+        Self { items: Vec::new(), index: BTreeMap::new() }
     }
 }
 

@@ -1,6 +1,9 @@
 //! Formats the fields of text log lines.
 
-use std::fmt::{self, Debug, Write};
+use std::{
+    cell::Cell,
+    fmt::{self, Debug, Write},
+};
 
 use tracing::field::{Field, Visit};
 use tracing_subscriber::{
@@ -18,17 +21,25 @@ impl<'writer> FormatFields<'writer> for Fields {
         mut writer: Writer<'writer>,
         fields: R,
     ) -> fmt::Result {
-        let mut line =
-            LineVisitor { text: String::with_capacity(INITIAL_CAPACITY), written: Ok(()) };
-        fields.record(&mut line);
-        line.written?;
         // Written once, because the buffer of a span's fields grows with each write.
-        writer.write_str(&line.text)
+        let mut line = LineVisitor { text: LINE.take(), written: Ok(()) };
+        fields.record(&mut line);
+        let written = line.written.and_then(|()| writer.write_str(&line.text));
+        if line.text.capacity() <= MAX_KEPT_CAPACITY {
+            line.text.clear();
+            LINE.set(line.text);
+        }
+        written
     }
 }
 
-/// Initial capacity for the fields of a span, in bytes. Most fit.
-const INITIAL_CAPACITY: usize = 128;
+thread_local! {
+    /// A buffer that is used again for the next fields.
+    static LINE: Cell<String> = const { Cell::new(String::new()) };
+}
+
+/// The largest buffer that is kept, in bytes.
+const MAX_KEPT_CAPACITY: usize = 4 << 10;
 
 struct LineVisitor {
     text: String,
@@ -86,6 +97,10 @@ struct OneLine<'a>(&'a mut String);
 
 impl Write for OneLine<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
+        if is_plain(text) {
+            self.0.push_str(text);
+            return Ok(());
+        }
         let mut rest = text;
         while let Some(index) = rest.find(char::is_control) {
             self.0.push_str(&rest[..index]);

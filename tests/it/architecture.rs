@@ -19,6 +19,8 @@ const LAYERS: [&[&str]; 19] = [
         "random",
         "compute",
         "in_flight",
+        "in_span",
+        "histograms",
         "key_ring",
     ],
     &["vault"],

@@ -44,8 +44,11 @@ pub fn bearer_token<'a>(values: impl IntoIterator<Item = &'a [u8]>) -> Result<&'
     }
     // RFC 6750, section 2.1: a b64token has padding only at its end.
     let unpadded = token.iter().rposition(|b| *b != b'=').map_or(0, |last| last + 1);
-    let plain = |b: &u8| b.is_ascii_alphanumeric() || b"-._~+/".contains(b);
-    let is_token = unpadded > 0 && token[..unpadded].iter().all(plain);
+    // Checks all bytes without a branch, which the compiler vectorizes.
+    let is_plain =
+        |b: u8| b.is_ascii_alphanumeric() | matches!(b, b'-' | b'.' | b'_' | b'~' | b'+' | b'/');
+    let plain = token[..unpadded].iter().fold(true, |all, b| all & is_plain(*b));
+    let is_token = unpadded > 0 && plain;
     match std::str::from_utf8(token) {
         Ok(token) if is_token => Ok(token),
         _ => Err(AuthError::Malformed("the token has invalid characters")),

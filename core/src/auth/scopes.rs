@@ -6,9 +6,9 @@ use std::{
     sync::Arc,
 };
 
-/// A set of scopes (RFC 6749, section 3.3).
+/// A set of scopes (RFC 6749, section 3.3). Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Scopes(BTreeSet<Arc<str>>);
+pub struct Scopes(Arc<BTreeSet<Arc<str>>>);
 
 /// An invalid scope name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -40,12 +40,12 @@ impl Scopes {
             }
             scopes.insert(Arc::from(name));
         }
-        Ok(Self(scopes))
+        Ok(Self(Arc::new(scopes)))
     }
 
     /// The scopes of a token: names separated by spaces.
     pub fn granted(text: &str) -> Self {
-        Self(text.split_ascii_whitespace().map(Arc::from).collect())
+        Self(Arc::new(text.split_ascii_whitespace().map(Arc::from).collect()))
     }
 
     /// Whether the set is empty.
@@ -61,7 +61,10 @@ impl Scopes {
     /// The union of both sets.
     #[must_use]
     pub fn union(&self, others: &Self) -> Self {
-        Self(self.0.union(&others.0).cloned().collect())
+        if others.is_within(self) {
+            return self.clone();
+        }
+        Self(Arc::new(self.0.union(&others.0).cloned().collect()))
     }
 
     /// The names in alphabetical order.
@@ -116,7 +119,7 @@ impl Hierarchy {
 
     /// The scopes and all that they imply, directly or indirectly.
     pub fn expand(&self, scopes: Scopes) -> Scopes {
-        let mut all = scopes.0;
+        let mut all = Arc::unwrap_or_clone(scopes.0);
         let mut pending: Vec<_> = all.iter().cloned().collect();
         while let Some(scope) = pending.pop() {
             for implied in self.0.get(&scope).into_iter().flatten() {
@@ -125,7 +128,7 @@ impl Hierarchy {
                 }
             }
         }
-        Scopes(all)
+        Scopes(Arc::new(all))
     }
 }
 

@@ -71,11 +71,11 @@ impl Message {
 /// The members of a message as they are on the wire.
 #[derive(Deserialize)]
 struct Wire<'a> {
-    #[serde(default, borrow)]
+    #[serde(default, borrow, deserialize_with = "text")]
     jsonrpc: Option<Cow<'a, str>>,
     #[serde(default, borrow, deserialize_with = "present")]
     id: Option<&'a RawValue>,
-    #[serde(default, borrow)]
+    #[serde(default, borrow, deserialize_with = "text")]
     method: Option<Cow<'a, str>>,
     #[serde(default, borrow)]
     params: Option<&'a RawValue>,
@@ -88,6 +88,13 @@ struct Wire<'a> {
 /// Distinguishes an explicit `null` from an absent member.
 fn present<'de, D: Deserializer<'de>>(d: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(d).map(Some)
+}
+
+/// Borrows a text that has no escapes, which serde does not do within an option.
+fn text<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Cow<'de, str>>, D::Error> {
+    #[derive(Deserialize)]
+    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+    Ok(Option::<Text<'de>>::deserialize(d)?.map(|Text(text)| text))
 }
 
 /// Parses one message.

@@ -101,7 +101,7 @@ impl<S> Context<S> {
     /// Cancelled when the call is. The server drops the handler then, so only
     /// tasks that the handler has spawned need this token.
     pub fn cancellation(&self) -> &CancellationToken {
-        &self.call.scope.cancellation
+        self.call.scope.cancellation.token()
     }
 
     /// Sends the caller a log message about this call, if it requested messages
@@ -142,7 +142,6 @@ impl<S> Context<S> {
 
 impl Call {
     async fn send(&self, message: Outgoing) {
-        // A closed channel means that the client is gone, which is no failure of the handler.
-        let _ = self.scope.outbox.send(Box::new(message)).await;
+        self.scope.outbox.send(message).await;
     }
 }
