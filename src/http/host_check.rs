@@ -159,7 +159,9 @@ fn plain_name(host: &[u8]) -> Option<&str> {
     let (name, port) = host.split_at(end);
     let is_port = match port {
         [] => true,
-        [b':', digits @ ..] => digits.len() <= 4 && digits.iter().all(u8::is_ascii_digit),
+        [b':', digits @ ..] => {
+            (1..=4).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit)
+        }
         _ => false,
     };
     str::from_utf8(name).ok().filter(|name| is_port && !name.is_empty())
