@@ -137,6 +137,11 @@ sentinel failover-timeout {name} 3000
         self.port
     }
 
+    /// The process ID.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// The port for other Redis servers, with TLS if it is enabled.
     fn peer_port(&self) -> String {
         self.option("--tls-port").map_or_else(|| self.port.to_string(), str::to_owned)

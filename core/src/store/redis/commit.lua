@@ -55,7 +55,13 @@ end
 if length ~= stored_bytes then
   return refuse('lost', 0)
 end
-make_room(index, counted, max_bytes, batch)
+if make_room(index, counted, max_bytes, batch) then
+  if until_ > 0 then
+    hold(index, index.uploads, reservation, reserved, until_)
+  end
+  save_index(index)
+  return { 'again', index.external }
+end
 local used = used_bytes(index)
 -- Earlier revisions are removed, oldest first, if the quota requires it.
 local past, discarded, remaining = earlier_revisions(fields[6]), {}, used

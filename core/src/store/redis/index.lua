@@ -158,18 +158,22 @@ local function used_bytes(index)
 end
 
 -- Removes kept content, oldest first, until `bytes` more fit, and at most `max`
--- of it.
+-- of it. Returns whether more of it is to be removed.
 local function make_room(index, bytes, max_bytes, max)
-  while max > 0 and used_bytes(index) + bytes > max_bytes do
+  while used_bytes(index) + bytes > max_bytes do
     local oldest = redis.call('ZRANGE', index.kept, 0, 0)[1]
     if not oldest then
-      return
+      return false
+    end
+    if max == 0 then
+      return true
     end
     remove_blob(index.env, oldest)
     release(index, index.kept, oldest)
     note_external(index, oldest, 0)
     max = max - 1
   end
+  return false
 end
 
 -- Removes at most `max` expired resources from the index, publishes their expiry,

@@ -17,7 +17,13 @@ if until_ == 0 and redis.call('ZCARD', index.uploads) >= max_reservations then
 end
 local own = release(index, index.uploads, id)
 bytes = math.max(bytes, own)
-make_room(index, bytes, max_bytes, batch)
+if make_room(index, bytes, max_bytes, batch) then
+  if own > 0 then
+    hold(index, index.uploads, id, own, until_)
+  end
+  save_index(index)
+  return { 'again', index.external }
+end
 local used, past = used_bytes(index), 0
 -- The commit removes earlier revisions if the quota requires it.
 for _, earlier in ipairs(earlier_revisions(redis.call('HGET', entry, 'past'))) do

@@ -1,6 +1,6 @@
 //! Uploads into Redis, to keys that expire if the upload is abandoned.
 
-use std::{collections::VecDeque, future::poll_fn, io::Write, sync::Arc};
+use std::{future::poll_fn, io::Write, sync::Arc};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -22,9 +22,6 @@ use crate::{
 /// How many bytes may go as an argument of the script. The script copies it a few
 /// times, so for more bytes a separate command is cheaper.
 const MAX_INLINE: usize = 16 * 1024;
-
-/// How many parts of one upload are sent at once, which bounds its memory.
-const MAX_SENDING: usize = 2;
 
 /// Content in several chunks that are sent as one argument.
 #[derive(Default)]
@@ -103,8 +100,8 @@ pub(super) struct RedisUpload {
     /// Since when the parts that were sent live for [`UPLOAD_TTL`].
     extended: Instant,
     reservation: Reservation,
-    /// The latest parts, oldest first.
-    sending: VecDeque<Sending>,
+    /// The latest part, while the next one fills.
+    sending: Option<Sending>,
     remove_on_drop: bool,
 }
 
@@ -122,7 +119,7 @@ impl RedisUpload {
             sent: 0,
             extended: Instant::now(),
             reservation,
-            sending: VecDeque::new(),
+            sending: None,
             remove_on_drop: true,
         }
     }
@@ -149,10 +146,9 @@ impl RedisUpload {
         })
     }
 
-    /// Sends a part in the background, after an earlier one if too many are being sent.
+    /// Sends a part in the background, after the earlier one.
     async fn send(&mut self, part: Chunks) -> Result<(), StoreError> {
-        let earlier =
-            if self.sending.len() == MAX_SENDING { self.sending.pop_front() } else { None };
+        let earlier = self.sending.take();
         // Counted before it is sent. Content of one part is counted by the commit.
         tokio::try_join!(self.reservation.cover(self.size), finish(earlier))?;
         let (inner, set) = (Arc::clone(&self.inner), self.set(&part));
@@ -171,7 +167,7 @@ impl RedisUpload {
             })
             .await
         }));
-        self.sending.push_back(Sending { queued, task });
+        self.sending = Some(Sending { queued, task });
         Ok(())
     }
 
@@ -227,8 +223,8 @@ impl Upload for RedisUpload {
 
     async fn commit(mut self: Box<Self>, draft: Draft) -> Result<Committed, StoreError> {
         debug_assert_eq!(self.owner, draft.owner, "an upload commits for the owner that began it");
-        let mut sending = std::mem::take(&mut self.sending);
-        for part in &mut sending {
+        let mut sending = self.sending.take();
+        if let Some(part) = &mut sending {
             // The commit must reach Redis after this part. If it does not, content is
             // missing and the script refuses the commit.
             let _ = (&mut part.queued).await;
@@ -246,14 +242,8 @@ impl Upload for RedisUpload {
             self.sent += 1;
             Rest::Before(before)
         };
-        let sending = async {
-            for part in sending {
-                finish(Some(part)).await?;
-            }
-            Ok(())
-        };
         let committing = self.inner.commit(draft, &parts, &self.reservation, rest, self.stored);
-        let (sent, committed) = tokio::join!(sending, committing);
+        let (sent, committed) = tokio::join!(finish(sending), committing);
         let committed = match (sent, committed) {
             // This error is the cause of the other.
             (Err(lost), Err(_)) => Err(lost),
@@ -264,7 +254,7 @@ impl Upload for RedisUpload {
     }
 
     async fn discard(mut self: Box<Self>) {
-        self.sending.clear();
+        self.sending = None;
         if let Some(discarding) = self.discarding() {
             discarding.await;
         }

@@ -139,3 +139,41 @@ async fn parts_of_a_slow_upload_live_on() {
     creating.await.expect("it ends").expect("it is stored");
     assert!(read(&store, &owner, "x:1").await == content);
 }
+
+#[tokio::test]
+async fn replaced_content_makes_room_however_often() {
+    let server = RedisServer::start().await;
+    let quota = OwnerQuota { bytes: 12 << 20, ..OwnerQuota::default() };
+    let store = instance(&settings(&server), &Setup { quota, ..Setup::default() }).await;
+    let owner = Owner::new("alice");
+    let content = Bytes::from(noise(2 * MIB));
+    for round in 0..20 {
+        let written = store.create(&owner, uri("x:1"), content.clone().into(), Details::default());
+        written.await.unwrap_or_else(|error| panic!("round {round}: {error}"));
+    }
+}
+
+#[tokio::test]
+async fn room_is_made_by_removing_however_many_that_were_deleted() {
+    let server = RedisServer::start().await;
+    let quota = OwnerQuota { bytes: 2 << 20, ..OwnerQuota::default() };
+    let store = instance(&settings(&server), &Setup { quota, ..Setup::default() }).await;
+    let owner = Owner::new("alice");
+    // Each counts more than a kilobyte, and stays for a minute after it is deleted.
+    let small = stream::iter(0..1_500).map(|n| {
+        let (store, owner, name) = (store.clone(), owner.clone(), uri(&format!("x:{n}")));
+        async move {
+            let text = Content::from("text");
+            store.create(&owner, name.clone(), text, Details::default()).await.expect("it fits");
+            store.delete(&owner, &name).await.expect("it can be deleted");
+        }
+    });
+    small.buffer_unordered(50).collect::<Vec<_>>().await;
+    let large = Content::from(noise(3 * MIB / 2));
+    store.create(&owner, uri("x:large"), large, Details::default()).await.expect("it fits");
+    store.delete(&owner, &uri("x:large")).await.expect("it can be deleted");
+    // The same for content that nobody announced.
+    let pieces = stream::iter([Ok(Bytes::from(noise(3 * MIB / 2)))]);
+    let large = Content::byte_stream(pieces);
+    store.create(&owner, uri("x:large"), large, Details::default()).await.expect("it fits");
+}
