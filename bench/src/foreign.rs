@@ -1,6 +1,6 @@
 //! Load of other processes, which invalidates a measurement.
 
-use std::fs;
+use std::{fs, time::Duration};
 
 /// The most load of other processes that is tolerated, as a share of one core.
 pub const TOLERATED: f64 = 0.10;
@@ -43,4 +43,14 @@ pub fn process_ticks(pid: u32) -> u64 {
     // The name, in parentheses, may have spaces; the fields after it have none.
     let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
     fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
+}
+
+/// The CPU time of a process so far, of the threads that it has.
+pub fn process_time(pid: u32) -> Duration {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let time = |thread: fs::DirEntry| {
+        let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        text.split(' ').next()?.parse().ok().map(Duration::from_nanos)
+    };
+    threads.filter_map(time).sum()
 }

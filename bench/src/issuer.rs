@@ -44,10 +44,18 @@ impl Issuer {
     /// # Panics
     /// When the system has no randomness.
     pub fn token(&self, resource: &str) -> String {
+        self.token_of("bench", resource)
+    }
+
+    /// A token of this subject.
+    ///
+    /// # Panics
+    /// When the system has no randomness.
+    pub fn token_of(&self, subject: &str, resource: &str) -> String {
         let now = std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |age| age.as_secs());
         let header = json!({ "alg": "ES256", "typ": "at+jwt", "kid": "1" });
         let claims = json!({
-            "iss": self.url, "sub": "bench", "aud": resource, "client_id": "bench",
+            "iss": self.url, "sub": subject, "aud": resource, "client_id": "bench",
             "iat": now, "exp": now + 3600, "jti": "1", "scope": "mcp:read",
         });
         let signed =

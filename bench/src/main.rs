@@ -19,6 +19,7 @@ mod gateway;
 mod growth;
 mod hostile;
 mod idle;
+mod owners;
 mod resume;
 mod streams;
 
@@ -27,7 +28,7 @@ type Outcome = Result<(), Box<dyn Error>>;
 /// Measures Larder and other MCP servers, and prints ratios.
 #[derive(Debug, Parser)]
 struct Options {
-    /// calls, bodies, content, gateway, idle, streams, resume, hostile, growth; all by default
+    /// calls, bodies, content, gateway, idle, streams, resume, hostile, growth, owners; all by default
     parts: Vec<String>,
     /// The number of rounds; the result is their median
     #[arg(long, default_value_t = 5)]
@@ -158,6 +159,9 @@ async fn main() -> Outcome {
     }
     if selected("growth") {
         growth::measure(&options).await?;
+    }
+    if selected("owners") {
+        owners::measure(&options).await?;
     }
     Ok(())
 }

@@ -17,13 +17,14 @@ use tokio::{
 pub const SERVERS_CORE: &str = "0";
 
 /// The load is one caller at one address, and limits of one caller are not measured.
-const WITHOUT_LIMITS: [(&str, &str); 6] = [
+const WITHOUT_LIMITS: [(&str, &str); 7] = [
     ("LARDER_LIMITS__REQUESTS_PER_WINDOW", "0"),
     ("LARDER_LIMITS__CONCURRENT_CALLS", "0"),
     ("LARDER_LIMITS__OPEN_STREAMS", "0"),
     ("LARDER_LIMITS__CONNECTIONS", "20000"),
     ("LARDER_LIMITS__CONNECTIONS_PER_ADDRESS", "20000"),
     ("LARDER_SESSIONS__PER_PRINCIPAL", "100000"),
+    ("LARDER_SESSIONS__TOTAL", "0"),
 ];
 
 /// A server under test.
@@ -101,6 +102,19 @@ impl Peer {
         let line = text.lines().find_map(|line| line.strip_prefix(field)).unwrap_or("0 kB");
         line.trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0) << 10
     }
+}
+
+/// Moves a process that another library started to the servers' core.
+///
+/// # Errors
+/// When `taskset` fails.
+pub fn on_servers_core(pid: u32) -> io::Result<()> {
+    let mut taskset = std::process::Command::new("taskset");
+    taskset.args(["--all-tasks", "--cpu-list", "--pid", SERVERS_CORE, &pid.to_string()]);
+    if taskset.stdout(Stdio::null()).status()?.success() {
+        return Ok(());
+    }
+    Err(io::Error::other(format!("taskset did not move process {pid}")))
 }
 
 /// The path of another program of this package.

@@ -14,6 +14,19 @@ pub fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
+/// The value that this share of all values does not exceed.
+pub fn percentile(mut values: Vec<f64>, share: f64) -> f64 {
+    values.sort_by(f64::total_cmp);
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "an index"
+    )]
+    let index = (share * values.len() as f64) as usize;
+    values.get(index.min(values.len().saturating_sub(1))).copied().unwrap_or(f64::NAN)
+}
+
 /// A table in Markdown.
 #[derive(Debug)]
 pub struct Table {
