@@ -20,7 +20,7 @@ use http::{HeaderValue, Version, header::CONNECTION};
 use hyper::body::Incoming;
 use hyper_util::{rt::TokioIo, server::conn::auto};
 use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf},
     net::TcpStream,
 };
 use tokio_io_timeout::TimeoutStream;
@@ -29,6 +29,7 @@ use tower::{Service, ServiceExt};
 
 use super::{
     activity::{Activity, RequestInProgress, Timeouts},
+    first_bytes::FirstBytes,
     response_body::ResponseBody,
     stall::StreamExecutor,
     stop_stages::StopStages,
@@ -41,7 +42,8 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Serves single connections.
 pub(super) struct ConnectionServer<S> {
     pub(super) tls: Option<TlsAcceptor>,
-    pub(super) builder: auto::Builder<StreamExecutor>,
+    pub(super) http1: auto::Builder<StreamExecutor>,
+    pub(super) http2: auto::Builder<StreamExecutor>,
     pub(super) service: S,
     pub(super) timeouts: Timeouts,
     pub(super) write_timeout: Duration,
@@ -75,7 +77,7 @@ where
         }
     }
 
-    /// Serves HTTP on a stream. The connection is boxed: an async function would reserve
+    /// Serves HTTP on a stream, once its first bytes say which version. The connection is boxed: an async function would reserve
     /// space for it in each of its states, and many connections only listen.
     fn serve_http<IO>(
         &self,
@@ -88,13 +90,19 @@ where
     {
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(self.write_timeout));
-        let stream = Observed { stream: Box::pin(stream), activity: Arc::clone(&activity) };
+        let first = FirstBytes::default();
+        let mut stream =
+            Observed { stream: Box::pin(stream), activity: Arc::clone(&activity), first };
         let (service, observed) = (self.service.clone(), Arc::clone(&activity));
         let draining = Arc::new(self.stages.draining.clone());
         let service = ObservedService { service, peer, activity: observed, draining };
-        let mut connection =
-            Box::pin(self.builder.serve_connection(TokioIo::new(stream), service).into_owned());
         async move {
+            if !self.has_begun(&mut stream, &activity).await {
+                return;
+            }
+            let builder = if stream.first.is_http2() { &self.http2 } else { &self.http1 };
+            let mut connection =
+                Box::pin(builder.serve_connection(TokioIo::new(stream), service).into_owned());
             let ended = tokio::select! {
                 biased;
                 ended = &mut connection => ended,
@@ -127,12 +135,53 @@ where
         }
         .boxed()
     }
+
+    /// Waits for the first bytes. Returns false if the connection waits too long, or fails.
+    async fn has_begun<IO>(&self, stream: &mut Observed<IO>, activity: &Activity) -> bool
+    where
+        IO: AsyncRead + AsyncWrite + Send,
+    {
+        let received = tokio::select! {
+            biased;
+            received = stream.receive_first() => received,
+            () = activity.expired() => return false,
+            () = self.stages.closing.cancelled() => {
+                activity.close();
+                tokio::select! {
+                    biased;
+                    received = stream.receive_first() => received,
+                    () = activity.expired() => return false,
+                }
+            }
+        };
+        received.inspect_err(|error| tracing::debug!(%error, "a connection failed")).is_ok()
+    }
 }
 
 /// The stream of a connection, whose activity counts what is received.
 struct Observed<IO> {
     stream: Pin<Box<TimeoutStream<IO>>>,
     activity: Arc<Activity>,
+    first: FirstBytes,
+}
+
+impl<IO: AsyncRead + AsyncWrite> Observed<IO> {
+    /// Receives until the first bytes say which version of HTTP the client speaks, or the stream
+    /// ends. Can be cancelled and called again.
+    async fn receive_first(&mut self) -> io::Result<()> {
+        loop {
+            let room = self.first.room();
+            if room.is_empty() {
+                return Ok(());
+            }
+            let received = self.stream.read(room).await?;
+            if received == 0 {
+                return Ok(());
+            }
+            self.first.received(received);
+            self.activity.received();
+        }
+    }
 }
 
 impl<IO: AsyncRead + AsyncWrite> AsyncRead for Observed<IO> {
@@ -141,12 +190,13 @@ impl<IO: AsyncRead + AsyncWrite> AsyncRead for Observed<IO> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        let has_first = self.first.read(buffer);
         let before = buffer.filled().len();
         let read = self.stream.as_mut().poll_read(cx, buffer);
         if buffer.filled().len() > before {
             self.activity.received();
         }
-        read
+        if has_first && read.is_pending() { Poll::Ready(Ok(())) } else { read }
     }
 }
 

@@ -20,6 +20,7 @@ mod cors;
 mod endpoint;
 mod error;
 mod fast_path;
+mod first_bytes;
 mod headers;
 mod health;
 mod host_check;

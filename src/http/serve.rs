@@ -115,7 +115,8 @@ where
     };
     let server = Arc::new(ConnectionServer {
         tls: acceptor(Protocols::All)?,
-        builder: http_builder(limits),
+        http1: http_builder(limits).http1_only(),
+        http2: http_builder(limits).http2_only(),
         service,
         timeouts: Timeouts { head: limits.head_timeout, idle: limits.idle_timeout },
         write_timeout: limits.write_timeout,

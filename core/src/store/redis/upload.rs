@@ -300,8 +300,8 @@ mod tests {
         for len in 0..=6 {
             let mut rest = chunks();
             let first = rest.split_to(len);
-            assert_eq!(first.0.concat(), "abcdef"[..len].as_bytes());
-            assert_eq!(rest.0.concat(), "abcdef"[len..].as_bytes());
+            assert_eq!(first.0.concat(), &b"abcdef"[..len]);
+            assert_eq!(rest.0.concat(), &b"abcdef"[len..]);
             assert_eq!((first.len(), rest.len()), (len, 6 - len));
         }
     }
