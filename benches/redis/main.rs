@@ -9,18 +9,18 @@
 //! Goals, and results on two virtual cores that the server and Redis share:
 //!
 //! - **`put` and `get` at 0.8 of the speed of `SET` and `GET`, from 1 MB on,** for
-//!   content that does not compress. `get`: 0.9 at 1 MB and 1.7 above, because it
-//!   requests blocks ahead. `put`: 0.8 at 100 MB, but 0.4 at 1 MB and 0.5 at
-//!   10 MB. A `put` first reads the content for its SHA-256, line numbers and
-//!   UTF-8, and tries to compress it. The column `local` is this work alone, a
-//!   `put` into memory, which at 1 MB takes longer than a complete `SET`. Redis
-//!   also grows an appended string by 1 MiB at a time, and may copy it; a `SET`
-//!   announces the length. Content in keys of 1 MiB would avoid the copies.
-//! - **Above 1 for content that compresses.** `get`: 0.7 at 1 MB and 1.5 above.
-//!   `put`: 1.0 at 100 MB and 0.3 to 0.6 below, because compression costs more
+//!   content that does not compress. `get`: 0.9 at 1 MB and 1.5 above, because it
+//!   requests blocks ahead. `put`: 1.1 at 10 MB and 1.7 at 100 MB, because Redis takes
+//!   several keys of 1 MiB in less time than a long one; 0.4 at 1 MB. A `put` first
+//!   reads the content for its SHA-256 and tries to compress it: the column `local`
+//!   is this work alone, a `put` into memory, which at 1 MB takes as long as a
+//!   complete `SET`. SHA-256 alone takes 0.6 ms for 1 MB here, and `SET` 0.2 ms in
+//!   quiet, so 0.8 would need a digest that is computed later, after the reply.
+//! - **Above 1 for content that compresses.** `get`: 0.9 at 1 MB and 1.5 above.
+//!   `put`: 1.3 at 100 MB and 0.4 to 0.8 below, because compression costs more
 //!   than it saves with Redis on the same machine. Over a network it saves
 //!   bandwidth.
-//! - **Ten writes of 100 MB at once in less than 64 MB of memory:** 42 MB.
+//! - **Ten writes of 100 MB at once in less than 64 MB of memory:** 54 MB.
 //! - **1,000,000 resources cost at most 1.5 times as much per operation as 1,000:**
 //!   creating 0.9, listing 1.1.
 //! - **Replay of 10,000 events at half the speed of `XRANGE`:** 0.7.
