@@ -77,8 +77,9 @@ where
         }
     }
 
-    /// Serves HTTP on a stream, once its first bytes say which version. The connection is boxed: an async function would reserve
-    /// space for it in each of its states, and many connections only listen.
+    /// Serves HTTP on a stream, once its first bytes say which version. The connection is boxed:
+    /// an async function would reserve space for it in each of its states, and many connections
+    /// only listen.
     fn serve_http<IO>(
         &self,
         stream: IO,
