@@ -9,7 +9,7 @@ use crate::{
     handler::ToolError,
     protocol::json_size,
     records::{Container, Layout, Pointer, RecordIndex},
-    spill::record_columns::row as first_row,
+    spill::record_columns::Rows,
     store::{RecordWindow, RecordsError, StoredResource},
 };
 
@@ -148,9 +148,10 @@ async fn read(
 }
 
 fn delimited(window: &RecordWindow, delimiter: u8) -> RowWindow {
-    let header = window.header.as_deref().and_then(|header| first_row(header, delimiter));
-    let names = header.iter().flatten().take(MAX_COLUMNS);
-    let mut columns: Vec<_> = names.map(Column::new).collect();
+    let mut header = Rows::new(delimiter);
+    let names = window.header.as_deref().and_then(|row| header.fields(row));
+    let mut columns: Vec<_> =
+        names.into_iter().flatten().take(MAX_COLUMNS).map(Column::new).collect();
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)

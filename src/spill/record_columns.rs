@@ -1,5 +1,8 @@
 //! The columns of records: those that a SELECT can name.
 
+use std::mem::replace;
+
+use csv_core::ReadRecordResult;
 use serde_json::Value;
 
 use crate::{
@@ -19,16 +22,17 @@ pub(super) fn column_names(index: &RecordIndex, head: &[u8]) -> Option<String> {
     let mut columns = Columns::default();
     if let (Layout::Rows { delimiter }, Some(header)) = (layout, index.header()) {
         let end = usize::try_from(header.end).unwrap_or(usize::MAX).min(head.len());
-        let names = row(&head[..end], delimiter)?;
-        columns = Columns::of_table(names.iter());
+        columns = Columns::of_table(Rows::new(delimiter).fields(&head[..end])?);
     } else {
         let at: Pointer = index.at().parse().unwrap_or_default();
         let mut splitter = Splitter::new(layout, at, head.len());
+        let mut survey = RecordColumns::new(columns, index);
         let mut sink = |record: Record, bytes: &[u8]| {
-            add_record(&mut columns, layout, index.container(), &record, bytes);
+            survey.add(&record, bytes);
         };
         // The head may end within a value.
         let _ = splitter.feed(head, &mut sink);
+        columns = survey.columns;
     }
     let mut names = String::new();
     for (number, name) in columns.names().map(identifier).enumerate() {
@@ -51,45 +55,125 @@ fn identifier(name: &str) -> String {
     if is_word { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
 }
 
-/// The fields of the first row.
-pub(crate) fn row(bytes: &[u8], delimiter: u8) -> Option<csv::StringRecord> {
-    let mut reader = csv::ReaderBuilder::new()
-        .has_headers(false)
-        .flexible(true)
-        .delimiter(delimiter)
-        .from_reader(bytes);
-    reader.records().next()?.ok()
+/// The columns of records that are added one by one.
+pub(crate) struct RecordColumns {
+    pub(crate) columns: Columns,
+    form: Form,
 }
 
-/// Adds a record to the columns. Returns whether it could be parsed.
-pub(crate) fn add_record(
-    columns: &mut Columns,
-    layout: Layout,
-    container: Container,
-    record: &Record,
-    bytes: &[u8],
-) -> bool {
-    if let Layout::Rows { delimiter } = layout {
-        let row = row(bytes, delimiter);
-        columns.add_row(row.iter().flatten());
-        return row.is_some();
+/// How records are written.
+enum Form {
+    Rows(Rows),
+    /// JSON, each value after its key if the records are members of an object.
+    Json {
+        with_key: bool,
+    },
+}
+
+impl RecordColumns {
+    /// Adds to the columns of a header, or to none.
+    pub(crate) fn new(columns: Columns, index: &RecordIndex) -> Self {
+        let form = match index.layout() {
+            Layout::Rows { delimiter } => Form::Rows(Rows::new(delimiter)),
+            Layout::JsonLines | Layout::Log => Form::Json { with_key: false },
+            Layout::Json => Form::Json { with_key: index.container() == Container::Object },
+        };
+        Self { columns, form }
     }
-    let start = usize::try_from(record.value - record.start).unwrap_or(0);
-    let (key, value) = bytes.split_at(start.min(bytes.len()));
-    let Ok(value) = serde_json::from_slice::<Value>(value) else { return false };
-    let key = (layout == Layout::Json && container == Container::Object).then(|| {
-        let key = String::from_utf8_lossy(key);
-        let key = key.trim_end_matches(|c: char| c.is_whitespace() || c == ':');
-        serde_json::from_str(key).unwrap_or_else(|_| key.to_owned())
-    });
-    columns.add_json(key.as_deref(), &value);
-    true
+
+    /// Adds a record. Returns whether it could be parsed.
+    pub(crate) fn add(&mut self, record: &Record, bytes: &[u8]) -> bool {
+        let with_key = match &mut self.form {
+            Form::Rows(rows) => {
+                let fields = rows.fields(bytes);
+                let is_row = fields.is_some();
+                self.columns.add_row(fields.into_iter().flatten());
+                return is_row;
+            }
+            Form::Json { with_key } => *with_key,
+        };
+        let start = usize::try_from(record.value - record.start).unwrap_or(0);
+        let (key, value) = bytes.split_at(start.min(bytes.len()));
+        let Ok(value) = serde_json::from_slice::<Value>(value) else { return false };
+        let key = with_key.then(|| {
+            let key = String::from_utf8_lossy(key);
+            let key = key.trim_end_matches(|c: char| c.is_whitespace() || c == ':');
+            serde_json::from_str(key).unwrap_or_else(|_| key.to_owned())
+        });
+        self.columns.add_json(key.as_deref(), &value);
+        true
+    }
+}
+
+/// Parses rows one by one. One parser serves them all: making it takes as long as parsing a
+/// hundred rows.
+pub(crate) struct Rows {
+    parser: Box<csv_core::Reader>,
+    /// The fields of a row, one after the other.
+    fields: Vec<u8>,
+    /// Where each field ends.
+    ends: Vec<usize>,
+}
+
+impl Rows {
+    pub(crate) fn new(delimiter: u8) -> Self {
+        let parser = csv_core::ReaderBuilder::new().delimiter(delimiter).build();
+        Self { parser: Box::new(parser), fields: Vec::new(), ends: Vec::new() }
+    }
+
+    /// The fields of a row, without quotes; `None` if it is empty or not UTF-8.
+    pub(crate) fn fields(&mut self, row: &[u8]) -> Option<impl Iterator<Item = &str>> {
+        let Self { parser, fields, ends } = self;
+        parser.reset();
+        // A row never grows, and the second call of its end needs no room.
+        fields.resize(row.len().max(fields.len()), 0);
+        let (mut read, mut written, mut count) = (0, 0, 0);
+        loop {
+            let input = &row[read..];
+            let (result, more_read, more_written, more_count) =
+                parser.read_record(input, &mut fields[written..], &mut ends[count..]);
+            read += more_read;
+            written += more_written;
+            count += more_count;
+            match result {
+                // The next call, without input, ends the row.
+                ReadRecordResult::InputEmpty => {}
+                ReadRecordResult::OutputFull => fields.resize(2 * fields.len() + 1, 0),
+                ReadRecordResult::OutputEndsFull => ends.resize(2 * ends.len() + 8, 0),
+                ReadRecordResult::Record => break,
+                ReadRecordResult::End => return None,
+            }
+        }
+        let text = std::str::from_utf8(&fields[..written]).ok()?;
+        Some(ends[..count].iter().scan(0, |start, end| text.get(replace(start, *end)..*end)))
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::records::Indexer;
+
+    proptest! {
+        #[test]
+        fn one_parser_reads_rows_as_one_for_each_does(
+            all in proptest::collection::vec("[a,;\"\r\n é]{0,20}", 1..6)
+        ) {
+            let mut rows = Rows::new(b',');
+            for row in all {
+                let mut reader = csv::ReaderBuilder::new()
+                    .has_headers(false)
+                    .flexible(true)
+                    .from_reader(row.as_bytes());
+                let expected = reader.records().next().and_then(Result::ok);
+                let expected = expected.as_ref().map(|row| row.iter().collect::<Vec<_>>());
+                let fields = rows.fields(row.as_bytes()).map(Iterator::collect::<Vec<_>>);
+                prop_assert_eq!(fields, expected, "{}", row);
+            }
+        }
+    }
 
     #[test]
     fn columns_are_named_as_sql_writes_them() {

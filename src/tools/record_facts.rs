@@ -14,9 +14,9 @@ use crate::{
         Columns,
         words::{count, cut, number},
     },
-    records::{Container, Fault, Layout, List, Lists, Pointer, Record, RecordIndex, Splitter},
+    records::{Fault, Layout, List, Lists, Pointer, Record, RecordIndex, Splitter},
     spill::{
-        record_columns::{add_record, row},
+        record_columns::{RecordColumns, Rows},
         tool_calls::jq_root,
     },
     store::{RecordsError, StoreError, StoredResource},
@@ -81,16 +81,13 @@ async fn columns(found: &StoredResource, index: &RecordIndex) -> Result<Columns,
     };
     let len = usize::try_from(header.end - header.start).unwrap_or(MAX_HEADER_BYTES);
     let header = found.bytes_from(header.start, len.min(MAX_HEADER_BYTES)).await?;
-    let names = row(&header.bytes, delimiter).unwrap_or_default();
-    Ok(Columns::of_table(names.iter()))
+    Ok(Columns::of_table(Rows::new(delimiter).fields(&header.bytes).into_iter().flatten()))
 }
 
 /// Collects the facts, block by block.
 struct Survey {
     splitter: Splitter,
-    columns: Columns,
-    container: Container,
-    layout: Layout,
+    columns: RecordColumns,
     lists: Option<Lists>,
     /// Records that are not JSON.
     skipped: u64,
@@ -104,9 +101,7 @@ impl Survey {
         let at: Pointer = index.at().parse().unwrap_or_default();
         Self {
             splitter: Splitter::new(layout, at, MAX_RECORD_BYTES),
-            columns,
-            container: index.container(),
-            layout,
+            columns: RecordColumns::new(columns, index),
             lists: (layout == Layout::Json).then(Lists::default),
             skipped: 0,
             stopped: None,
@@ -130,9 +125,9 @@ impl Survey {
         &mut self,
         pass: impl FnOnce(&mut Splitter, &mut dyn FnMut(Record, &[u8])) -> Result<(), Fault>,
     ) {
-        let Self { splitter, columns, container, layout, skipped, .. } = self;
+        let Self { splitter, columns, skipped, .. } = self;
         let mut sink = |record: Record, bytes: &[u8]| {
-            if !add_record(columns, *layout, *container, &record, bytes) {
+            if !columns.add(&record, bytes) {
                 *skipped += 1;
             }
         };
@@ -173,13 +168,14 @@ impl Survey {
         if self.skipped > 0 {
             line("skipped", &format!("{}, not JSON", count(self.skipped, "record")));
         }
+        let columns = self.columns.columns;
         let of = match &self.stopped {
             None => "all records".to_owned(),
             Some(why) => {
-                format!("the first {}; {why}", count(self.columns.records(), "record"))
+                format!("the first {}; {why}", count(columns.records(), "record"))
             }
         };
-        let columns = self.columns.lines(budget.saturating_sub(text.len()));
+        let columns = columns.lines(budget.saturating_sub(text.len()));
         let _ = write!(text, "columns (of {of}):\n{columns}");
         text
     }

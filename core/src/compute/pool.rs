@@ -87,6 +87,10 @@ impl Pool {
     fn queue(&self, owner: &str, job: Job) -> Result<Ticket, Busy> {
         let mut state = self.0.state.lock();
         let ticket = state.queue.push(owner, job)?;
+        if !state.queue.has_turns() {
+            // The owner has its share of the threads; the next that is done takes the job.
+            return Ok(ticket);
+        }
         if state.idle > 0 {
             state.idle -= 1;
             self.0.work.notify_one();

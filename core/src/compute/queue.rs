@@ -96,6 +96,11 @@ impl<T> FairQueue<T> {
         Some((Ticket { owner, id }, item))
     }
 
+    /// Whether an item may run at once.
+    pub(super) fn has_turns(&self) -> bool {
+        !self.turns.is_empty()
+    }
+
     /// Ends an item that was taken.
     pub(super) fn finished(&mut self, owner: &Arc<str>) {
         if let Some(state) = self.owners.get_mut(owner) {

@@ -1,7 +1,7 @@
 //! Facts about tables: the delimiter, the types of columns, the number of rows.
 
 use super::{
-    Sample, estimate,
+    Sample, estimate, valid_utf8,
     words::{count, cut, name_of},
 };
 
@@ -13,40 +13,53 @@ const MAX_COLUMNS: usize = 60;
 /// The delimiter of a table: all sampled rows have the same number of fields,
 /// and more than one.
 pub(super) fn delimiter(sample: &Sample<'_>) -> Option<u8> {
-    let text = sample.text();
-    [b',', b'\t', b';', b'|'].into_iter().find(|delimiter| {
-        let rows = rows(sample, text, *delimiter);
-        let Some((header, rest)) = rows.split_first() else { return false };
-        let is_name = |field: &str| {
-            // Prose has a space after a comma.
-            !field.starts_with(' ')
-                && (1..=80).contains(&field.trim().len())
-                && field.trim().parse::<f64>().is_err()
-        };
-        // Prose has commas too, so two rows after the header must match it.
-        header.len() > 1
-            && rest.len() > 1
-            && header.iter().all(is_name)
-            && rest.iter().all(|row| row.len() == header.len())
-    })
+    let text = complete_lines(sample);
+    let candidates = [b',', b'\t', b';', b'|'].into_iter();
+    // Making a parser takes longer than this look.
+    let mut candidates = candidates.filter(|delimiter| text.as_bytes().contains(delimiter));
+    candidates.find(|delimiter| is_table(rows(text, *delimiter)))
 }
 
-/// The complete rows in the head.
-fn rows(sample: &Sample<'_>, text: &str, delimiter: u8) -> Vec<csv::StringRecord> {
-    let complete =
-        if sample.is_whole() { text } else { text.rsplit_once('\n').map_or("", |t| t.0) };
-    let mut reader = csv::ReaderBuilder::new()
+/// Whether rows are a table: all have as many fields as the first one, which has names. Ends at
+/// the first row that is not so.
+fn is_table(mut rows: impl Iterator<Item = csv::StringRecord>) -> bool {
+    let is_name = |field: &str| {
+        // Prose has a space after a comma.
+        !field.starts_with(' ')
+            && (1..=80).contains(&field.trim().len())
+            && field.trim().parse::<f64>().is_err()
+    };
+    let Some(header) = rows.next() else { return false };
+    let mut matching = 0;
+    header.len() > 1
+        && header.iter().all(is_name)
+        && rows.all(|row| {
+            matching += 1;
+            row.len() == header.len()
+        })
+        // Prose has commas too, so two rows after the header must match it.
+        && matching > 1
+}
+
+/// The head up to its last complete line.
+fn complete_lines<'a>(sample: &Sample<'a>) -> &'a str {
+    let text = valid_utf8(sample.head);
+    if sample.is_whole() { text } else { text.rsplit_once('\n').map_or("", |t| t.0) }
+}
+
+/// The first rows of a text.
+fn rows(text: &str, delimiter: u8) -> impl Iterator<Item = csv::StringRecord> {
+    let reader = csv::ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
         .delimiter(delimiter)
-        .from_reader(complete.as_bytes());
-    reader.records().take(MAX_ROWS).map_while(Result::ok).collect()
+        .from_reader(text.as_bytes());
+    reader.into_records().take(MAX_ROWS).map_while(Result::ok)
 }
 
 /// Facts about a table, the list of its columns cut to `budget` bytes.
 pub(super) fn facts(sample: &Sample<'_>, delimiter: u8, budget: usize) -> Vec<String> {
-    let text = sample.text();
-    let rows = rows(sample, text, delimiter);
+    let rows: Vec<_> = rows(complete_lines(sample), delimiter).collect();
     let Some((header, rest)) = rows.split_first() else { return Vec::new() };
     let end = rows.last().and_then(|row| row.position()).map_or(0, csv::Position::byte);
     let names = header.iter().map(|name| name_of(name, 80)).enumerate().take(MAX_COLUMNS);

@@ -108,7 +108,7 @@ pub(super) fn detect(mime_type: &str, head: &[u8], is_whole: bool) -> Option<Lay
     };
     // The declared type may be wrong or unknown.
     let format = match Format::detect(&sample(Some(mime_type))) {
-        Format::Text => Format::detect(&sample(None)),
+        Format::Text if mime_type != "text/plain" => Format::detect(&sample(None)),
         format => format,
     };
     match format {
