@@ -244,7 +244,9 @@ async fn queries(formats: &[Format]) {
     println!(
         "Queries over 100 MB, as a multiple of a program's time over a file (nan: not installed)"
     );
-    println!("             group by, cold / sqlite3   warm / cold   jq filter / jq   search / rg");
+    println!(
+        "             group by, cold / sqlite3   warm / cold   jq filter / jq   search / rg   describe / cold"
+    );
     let folder = tempfile::tempdir().unwrap();
     for format in formats {
         let file = folder.path().join(format.name);
@@ -264,7 +266,7 @@ async fn queries(formats: &[Format]) {
         let found = format.text.lines().count();
         let last_id = (0..5_000).rfind(|n| took(*n) == 976).unwrap().to_string();
         let search = json!({ "uri": "x:1", "query": "host-7\\b.*\\b500\\b", "count_only": true });
-        let [sqlite3, cold_sql, warm_sql, jq_program, jq, rg, search] =
+        let [sqlite3, cold_sql, warm_sql, jq_program, jq, rg, search, describe] =
             rounds(ROUNDS, async |_| {
                 [
                     sqlite3(format, &file, "2").await,
@@ -291,16 +293,24 @@ async fn queries(formats: &[Format]) {
                         printed.map_or(f64::NAN, |_| took)
                     },
                     seconds(cold.call("search_resource", search.clone())).await,
+                    seconds(describe_all(&cold)).await,
                 ]
             })
             .await;
         println!(
-            "{:<10}{:>27.2}{:>14.2}{:>17.2}{:>14.2}   here: {cold_sql:.2} s cold, {warm_sql:.3} s warm, {found} lines",
+            "{:<10}{:>27.2}{:>14.2}{:>17.2}{:>14.2}{:>18.2}   here: {cold_sql:.2} s cold, {warm_sql:.3} s warm, {found} lines",
             format.name,
             cold_sql / sqlite3,
             warm_sql / cold_sql,
             jq / jq_program,
             search / rg,
+            describe / cold_sql,
         );
     }
+}
+
+/// Describes the columns of all records.
+async fn describe_all(server: &Server) {
+    let said = server.call("describe_resource", json!({ "uri": "x:1" })).await;
+    assert!(said.contains("of all records"), "{said}");
 }
