@@ -88,7 +88,9 @@ impl Inner {
         loop {
             let mut lock = self.locks.lock(owner).await;
             let mut tail = self.tail(owner, &mut lock).await?;
-            let (current, listed) = self.current_and_listed(owner, uri).await?;
+            let reading = self.current_and_listed(owner, uri);
+            let scheduling = self.schedule_expiry_of(&operation);
+            let ((current, listed), ()) = tokio::try_join!(reading, scheduling)?;
             let exists = current.is_some();
             // A damaged entry can still be replaced or deleted.
             let old = current.and_then(|Current { number, stored }| Some((number, stored.ok()?)));
@@ -248,6 +250,17 @@ impl Inner {
     fn publish(&self, owner: &Owner, uri: &ResourceUri, kind: ChangeKind) {
         let (owner, uri) = (owner.clone(), uri.clone());
         self.feed.publish(store::Change { owner, uri, kind, id: None });
+    }
+
+    /// Schedules the check of a resource whose content is in its entry. Others have theirs before
+    /// their content is complete.
+    async fn schedule_expiry_of(&self, operation: &Operation) -> Result<(), StoreError> {
+        match operation {
+            Operation::Put(put) if put.content.is_in_entry() => {
+                self.schedule_expiry(&put.draft).await
+            }
+            Operation::Put(_) | Operation::Delete(_) | Operation::Expire => Ok(()),
+        }
     }
 
     /// Schedules a check of the resource for when it will expire.

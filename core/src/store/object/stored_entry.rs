@@ -47,6 +47,11 @@ impl StoredContent {
     /// The most content that an entry has, in bytes as stored.
     pub(super) const MAX_IN_ENTRY: usize = 4 * 1024;
 
+    /// Whether it has no object.
+    pub(super) fn is_in_entry(&self) -> bool {
+        self.object().is_none()
+    }
+
     /// The ID of its object, if it has one.
     fn object(&self) -> Option<&String> {
         match self {

@@ -61,11 +61,11 @@ impl Upload for ObjectUpload {
     async fn commit(mut self: Box<Self>, draft: Draft) -> Result<Committed, StoreError> {
         debug_assert_eq!(self.owner, draft.owner, "an upload commits for the owner that began it");
         self.writer.check_disk().await?;
-        // Scheduled before the content is complete, so that content without an entry is found.
-        self.inner.schedule_expiry(&draft).await?;
         let content = match self.writer.take_small(StoredContent::MAX_IN_ENTRY) {
             Some(small) => StoredContent::Entry { base64: small },
             None => {
+                // Before the content is complete, so that content without an entry is found.
+                self.inner.schedule_expiry(&draft).await?;
                 self.writer.finish().await?;
                 StoredContent::Object(self.id.clone())
             }
