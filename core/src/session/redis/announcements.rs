@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use super::{Inner, keys::SessionKeys, scripts::with_limits, unavailable};
 use crate::{
     protocol::Announcement,
-    redis::{cmd, escape, millis},
+    redis::{Shard, cmd, escape, millis},
     session::SessionError,
 };
 
@@ -13,7 +13,8 @@ use crate::{
 /// each other.
 const CURSOR_TTL: Duration = Duration::from_secs(60);
 
-/// The number of sessions per script call, which takes some milliseconds.
+/// The number of sessions per script call, which takes some milliseconds, and about that of owners
+/// per scan.
 const BATCH: usize = 500;
 
 impl Inner {
@@ -44,17 +45,37 @@ impl Inner {
         announcement: &Announcement,
     ) -> Result<(), SessionError> {
         let change = [self.random.id().into()];
+        let mut failed = None;
         for shard in self.redis.keys().shards() {
-            let owners: Vec<String> = self
-                .redis
-                .query(cmd("ZRANGE").arg(shard.single("owners")).arg(0).arg(-1))
-                .await
-                .map_err(|error| unavailable(&error))?;
-            for owner in owners {
-                let keys = SessionKeys::of_escaped_owner(&shard, &owner);
-                self.announce(&keys, announcement, &change).await?;
+            // Other shards may be at a primary that answers.
+            if let Err(error) = self.announce_in(&shard, announcement, &change).await {
+                failed.get_or_insert(error);
             }
         }
-        Ok(())
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Announces to all sessions of a shard.
+    async fn announce_in(
+        &self,
+        shard: &Shard,
+        announcement: &Announcement,
+        change: &[Arc<str>],
+    ) -> Result<(), SessionError> {
+        let mut cursor = 0_u64;
+        loop {
+            let mut scan = cmd("ZSCAN");
+            scan.arg(shard.single("owners")).arg(cursor).arg("COUNT").arg(BATCH);
+            let (next, owners): (u64, Vec<(String, f64)>) =
+                self.redis.query(&scan).await.map_err(|error| unavailable(&error))?;
+            for (owner, _) in owners {
+                let keys = SessionKeys::of_escaped_owner(shard, &owner);
+                self.announce(&keys, announcement, change).await?;
+            }
+            if next == 0 {
+                return Ok(());
+            }
+            cursor = next;
+        }
     }
 }

@@ -264,3 +264,30 @@ async fn a_change_reaches_thousands_of_sessions_once_though_instances_share_the_
         assert!(one.follow(session, &ahead).await.is_err(), "it received more than two messages");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_announcement_to_all_reaches_the_other_shards_of_one_that_fails_and_many_owners() {
+    let harness = OnRedis::new().await;
+    let sessions = harness.instance(0, SessionLimits::default()).await;
+    let session = begin(&sessions).await;
+    let redis = harness.0.redis(0).await;
+    let own = redis.keys().shard_of(Principal::Local.owner().as_str()).single("owners");
+    let shards = redis.keys().shards().map(|shard| shard.single("owners"));
+    let mut damage = pipe();
+    for owners in shards {
+        if owners == own {
+            // More owners than one step of the scan returns.
+            for n in 0..1500 {
+                damage.cmd("ZADD").arg(&owners).arg(n).arg(format!("another-{n}"));
+            }
+        } else {
+            damage.cmd("SET").arg(owners).arg("not a set");
+        }
+    }
+    redis.pipeline::<()>(&damage).await.expect("Redis does as it is told");
+    sessions.announce_to_all(&Announcement::ToolListChanged).await;
+    let (_, mut events) = sessions.standalone(&session).await.expect("it can be followed");
+    let next = tokio::time::timeout(Duration::from_secs(10), events.next()).await;
+    let Ok(Some(Ok(Delivery::Event(event)))) = next else { panic!("{next:?}") };
+    assert!(String::from_utf8_lossy(&event.data).contains("tools/list_changed"), "{event:?}");
+}
