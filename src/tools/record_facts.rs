@@ -47,12 +47,13 @@ pub(super) async fn describe(
         }
         // It has none; or the search for them takes too long.
         Ok(Err(_)) => return Ok(None),
-        Err(_) => {
-            let setting = "compute.search_seconds";
-            return Ok(Some(format!("records: not counted in time ({setting})\n")));
-        }
+        Err(_) => return Ok(Some(too_late())),
     };
-    let _slot = compute::search_slot(caller.as_str()).await?;
+    let slot = compute::search_slot(caller.as_str());
+    let Ok(slot) = tokio::time::timeout_at(deadline, slot).await else {
+        return Ok(Some(too_late()));
+    };
+    let _slot = slot?;
     let mut survey = Survey::new(&index, columns(found, &index).await?);
     let mut blocks = std::pin::pin!(found.stream());
     while let Some(block) = blocks.next().await {
@@ -72,6 +73,10 @@ pub(super) async fn describe(
     }
     survey.finish();
     Ok(Some(survey.text(&index, budget)))
+}
+
+fn too_late() -> String {
+    "records: not counted in time (compute.search_seconds)\n".to_owned()
 }
 
 /// The columns of the header, if there is one.
