@@ -1,6 +1,6 @@
 //! Lists the names in a hash or a sorted set of each shard, in pages.
 
-use super::{Redis, RedisError, cmd};
+use super::{Redis, RedisError, Shard, cmd};
 
 /// A page of names, as they are stored.
 pub(crate) struct Names {
@@ -29,16 +29,30 @@ impl Redis {
                 if names.len() >= limit.max(1) {
                     return Ok(Names { names, next: Some(format!("{number}:{cursor}")) });
                 }
-                let mut scan = cmd(scan);
-                scan.arg(shard.single(key)).arg(&cursor).arg("COUNT").arg(limit.max(1));
-                let (next, found): (String, Vec<(String, String)>) = self.query(&scan).await?;
-                names.extend(found.into_iter().map(|(name, _)| name));
-                cursor = next;
+                let found;
+                (cursor, found) = self.scan_shard(scan, key, &shard, &cursor, limit).await?;
+                names.extend(found);
                 if cursor == "0" {
                     break;
                 }
             }
         }
         Ok(Names { names, next: None })
+    }
+
+    /// One step of such a scan in a shard: the next cursor, and about `limit` names. The cursor is
+    /// `0` before the first step and after the last one.
+    pub(crate) async fn scan_shard(
+        &self,
+        scan: &str,
+        key: &str,
+        shard: &Shard,
+        cursor: &str,
+        limit: usize,
+    ) -> Result<(String, Vec<String>), RedisError> {
+        let mut scan = cmd(scan);
+        scan.arg(shard.single(key)).arg(cursor).arg("COUNT").arg(limit.max(1));
+        let (next, found): (String, Vec<(String, String)>) = self.query(&scan).await?;
+        Ok((next, found.into_iter().map(|(name, _)| name).collect()))
     }
 }

@@ -2,10 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures_util::{StreamExt, stream};
+
 use super::{Inner, keys::SessionKeys, scripts::with_limits, unavailable};
 use crate::{
     protocol::Announcement,
-    redis::{Shard, cmd, escape, millis},
+    redis::{Shard, escape, millis},
     session::SessionError,
 };
 
@@ -16,6 +18,10 @@ const CURSOR_TTL: Duration = Duration::from_secs(60);
 /// The number of sessions per script call, which takes some milliseconds, and about that of owners
 /// per scan.
 const BATCH: usize = 500;
+
+/// How many shards are announced to at once, so that those of a primary that does not answer delay
+/// no others.
+const CONCURRENT_SHARDS: usize = 16;
 
 impl Inner {
     pub(super) async fn announce(
@@ -45,14 +51,14 @@ impl Inner {
         announcement: &Announcement,
     ) -> Result<(), SessionError> {
         let change = [self.random.id().into()];
-        let mut failed = None;
-        for shard in self.redis.keys().shards() {
-            // Other shards may be at a primary that answers.
-            if let Err(error) = self.announce_in(&shard, announcement, &change).await {
-                failed.get_or_insert(error);
-            }
-        }
-        failed.map_or(Ok(()), Err)
+        let shards = stream::iter(self.redis.keys().shards());
+        let announcing = shards.map(|shard| {
+            let change = &change;
+            async move { self.announce_in(&shard, announcement, change).await }
+        });
+        // All of them, also after one has failed: others may be at a primary that answers.
+        let announced: Vec<_> = announcing.buffer_unordered(CONCURRENT_SHARDS).collect().await;
+        announced.into_iter().collect()
     }
 
     /// Announces to all sessions of a shard.
@@ -62,20 +68,18 @@ impl Inner {
         announcement: &Announcement,
         change: &[Arc<str>],
     ) -> Result<(), SessionError> {
-        let mut cursor = 0_u64;
+        let mut cursor = "0".to_owned();
         loop {
-            let mut scan = cmd("ZSCAN");
-            scan.arg(shard.single("owners")).arg(cursor).arg("COUNT").arg(BATCH);
-            let (next, owners): (u64, Vec<(String, f64)>) =
-                self.redis.query(&scan).await.map_err(|error| unavailable(&error))?;
-            for (owner, _) in owners {
+            let scanned = self.redis.scan_shard("ZSCAN", "owners", shard, &cursor, BATCH).await;
+            let (next, owners) = scanned.map_err(|error| unavailable(&error))?;
+            for owner in owners {
                 let keys = SessionKeys::of_escaped_owner(shard, &owner);
                 self.announce(&keys, announcement, change).await?;
             }
-            if next == 0 {
+            cursor = next;
+            if cursor == "0" {
                 return Ok(());
             }
-            cursor = next;
         }
     }
 }
