@@ -19,21 +19,20 @@ const MAX_NAMES_BYTES: usize = 600;
 /// `id, name, "unit price"`. `None` if there are none.
 pub(super) fn column_names(index: &RecordIndex, head: &[u8]) -> Option<String> {
     let layout = index.layout();
-    let mut columns = Columns::default();
-    if let (Layout::Rows { delimiter }, Some(header)) = (layout, index.header()) {
+    let columns = if let (Layout::Rows { delimiter }, Some(header)) = (layout, index.header()) {
         let end = usize::try_from(header.end).unwrap_or(usize::MAX).min(head.len());
-        columns = Columns::of_table(Rows::new(delimiter).fields(&head[..end])?);
+        Columns::of_table(Rows::new(delimiter).fields(&head[..end])?)
     } else {
         let at: Pointer = index.at().parse().unwrap_or_default();
         let mut splitter = Splitter::new(layout, at, head.len());
-        let mut survey = RecordColumns::new(columns, index);
+        let mut records = RecordColumns::new(Columns::default(), index);
         let mut sink = |record: Record, bytes: &[u8]| {
-            survey.add(&record, bytes);
+            records.add(&record, bytes);
         };
         // The head may end within a value.
         let _ = splitter.feed(head, &mut sink);
-        columns = survey.columns;
-    }
+        records.columns
+    };
     let mut names = String::new();
     for (number, name) in columns.names().map(identifier).enumerate() {
         if number == MAX_NAMES || names.len() + name.len() > MAX_NAMES_BYTES {
@@ -125,7 +124,7 @@ impl Rows {
     pub(crate) fn fields(&mut self, row: &[u8]) -> Option<impl Iterator<Item = &str>> {
         let Self { parser, fields, ends } = self;
         parser.reset();
-        // A row never grows, and the second call of its end needs no room.
+        // All fields of a row together are no longer than the row.
         fields.resize(row.len().max(fields.len()), 0);
         let (mut read, mut written, mut count) = (0, 0, 0);
         loop {

@@ -92,7 +92,7 @@ async fn columns(found: &StoredResource, index: &RecordIndex) -> Result<Columns,
 /// Collects the facts, block by block.
 struct Survey {
     splitter: Splitter,
-    columns: RecordColumns,
+    records: RecordColumns,
     lists: Option<Lists>,
     /// Records that are not JSON.
     skipped: u64,
@@ -106,7 +106,7 @@ impl Survey {
         let at: Pointer = index.at().parse().unwrap_or_default();
         Self {
             splitter: Splitter::new(layout, at, MAX_RECORD_BYTES),
-            columns: RecordColumns::new(columns, index),
+            records: RecordColumns::new(columns, index),
             lists: (layout == Layout::Json).then(Lists::default),
             skipped: 0,
             stopped: None,
@@ -130,9 +130,9 @@ impl Survey {
         &mut self,
         pass: impl FnOnce(&mut Splitter, &mut dyn FnMut(Record, &[u8])) -> Result<(), Fault>,
     ) {
-        let Self { splitter, columns, skipped, .. } = self;
+        let Self { splitter, records, skipped, .. } = self;
         let mut sink = |record: Record, bytes: &[u8]| {
-            if !columns.add(&record, bytes) {
+            if !records.add(&record, bytes) {
                 *skipped += 1;
             }
         };
@@ -173,7 +173,7 @@ impl Survey {
         if self.skipped > 0 {
             line("skipped", &format!("{}, not JSON", count(self.skipped, "record")));
         }
-        let columns = self.columns.columns;
+        let columns = self.records.columns;
         let of = match &self.stopped {
             None => "all records".to_owned(),
             Some(why) => {

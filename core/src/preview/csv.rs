@@ -1,7 +1,7 @@
 //! Facts about tables: the delimiter, the types of columns, the number of rows.
 
 use super::{
-    Sample, estimate, valid_utf8,
+    Sample, estimate,
     words::{count, cut, name_of},
 };
 
@@ -43,7 +43,7 @@ fn is_table(mut rows: impl Iterator<Item = csv::StringRecord>) -> bool {
 
 /// The head up to its last complete line.
 fn complete_lines<'a>(sample: &Sample<'a>) -> &'a str {
-    let text = valid_utf8(sample.head);
+    let text = sample.text();
     if sample.is_whole() { text } else { text.rsplit_once('\n').map_or("", |t| t.0) }
 }
 

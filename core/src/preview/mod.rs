@@ -43,14 +43,14 @@ pub struct Sample<'a> {
     pub value: Option<&'a Value>,
 }
 
-impl Sample<'_> {
+impl<'a> Sample<'a> {
     /// Whether the head is the complete content.
     fn is_whole(&self) -> bool {
         self.head.len() as u64 == self.size
     }
 
     /// The head as text, up to its last complete character.
-    fn text(&self) -> &str {
+    fn text(&self) -> &'a str {
         valid_utf8(self.head)
     }
 
