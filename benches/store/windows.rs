@@ -13,8 +13,10 @@ pub(crate) async fn measure() {
     let lines = log.lines().count();
     println!("Fifty lines of 100 MB by read_resource, as a multiple of the first fifty");
     println!("             anywhere, median   the last ones");
-    for server in Server::one_per_backend().await {
-        set_cache_bytes(0);
+    let servers = Server::one_per_backend().await;
+    // A server sets it when it starts.
+    set_cache_bytes(0);
+    for server in servers {
         server.put("log://all", log.clone()).await;
         let read = async |offset: usize| {
             let arguments = json!({ "uri": "log://all", "offset": offset, "limit": 50 });
