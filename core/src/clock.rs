@@ -26,7 +26,7 @@ impl Timestamp {
         self.0
     }
 
-    /// The timestamp later by `span`, at most the maximum.
+    /// Adds `span`; at most the largest timestamp.
     #[must_use]
     pub fn saturating_add(self, span: Duration) -> Self {
         Self(self.0.saturating_add(u64::try_from(span.as_millis()).unwrap_or(u64::MAX)))
@@ -54,6 +54,7 @@ impl fmt::Display for Timestamp {
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// The current time.
     fn now(&self) -> Timestamp;
+
     /// Waits until the deadline; returns at once if it has passed.
     async fn sleep_until(&self, deadline: Timestamp);
 }
@@ -114,6 +115,7 @@ impl ManualClock {
     pub fn advance(&self, span: Duration) {
         let mut manual = self.lock();
         manual.now = manual.now.saturating_add(span);
+
         let later = Timestamp(manual.now.0.saturating_add(1));
         let waiting = manual.sleepers.split_off(&later);
         for sleeper in std::mem::replace(&mut manual.sleepers, waiting).into_values().flatten() {
@@ -145,10 +147,12 @@ impl Clock for ManualClock {
             if manual.now >= deadline {
                 return;
             }
+
             let (wake, woken) = oneshot::channel();
             manual.sleepers.entry(deadline).or_default().push(wake);
             woken
         };
+
         // The sender lives until the deadline.
         let _ = woken.await;
     }
@@ -173,9 +177,11 @@ mod tests {
             async move { clock.sleep_until(due).await }
         });
         tokio::task::yield_now().await;
+
         clock.advance(Duration::from_secs(4));
         tokio::task::yield_now().await;
         assert!(!sleeper.is_finished());
+
         clock.advance(Duration::from_secs(1));
         sleeper.await.expect("woken");
     }

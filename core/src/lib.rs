@@ -1,11 +1,11 @@
-//! What Larder keeps: stored resources, sessions, tasks and identities, in memory, files, Redis and
-//! S3, and what they are made of. No MCP server is in here: the crate `larder` has that, and exports
-//! the modules of this one as its own. It is a crate of its own so that both halves compile at once,
-//! and so that a change of the server compiles only the server.
+//! The storage half of Larder: resources, sessions, tasks and identities, kept in memory, files,
+//! Redis or S3, and the formats that they use. The crate `larder` has the MCP server, and exports the
+//! modules of this crate as its own. Two crates compile in parallel, and a change of the server
+//! compiles only the server.
 //!
 //! Modules that `larder` does not export are hidden, and may change at any time.
 
-// A build with few features leaves parts without a user, and functions with less to do.
+// Builds with few features leave some items unused, and some functions with less to do.
 #![cfg_attr(
     not(all(feature = "console", feature = "login", feature = "redis", feature = "upstream")),
     allow(

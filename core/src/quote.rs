@@ -11,6 +11,7 @@ pub(crate) const MAX_CHARS: usize = 100;
 pub fn shortened(text: &str) -> Cow<'_, str> {
     let end = text.char_indices().nth(MAX_CHARS).map(|(end, _)| end);
     let start = &text[..end.unwrap_or(text.len())];
+
     let mut shown = visible(start);
     if end.is_some() {
         shown.to_mut().push('…');
@@ -18,13 +19,13 @@ pub fn shortened(text: &str) -> Cow<'_, str> {
     shown
 }
 
-/// The same in double quotes.
+/// Text within a message as [`shortened`] returns it, in double quotes.
 pub fn quoted(text: &str) -> String {
     format!("\"{}\"", shortened(text).replace('"', "\\\""))
 }
 
-/// The message of a parser of the `serde` family, which quotes the wrong value
-/// or name as a whole: that is [`shortened`], and the rest of the message stays.
+/// The message of a parser of the `serde` family, with the wrong value or name [`shortened`].
+/// The parser quotes it as a whole; the rest of the message stays.
 pub fn parse_error(message: &str) -> String {
     // After the wrong value the message says what is expected.
     let end = ["`, expected ", "\", expected ", "`, there are no "]
@@ -32,6 +33,7 @@ pub fn parse_error(message: &str) -> String {
         .filter_map(|after| message.rfind(after))
         .max();
     let begin = message.find(['`', '"']);
+
     match (begin, end) {
         (Some(begin), Some(end)) if begin < end => {
             let value = shortened(&message[begin + 1..end]);
@@ -46,6 +48,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.contains(is_deceptive) {
         return text.into();
     }
+
     let mut visible = String::with_capacity(text.len() + 16);
     for c in text.chars() {
         if is_deceptive(c) {
@@ -54,16 +57,17 @@ pub fn visible(text: &str) -> Cow<'_, str> {
             visible.push(c);
         }
     }
+
     visible.into()
 }
 
-/// JSON with the same meaning, in which such characters are escaped. (JSON escapes
-/// those of ASCII anyway.)
+/// Escapes the characters in JSON that a reader cannot see; the value stays the same. JSON
+/// escapes control characters of ASCII itself.
 pub fn visible_json(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for c in json.chars() {
         if is_deceptive(c) && !c.is_ascii() {
-            // They occur only within strings.
+            // Outside of strings, JSON is ASCII.
             for unit in c.encode_utf16(&mut [0; 2]) {
                 escaped.push_str(&format!("\\u{unit:04x}"));
             }
@@ -101,18 +105,20 @@ mod tests {
     fn only_the_start_of_long_text_is_shown() {
         assert_eq!(shortened("short"), "short");
         assert_eq!(shortened(&"é".repeat(100)), "é".repeat(100));
+
         let long = "é".repeat(1_000_000);
         assert_eq!(shortened(&long), format!("{}…", "é".repeat(100)));
     }
 
     #[test]
-    fn the_value_in_a_parsers_message_is_shortened_and_the_rest_stays() {
+    fn only_the_value_in_a_parsers_message_is_shortened() {
         #[derive(Debug, serde::Deserialize)]
         #[serde(deny_unknown_fields)]
         #[allow(dead_code)]
         struct Known {
             one: u32,
         }
+
         let long = "`, expected x".repeat(1_000);
         for (json, rest) in [
             (format!(r#"{{"{long}":1}}"#), ["unknown field `", "…`, expected `one`"]),
@@ -126,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn json_stays_the_same_value() {
+    fn escaped_json_parses_to_the_original_value() {
         let value = serde_json::json!({ "a\u{202e}": ["\u{e0041}", "b\n", "é"] });
         let escaped = visible_json(&value.to_string());
         assert!(!escaped.contains(is_deceptive), "{escaped}");
@@ -134,9 +140,10 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_seen_is_escaped() {
+    fn characters_that_a_reader_cannot_see_are_escaped() {
         assert_eq!(quoted("a\"b"), r#""a\"b""#);
         assert_eq!(shortened("a\nNext: \u{1b}[31m\u{202e}x"), r"a\nNext: \u{1b}[31m\u{202e}x");
+
         // Scripts that need joiners, and emoji, are left alone.
         let plain = "Größe, 表, עברית, می\u{200C}خواهم, 👩\u{200D}💻";
         assert_eq!(shortened(plain), plain);

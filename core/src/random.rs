@@ -50,7 +50,7 @@ impl Random {
     /// A secret of 256 random bits, as 64 hexadecimal digits.
     ///
     /// # Panics
-    /// As [`id`](Self::id).
+    /// If [`id`](Self::id) does.
     pub fn secret(&self) -> String {
         self.id() + &self.id()
     }
@@ -61,12 +61,14 @@ fn hex(bits: u128) -> String {
     // The compiler vectorizes both steps, without a table.
     let bytes = bits.to_be_bytes();
     let mut digits = [0; 32];
+
     for (pair, byte) in digits.chunks_exact_mut(2).zip(bytes) {
         (pair[0], pair[1]) = (byte >> 4, byte & 15);
     }
     for digit in &mut digits {
         *digit += if *digit < 10 { b'0' } else { b'a' - 10 };
     }
+
     str::from_utf8(&digits).expect("digits are ASCII").to_owned()
 }
 

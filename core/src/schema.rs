@@ -27,10 +27,12 @@ pub fn describe<A: JsonSchema>() -> ArgumentSchema {
     let mut take = |key: &str| schema.as_object_mut().and_then(|s| s.remove(key));
     let description = take("description").and_then(|d| d.as_str().map(unwrap_lines));
     simplify(&mut schema);
+
     let is_unit = schema.get("type") == Some(&json!("null"));
     if is_unit {
         schema = json!({ "type": "object", "additionalProperties": false });
     }
+
     let schema = match schema {
         Value::Object(schema) => schema,
         _ => JsonObject::new(),
@@ -44,6 +46,7 @@ pub fn describe_inline<T: JsonSchema>() -> JsonObject {
     settings.inline_subschemas = true;
     let mut schema = root_schema::<T>(settings);
     simplify(&mut schema);
+
     match schema {
         Value::Object(mut schema) => {
             schema.remove("description");
@@ -72,18 +75,21 @@ pub fn describe_output<T: JsonSchema>(key: &str) -> (JsonObject, bool) {
         Value::Object(schema) if schema.get("type") == Some(&json!("object")) => (schema, false),
         mut schema => {
             let definitions = schema.as_object_mut().and_then(|s| s.remove("$defs"));
-            let mut wrapper = JsonObject::new();
-            wrapper.insert("type".into(), json!("object"));
-            wrapper.insert("properties".into(), json!({ key: schema }));
-            wrapper.insert("required".into(), json!([key]));
-            wrapper.extend(definitions.map(|definitions| ("$defs".into(), definitions)));
+
+            let mut members = JsonObject::new();
+            members.insert("type".into(), json!("object"));
+            members.insert("properties".into(), json!({ key: schema }));
+            members.insert("required".into(), json!([key]));
+            members.extend(definitions.map(|definitions| ("$defs".into(), definitions)));
+
             // References to the root now refer to the wrapped schema.
-            let mut wrapper = Value::Object(wrapper);
+            let mut wrapper = Value::Object(members);
             move_references(&mut wrapper, &|reference| {
                 (reference == "#").then(|| format!("#/properties/{key}"))
             });
-            let Value::Object(wrapper) = wrapper else { return (JsonObject::new(), true) };
-            (wrapper, true)
+
+            let Value::Object(members) = wrapper else { return (JsonObject::new(), true) };
+            (members, true)
         }
     }
 }
@@ -100,6 +106,7 @@ pub fn move_references(schema: &mut Value, moved: &impl Fn(&str) -> Option<Strin
                     *reference = new;
                 }
             }
+
             members.values_mut().for_each(|value| move_references(value, moved));
         }
         Value::Array(items) => items.iter_mut().for_each(|item| move_references(item, moved)),
@@ -119,10 +126,12 @@ fn simplify(schema: &mut Value) {
                         || (key == "format" && value.as_str().is_some_and(is_rust_number));
                     !is_redundant
                 });
+
                 if let Some(Value::String(text)) = members.get_mut("description") {
                     *text = unwrap_lines(text);
                 }
             }
+
             members.values_mut().for_each(simplify);
         }
         Value::Array(items) => items.iter_mut().for_each(simplify),
@@ -146,18 +155,21 @@ fn unwrap_lines(text: &str) -> String {
 fn snake_case(name: &str) -> String {
     let mut snake = String::with_capacity(name.len() + 4);
     let mut previous: Option<char> = None;
+
     for (offset, c) in name.char_indices() {
         let next = name[offset + c.len_utf8()..].chars().next();
         let starts_word = c.is_uppercase()
             && previous.is_some_and(|p| {
                 p.is_lowercase() || p.is_ascii_digit() || next.is_some_and(char::is_lowercase)
             });
+
         if starts_word && previous != Some('_') {
             snake.push('_');
         }
         snake.extend(c.to_lowercase());
         previous = Some(c);
     }
+
     snake
 }
 
@@ -176,7 +188,7 @@ impl Validator {
     /// A validator of arguments.
     ///
     /// # Errors
-    /// Why the schema cannot be used for arguments.
+    /// The reason why the schema cannot be used for arguments.
     pub fn new(schema: JsonObject) -> Result<Self, String> {
         if schema.get("type") != Some(&json!("object")) {
             return Err("its arguments must be an object: use a struct with named fields".into());
@@ -187,7 +199,7 @@ impl Validator {
     /// A validator of structured content.
     ///
     /// # Errors
-    /// Why the schema cannot be used for structured content.
+    /// The reason why the schema cannot be used for structured content.
     pub fn for_output(schema: JsonObject) -> Result<Self, String> {
         // 2026-07-28 allows any schema, earlier versions only that of an object.
         if schema.get("type") != Some(&json!("object")) {
@@ -208,17 +220,19 @@ impl Validator {
         let validator = jsonschema::draft202012::options()
             .build(&value)
             .map_err(|e| format!("its {what} schema is not valid: {e}"))?;
+
         let Value::Object(schema) = value else { return Err("its schema is not an object".into()) };
         Ok(Self { validator, schema: Arc::new(schema) })
     }
 
     /// Parses string arguments into the numbers, booleans and other values that
-    /// the schema requires. Unparsable ones stay strings and fail validation.
+    /// the schema requires. Strings that cannot be parsed stay and fail validation.
     pub fn parse_strings(&self, arguments: &mut Value) {
         let properties = self.schema.get("properties").and_then(Value::as_object);
         let (Some(properties), Some(arguments)) = (properties, arguments.as_object_mut()) else {
             return;
         };
+
         for (argument, value) in arguments {
             let types = properties.get(argument).and_then(|schema| schema.get("type"));
             let takes_text = match types {
@@ -226,6 +240,7 @@ impl Validator {
                 Some(Value::Array(types)) => types.iter().any(|t| t == "string"),
                 Some(name) => name == "string",
             };
+
             if !takes_text
                 && let Value::String(text) = &*value
                 && let Ok(parsed) = serde_json::from_str::<Value>(text)
@@ -238,8 +253,7 @@ impl Validator {
     /// Validates arguments.
     ///
     /// # Errors
-    /// What is wrong with each argument, without its value, which may be long or
-    /// secret.
+    /// The fault of each argument, without its value, which may be long or secret.
     pub fn check(&self, arguments: &Value) -> Result<(), String> {
         self.validate(arguments).map_err(|faults| format!("Invalid arguments: {faults}"))
     }
@@ -255,12 +269,13 @@ impl Validator {
     /// Validates a value.
     ///
     /// # Errors
-    /// What is wrong with the value, without the value itself.
+    /// The faults of the value, without the value itself.
     #[cfg(feature = "validation")]
     pub fn validate(&self, arguments: &Value) -> Result<(), String> {
         if self.validator.is_valid(arguments) {
             return Ok(());
         }
+
         let faults: Vec<_> = self
             .validator
             .iter_errors(arguments)
@@ -279,6 +294,7 @@ impl Validator {
                     }
                     _ => fault.masked_with("the value").to_string(),
                 };
+
                 match path.trim_start_matches('/') {
                     // For a tool without arguments the library names none.
                     "" if matches!(fault.kind(), ValidationErrorKind::FalseSchema) => {
@@ -290,11 +306,12 @@ impl Validator {
                 }
             })
             .collect();
+
         Err(faults.join("; "))
     }
 }
 
-/// The first of these names, which the caller made up.
+/// Quotes the first names, because the caller chose them.
 #[cfg(feature = "validation")]
 fn names<'a>(mut names: impl Iterator<Item = &'a str>) -> String {
     let mut shown: Vec<_> = names.by_ref().take(MAX_VIOLATIONS).map(quoted).collect();

@@ -21,28 +21,33 @@ impl ClientFacts {
         declared.get("extensions").and_then(|extensions| extensions.get(name)).is_some()
     }
 
-    /// Parses the JSON of both. Modern clients repeat them with each request, so each
-    /// thread caches what it parsed last.
+    /// Parses the JSON of name and capabilities. Modern clients repeat both with each request, so
+    /// each thread caches the declarations that it parsed last.
     pub(super) fn read(
         info: Option<&[u8]>,
         capabilities: Option<&[u8]>,
     ) -> serde_json::Result<Arc<Self>> {
         let json = [info, capabilities].map(Option::unwrap_or_default);
+
         RECENT.with_borrow_mut(|recent| {
-            if let Some(known) =
-                recent.iter().find(|known| *known.json[0] == *json[0] && *known.json[1] == *json[1])
+            if let Some(cached) = recent
+                .iter()
+                .find(|cached| *cached.json[0] == *json[0] && *cached.json[1] == *json[1])
             {
-                return Ok(Arc::clone(&known.facts));
+                return Ok(Arc::clone(&cached.facts));
             }
+
             let info = info.map(serde_json::from_slice).transpose()?;
-            let capabilities = capabilities.map(serde_json::from_slice).transpose()?;
-            let capabilities = capabilities.unwrap_or_default();
+            let capabilities =
+                capabilities.map(serde_json::from_slice).transpose()?.unwrap_or_default();
             let facts = Arc::new(Self { info, capabilities });
+
             if json.iter().map(|part| part.len()).sum::<usize>() <= MAX_CACHED_BYTES {
                 recent.truncate(MAX_CACHED - 1);
-                let known = Known { json: json.map(Box::from), facts: Arc::clone(&facts) };
-                recent.insert(0, known);
+                let cached = CachedFacts { json: json.map(Box::from), facts: Arc::clone(&facts) };
+                recent.insert(0, cached);
             }
+
             Ok(facts)
         })
     }
@@ -53,14 +58,14 @@ const MAX_CACHED: usize = 8;
 /// The maximum size of a declaration that is cached, in bytes.
 const MAX_CACHED_BYTES: usize = 4 << 10;
 
-/// A declaration, and what it was parsed into.
-struct Known {
+/// A declaration, and the facts parsed from it.
+struct CachedFacts {
     json: [Box<[u8]>; 2],
     facts: Arc<ClientFacts>,
 }
 
 thread_local! {
-    static RECENT: RefCell<Vec<Known>> = const { RefCell::new(Vec::new()) };
+    static RECENT: RefCell<Vec<CachedFacts>> = const { RefCell::new(Vec::new()) };
 }
 
 #[cfg(test)]
@@ -80,9 +85,11 @@ mod tests {
             let facts = read(&info(n), "{}").unwrap();
             assert_eq!(facts.info.as_ref().unwrap().name, format!("client {n}"));
             assert!(facts.capabilities.roots.is_none());
+
             let facts = read(&info(n), r#"{"roots":{}}"#).unwrap();
             assert!(facts.capabilities.roots.is_some());
         }
+
         assert!(ClientFacts::read(None, None).unwrap().info.is_none());
         RECENT.with_borrow(|recent| assert_eq!(recent.len(), MAX_CACHED));
     }
@@ -91,6 +98,7 @@ mod tests {
     fn malformed_and_long_declarations_are_not_cached() {
         assert!(read("7", "{}").is_err());
         assert!(read(r#"{"name":"a","version":"1"}"#, "[]").is_err());
+
         let long = format!(r#"{{"name":"{}","version":"1"}}"#, "x".repeat(MAX_CACHED_BYTES));
         assert!(read(&long, "{}").is_ok());
         RECENT.with_borrow(|recent| assert!(recent.is_empty()));

@@ -63,6 +63,7 @@ impl Message {
         struct Cancelled {
             request_id: RequestId,
         }
+
         let is_cancelled = method == "notifications/cancelled";
         is_cancelled.then(|| params.parse().ok().map(|c: Cancelled| c.request_id))?
     }
@@ -94,6 +95,7 @@ fn present<'de, D: Deserializer<'de>>(d: D) -> Result<Option<&'de RawValue>, D::
 fn text<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Cow<'de, str>>, D::Error> {
     #[derive(Deserialize)]
     struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
     Ok(Option::<Text<'de>>::deserialize(d)?.map(|Text(text)| text))
 }
 
@@ -109,11 +111,13 @@ pub fn parse(body: &Bytes) -> Result<Message, (Fault, Option<RequestId>)> {
         let message = format!("The body is not UTF-8: byte {} is invalid.", e.valid_up_to());
         (Fault::Parse(message), None)
     })?;
+
     if text.trim_start().starts_with('[') {
-        // Also for an array that is not valid JSON.
+        // Checked before parsing, so that an array that is not valid JSON is refused for this reason, too.
         let message = "Batches are not supported: send one JSON-RPC message per request.";
         return Err((Fault::InvalidRequest(message.into()), None));
     }
+
     let wire: Wire<'_> = serde_json::from_str(text).map_err(|e| {
         let fault = if e.is_data() {
             Fault::InvalidRequest(format!("Not a JSON-RPC 2.0 message: {}.", describe(&e)))
@@ -122,10 +126,12 @@ pub fn parse(body: &Bytes) -> Result<Message, (Fault, Option<RequestId>)> {
         };
         (fault, None)
     })?;
+
     let id = match wire.id.map(read_id).transpose() {
         Ok(id) => id,
         Err(fault) => return Err((fault, None)),
     };
+
     let invalid = |message: &str| (Fault::InvalidRequest(message.into()), id.clone());
     if wire.jsonrpc.as_deref() != Some("2.0") {
         return Err(invalid("The member \"jsonrpc\" must be \"2.0\"."));
@@ -135,11 +141,13 @@ pub fn parse(body: &Bytes) -> Result<Message, (Fault, Option<RequestId>)> {
     {
         return Err(invalid("The member \"params\" must be an object."));
     }
+
     let params = match wire.params.map(|p| Params::new(body.slice_ref(p.get().as_bytes()))) {
         None => Params::default(),
         Some(Ok(params)) => params,
         Some(Err(fault)) => return Err((fault, id)),
     };
+
     match (wire.method, id) {
         (Some(_), _) if wire.result.is_some() || wire.error.is_some() => Err((
             Fault::InvalidRequest(
@@ -164,8 +172,8 @@ pub fn parse(body: &Bytes) -> Result<Message, (Fault, Option<RequestId>)> {
     }
 }
 
-/// The parameters of a message that is a `tools/call` request. Parses nothing of
-/// them, however large they are.
+/// The parameters of a `tools/call` request; `None` for other messages. Does not parse the
+/// parameters, which may be large.
 pub fn tool_call(body: &Bytes) -> Option<Params> {
     #[derive(Deserialize)]
     struct ToolCall<'a> {
@@ -174,11 +182,13 @@ pub fn tool_call(body: &Bytes) -> Option<Params> {
         #[serde(borrow)]
         params: &'a RawValue,
     }
+
     let call: ToolCall<'_> = serde_json::from_slice(body).ok()?;
     let params = call.params.get();
     if call.method != "tools/call" || !params.starts_with('{') {
         return None;
     }
+
     Params::new(body.slice_ref(params.as_bytes())).ok()
 }
 
@@ -187,18 +197,20 @@ fn read_outcome(
     error: Option<&RawValue>,
 ) -> Result<Value, ErrorResponse> {
     let unreadable = |message: String| ErrorResponse { code: 0, message, data: None };
+
     if let Some(error) = error {
         let error = serde_json::from_str(error.get());
         return Err(
             error.unwrap_or_else(|_| unreadable("The peer responded with an error.".into()))
         );
     }
+
     let result = result.map_or("null", RawValue::get);
     serde_json::from_str(result)
         .map_err(|e| unreadable(format!("The peer's response cannot be parsed: {}", describe(&e))))
 }
 
-/// Reads an id. In MCP, unlike JSON-RPC, that is a string or an integer, never null
+/// Reads an id. In MCP, unlike JSON-RPC, an id is a string or an integer, never null
 /// (2026-07-28, basic: Requests).
 fn read_id(raw: &RawValue) -> Result<RequestId, Fault> {
     let text = raw.get();
@@ -226,6 +238,7 @@ mod tests {
         let body = Bytes::from_static(br#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":1}}"#);
         let Ok(Message::Request(request)) = parse(&body) else { panic!("a request") };
         assert_eq!(request.id, RequestId::Number(1));
+
         let offset = request.params.as_bytes().as_ptr() as usize - body.as_ptr() as usize;
         assert_eq!(&body[offset..offset + 7], br#"{"a":1}"#);
     }
@@ -236,10 +249,12 @@ mod tests {
         assert!(matches!(fault(r#"[{"jsonrpc":"2.0"}]"#), (Fault::InvalidRequest(_), None)));
         assert!(matches!(fault("[]"), (Fault::InvalidRequest(_), None)));
         assert!(matches!(fault("7"), (Fault::InvalidRequest(_), None)));
+
         for id in ["null", "1.5", "true", "{}"] {
             let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#);
             assert!(matches!(parse(&body.into()), Err((Fault::InvalidRequest(_), None))), "{id}");
         }
+
         let (refused, id) = fault(r#"{"jsonrpc":"1.0","id":"x","method":"m"}"#);
         assert!(matches!(refused, Fault::InvalidRequest(_)));
         assert_eq!(id, Some(RequestId::String("x".into())));
@@ -262,6 +277,7 @@ mod tests {
             "[".repeat(200_000),
             "]".repeat(200_000)
         );
+
         let Ok(Message::Request(request)) = parse(&deep.into()) else { panic!("skipped") };
         assert!(matches!(
             request.params.parse::<serde_json::Value>(),

@@ -132,7 +132,7 @@ impl Fault {
         Self::UnsupportedVersion { requested: shortened(requested).into_owned(), supported }
     }
 
-    /// Whether the same request may succeed later, because the fault is of the moment.
+    /// Whether the fault is temporary, so that the same request may succeed later.
     pub fn is_transient(&self) -> bool {
         matches!(
             self,

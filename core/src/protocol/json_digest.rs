@@ -34,10 +34,12 @@ impl JsonDigest {
                 self.0.feed(bytes);
                 Ok(bytes.len())
             }
+
             fn flush(&mut self) -> std::io::Result<()> {
                 Ok(())
             }
         }
+
         let mut feed = Feed(Self::default());
         serde_json::to_writer(&mut feed, value).ok()?;
         feed.0.finish()
@@ -52,6 +54,7 @@ impl JsonDigest {
                     return;
                 };
                 bytes = &bytes[used..];
+
                 if has_ended {
                     self.string = None;
                     self.batch.push(END);
@@ -59,6 +62,7 @@ impl JsonDigest {
             } else {
                 let byte = bytes[0];
                 bytes = &bytes[1..];
+
                 match byte {
                     b'"' => {
                         self.end_scalar();
@@ -74,6 +78,7 @@ impl JsonDigest {
                     _ => self.is_invalid = true,
                 }
             }
+
             if self.batch.len() >= BATCH {
                 self.hash.update(&self.batch);
                 self.batch.clear();
@@ -81,7 +86,7 @@ impl JsonDigest {
         }
     }
 
-    /// Numbers are compared by their values.
+    /// Adds the number or literal that has ended. Numbers are hashed by value: `1e3` equals `1000.0`.
     fn end_scalar(&mut self) {
         if self.scalar.is_empty() {
             return;
@@ -109,19 +114,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_json_in_another_layout_has_the_same_digest() {
+    fn the_digest_depends_on_the_value_and_not_on_the_layout() {
         let value = json!({ "b": [1, 2.5, 1e3, true], "a": "é \"x\"\n", "c": { "d": [] } });
         let digest = |text: &str| {
             let mut digest = JsonDigest::default();
             text.as_bytes().chunks(3).for_each(|piece| digest.feed(piece));
             digest.finish()
         };
+
         let spaced =
             "{ \"b\" : [1,2.50,1000.0,true], \"a\":\"\\u00e9 \\\"x\\\"\\n\",\"c\":{\"d\":[ ]}}\n";
         let pretty = serde_json::to_string_pretty(&value).expect("a value serializes");
+
         for text in [value.to_string(), pretty, spaced.to_owned()] {
             assert!(digest(&text).is_some() && digest(&text) == JsonDigest::of(&value), "{text}");
         }
+
         for text in [
             "{\"b\":[1,2.5,1e3,true],\"a\":\"é \\\"x\\\"\\n\",\"c\":{\"d\":[]}",
             "{\"b\":[12.5,1e3,true],\"a\":\"é \\\"x\\\"\\n\",\"c\":{\"d\":[]}}",

@@ -31,7 +31,7 @@ pub(super) fn find_one(object: &[u8], name: &str) -> Option<(usize, usize)> {
 
 /// The name of each member, with start and end of its value.
 fn members(object: &[u8]) -> impl Iterator<Item = (Cow<'_, [u8]>, (usize, usize))> {
-    // After the opening brace.
+    // Starts after the opening brace.
     let mut offset = end_of_space(object, 0) + 1;
     std::iter::from_fn(move || {
         offset = end_of_space(object, offset);
@@ -41,9 +41,10 @@ fn members(object: &[u8]) -> impl Iterator<Item = (Cow<'_, [u8]>, (usize, usize)
         if object.get(offset) != Some(&b'"') {
             return None;
         }
+
         let end = end_of_string(object, offset);
         let name = unescaped(object.get(offset..end)?);
-        // After the colon.
+        // Skips the colon.
         let begin = end_of_space(object, end_of_space(object, end) + 1);
         offset = end_of_value(object, begin);
         Some((name, (begin, offset)))
@@ -90,7 +91,9 @@ fn end_of_value(json: &[u8], begin: usize) -> usize {
 }
 
 fn end_of_nested(json: &[u8], begin: usize) -> usize {
-    let (mut offset, mut depth) = (begin, 0_usize);
+    let mut offset = begin;
+    let mut depth = 0_usize;
+
     loop {
         let step = json[offset..].iter().enumerate().try_for_each(|(ahead, byte)| {
             match byte {
@@ -106,6 +109,7 @@ fn end_of_nested(json: &[u8], begin: usize) -> usize {
             }
             ControlFlow::Continue(())
         });
+
         match step {
             ControlFlow::Break((ahead, true)) => return offset + ahead,
             ControlFlow::Break((ahead, false)) => offset = end_of_string(json, offset + ahead),
@@ -131,6 +135,7 @@ mod tests {
             any::<f64>().prop_map(Value::from),
             "[ -~\"\\\\{}\\[\\]é\n]{0,8}".prop_map(Value::from),
         ];
+
         leaf.prop_recursive(3, 24, 4, |inner| {
             prop_oneof![
                 prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
@@ -150,6 +155,7 @@ mod tests {
             let text = write(&object).expect("it is JSON");
             let expected: BTreeMap<String, &RawValue> =
                 serde_json::from_str(&text).expect("it is JSON");
+
             let found: Vec<_> = members(text.as_bytes()).collect();
             prop_assert_eq!(found.len(), expected.len());
             for (name, (begin, end)) in found {

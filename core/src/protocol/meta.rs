@@ -60,10 +60,12 @@ impl Meta {
         if meta.first() != Some(&b'{') {
             return Err(Fault::invalid_params("_meta: it must be an object"));
         }
+
         let found = members::find(meta, &MEMBERS).map_err(duplicate)?;
-        let found = found.map(|range| range.map(|(begin, end)| &meta[begin..end]));
-        let [progress, version, info, capabilities, level, parent, state] =
-            found.map(|value| value.filter(|value| *value != b"null"));
+        let [progress, version, info, capabilities, level, parent, state] = found.map(|range| {
+            range.map(|(begin, end)| &meta[begin..end]).filter(|value| *value != b"null")
+        });
+
         Ok(Self {
             progress_token: progress.map(parse).transpose()?,
             protocol_version: version.map(parse).transpose()?,

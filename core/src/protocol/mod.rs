@@ -1,6 +1,6 @@
 //! MCP messages: JSON-RPC envelopes, protocol versions, methods, faults and
-//! notifications. Has no I/O and uses no other module, so every other layer
-//! can use it independently of the transport.
+//! notifications. Has no I/O, and of other modules uses only `quote`, so every
+//! layer can use it independently of the transport.
 
 mod apps;
 mod client;

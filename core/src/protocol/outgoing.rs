@@ -28,14 +28,14 @@ pub enum Outgoing {
         level: LogLevel,
         /// The component of the server that logs.
         logger: Option<String>,
-        /// Any JSON.
+        /// The data of the message: any JSON.
         data: Value,
     },
     /// A request to the client (legacy era only).
     Ask {
         /// The id that the client's response carries.
         id: RequestId,
-        /// Such as `elicitation/create`.
+        /// The method, such as `elicitation/create`.
         method: &'static str,
         /// The parameters of the method.
         params: Value,
@@ -61,6 +61,7 @@ impl Outgoing {
                 if let Some(message) = message {
                     params["message"] = json!(message);
                 }
+
                 Some(notification("notifications/progress", &params))
             }
             Self::Log { level, logger, data } => {
@@ -68,6 +69,7 @@ impl Outgoing {
                 if let Some(logger) = logger {
                     params["logger"] = json!(logger);
                 }
+
                 Some(notification("notifications/message", &params))
             }
             Self::Ask { id, method, params } => {
@@ -75,6 +77,7 @@ impl Outgoing {
                 if params.as_object().is_none_or(|p| !p.is_empty()) {
                     message["params"] = params.clone();
                 }
+
                 Some(message.to_string().into())
             }
             Self::Disconnect { .. } => None,
@@ -110,6 +113,7 @@ impl Announcement {
                 ("notifications/resources/updated", json!({ "uri": uri }))
             }
         };
+
         if let Some(id) = subscription {
             params["_meta"] = json!({ SUBSCRIPTION_ID: id });
         }
@@ -131,6 +135,7 @@ pub fn updated_resource(message: &[u8]) -> Option<String> {
     struct Params {
         uri: String,
     }
+
     // Other messages may be large and are not parsed.
     let is_updated = message.starts_with(UPDATED);
     is_updated
@@ -156,8 +161,10 @@ mod tests {
         let uri = "x:\"ä\"".to_owned();
         let updated = Announcement::ResourceUpdated { uri: uri.clone() };
         assert_eq!(updated_resource(&updated.encode(None)), Some(uri.clone()));
+
         let id = RequestId::Number(1);
         assert_eq!(updated_resource(&updated.encode(Some(&id))), Some(uri));
+
         for other in [
             Announcement::ResourceListChanged.encode(None),
             Bytes::from_static(br#"{"jsonrpc":"2.0","id":1,"result":{"uri":"x:1"}}"#),

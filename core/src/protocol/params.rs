@@ -48,7 +48,8 @@ struct ValueRange {
 
 impl Member {
     const COUNT: usize = 8;
-    /// In the order of the variants.
+
+    /// The names, in the order of the variants.
     const NAMES: [&str; Self::COUNT] =
         ["_meta", "name", "uri", "taskId", "arguments", "inputResponses", "requestState", "ref"];
 
@@ -68,15 +69,17 @@ impl Params {
         if u32::try_from(raw.len()).is_err() {
             return Err(Fault::InvalidRequest("The parameters are too long.".into()));
         }
+
         let found = members::find(&raw, &Member::NAMES).map_err(duplicate)?;
         let ranges = found.map(|value| match value {
             Some((begin, end)) if &raw[begin..end] != b"null" => {
-                // Both fit, because the length does.
+                // Both offsets fit into 32 bits, because the length does.
                 let offset = |offset| u32::try_from(offset).unwrap_or(0);
                 ValueRange { begin: offset(begin), end: offset(end) }
             }
             _ => ValueRange::default(),
         });
+
         Ok(Self { raw, ranges })
     }
 
@@ -103,19 +106,22 @@ impl Params {
         arguments.get(begin..end).filter(|json| *json != b"null")
     }
 
-    /// The parameters of a tool call that is itself in the `arguments` of this call: `name` and
-    /// `arguments` are those in there, all other members those of this call. `None` if there is
-    /// no inner name, or a member occurs twice.
+    /// The parameters of the tool call that the `arguments` of this call contain: its own `name`
+    /// and `arguments`, and all other members of this call. `None` if there is no inner name, or
+    /// a member occurs twice.
     pub fn inner_call(&self) -> Option<Self> {
         let outer = self.ranges[Member::Arguments as usize].begin as usize;
         let arguments =
             self.member(Member::Arguments).filter(|json| json.first() == Some(&b'{'))?;
+
         let members = [Member::Name, Member::Arguments];
         let found = members::find(arguments, &members.map(Member::name)).ok()?;
+
         let mut inner = self.clone();
         for (member, value) in members.into_iter().zip(found) {
             let value = value.filter(|(begin, end)| &arguments[*begin..*end] != b"null");
-            // Both fit, because those of the outer member do.
+
+            // Both offsets fit into 32 bits, because the end of the outer value does.
             let offset = |offset| u32::try_from(outer + offset).unwrap_or(0);
             inner.ranges[member as usize] =
                 value.map_or_else(ValueRange::default, |(begin, end)| ValueRange {
@@ -123,6 +129,7 @@ impl Params {
                     end: offset(end),
                 });
         }
+
         inner.member(Member::Name).is_some().then_some(inner)
     }
 
@@ -202,6 +209,7 @@ mod tests {
     fn only_top_level_members_are_found() {
         let params =
             params(r#"{"x":{"name":1}, "name" : "a\u0062", "arguments":{"uri":2},"uri":null}"#);
+
         assert_eq!(params.read(Member::Name), Ok(Some("ab".to_owned())));
         assert_eq!(params.member(Member::Arguments), Some(&br#"{"uri":2}"#[..]));
         assert_eq!(params.member(Member::Uri), None);
@@ -217,21 +225,24 @@ mod tests {
         let inner = |json| params(json).inner_call();
         let call = inner(
             r#"{"_meta":{"a":1},"name":"call_tool","arguments":{"arguments":{"b":[2]},"name":"x"}}"#,
-        );
-        let call = call.expect("it has a name");
+        )
+        .expect("it has a name");
+
         assert_eq!(call.required_text(Member::Name), Ok("x".into()));
         assert_eq!(call.member(Member::Arguments), Some(&br#"{"b":[2]}"#[..]));
         assert_eq!(call.argument("b"), Some(&b"[2]"[..]));
         assert_eq!(call.member(Member::Meta), Some(&br#"{"a":1}"#[..]));
+
         let bare = inner(r#"{"name":"c","arguments":{"name":"x","arguments":null}}"#);
         assert_eq!(bare.expect("it has a name").member(Member::Arguments), None);
-        for none in [
+
+        for json in [
             r#"{"name":"c"}"#,
             r#"{"name":"c","arguments":{}}"#,
             r#"{"name":"c","arguments":["name"]}"#,
             r#"{"name":"c","arguments":{"name":"x","name":"y"}}"#,
         ] {
-            assert!(inner(none).is_none(), "{none}");
+            assert!(inner(json).is_none(), "{json}");
         }
     }
 
@@ -241,8 +252,10 @@ mod tests {
         let numbered = params(r#"{"name":7}"#);
         let fault = numbered.required::<String>(Member::Name).map_err(text);
         assert!(fault.as_ref().is_err_and(|text| text.contains("name: ")), "{fault:?}");
+
         let fault = numbered.required::<String>(Member::Uri).map_err(text);
         assert!(fault.as_ref().is_err_and(|text| text.contains("\"uri\"")), "{fault:?}");
+
         for twice in [&br#"{"name":"a","name":"b"}"#[..], br#"{"name":null,"na\u006de":"b"}"#] {
             let twice = Params::new(Bytes::from_static(twice));
             assert!(matches!(twice, Err(Fault::InvalidParams { .. })));

@@ -16,16 +16,18 @@ pub fn json_size(value: &impl Serialize) -> usize {
             self.0 += bytes.len();
             Ok(bytes.len())
         }
+
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
         }
     }
+
     let mut count = Count(0);
     let _ = serde_json::to_writer(&mut count, value);
     count.0
 }
 
-/// Whether a value's JSON is longer than `max` bytes. Writes no more of it than that.
+/// Whether a value's JSON is longer than `max` bytes. Stops writing there.
 pub fn json_exceeds(value: &Value, max: usize) -> bool {
     struct Room(usize);
     impl io::Write for Room {
@@ -33,15 +35,16 @@ pub fn json_exceeds(value: &Value, max: usize) -> bool {
             self.0 = self.0.checked_sub(bytes.len()).ok_or(io::ErrorKind::WriteZero)?;
             Ok(bytes.len())
         }
+
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
         }
     }
+
     serde_json::to_writer(&mut Room(max), value).is_err()
 }
 
-/// The approximate size of a value in bytes, at most `max`. Reads no more of the value than
-/// that.
+/// The approximate size of a value in bytes, at most `max`. Stops reading the value there.
 pub fn size_up_to(value: &Value, max: usize) -> usize {
     fn take(value: &Value, left: &mut usize) {
         let own = match value {
@@ -49,6 +52,7 @@ pub fn size_up_to(value: &Value, max: usize) -> usize {
             _ => 0,
         };
         *left = left.saturating_sub(own + 1);
+
         match value {
             Value::Array(items) => {
                 for item in items {
@@ -70,6 +74,7 @@ pub fn size_up_to(value: &Value, max: usize) -> usize {
             _ => {}
         }
     }
+
     let mut left = max;
     take(value, &mut left);
     max - left
@@ -86,7 +91,9 @@ pub fn has_at_most_values(json: &[u8], max: usize) -> bool {
 /// if it has more than `max`. A parsed value takes far more memory than the few
 /// bytes of its JSON. The result for malformed JSON is arbitrary. Copies nothing.
 pub fn count_values(json: &[u8], max: usize) -> Option<usize> {
-    let (mut values, mut rest) = (1_usize, json);
+    let mut values = 1_usize;
+    let mut rest = json;
+
     while let Some(token) = rest.iter().position(|byte| matches!(byte, b'"' | b',' | b'[' | b'{')) {
         let after = &rest[token + 1..];
         rest = match rest[token] {
@@ -102,10 +109,12 @@ pub fn count_values(json: &[u8], max: usize) -> Option<usize> {
                 after
             }
         };
+
         if values > max {
             break;
         }
     }
+
     (values <= max).then_some(values)
 }
 
@@ -119,6 +128,7 @@ mod tests {
     fn json_exceeds_every_length_below_its_own() {
         let value = json!({ "a": [1, "é\n", null], "b": {} });
         let size = json_size(&value);
+
         assert!(!json_exceeds(&value, size) && !json_exceeds(&value, usize::MAX));
         assert!(json_exceeds(&value, size - 1) && json_exceeds(&value, 0));
     }

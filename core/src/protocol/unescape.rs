@@ -2,7 +2,7 @@
 
 #![cfg_attr(not(feature = "upstream"), allow(dead_code, reason = "only upstreams send such texts"))]
 
-/// The decoder of one string, from after its opening quote to its closing one.
+/// The decoder of one string, from after its opening quote to its closing quote.
 #[derive(Debug, Default)]
 pub struct Unescape(State);
 
@@ -30,13 +30,14 @@ impl Unescape {
     /// closing quote included, and whether the string has ended. Does not check UTF-8.
     ///
     /// # Errors
-    /// `InvalidString`.
+    /// [`InvalidString`] for a malformed string.
     pub fn feed(
         &mut self,
         input: &[u8],
         decoded: &mut Vec<u8>,
     ) -> Result<(usize, bool), InvalidString> {
         let mut used = 0;
+
         while let Some(&byte) = input.get(used) {
             if let State::Plain = self.0 {
                 let rest = &input[used..];
@@ -45,6 +46,7 @@ impl Unescape {
                 if plain.iter().any(|byte| *byte < 0x20) {
                     return Err(InvalidString);
                 }
+
                 decoded.extend_from_slice(plain);
                 used += plain.len() + usize::from(end.is_some());
                 match end {
@@ -54,15 +56,18 @@ impl Unescape {
                 }
                 continue;
             }
+
             used += 1;
             self.0 = self.escaped(byte, decoded)?;
         }
+
         Ok((used, false))
     }
 
     /// The state after a byte of an escape.
     fn escaped(&self, byte: u8, decoded: &mut Vec<u8>) -> Result<State, InvalidString> {
         let hex = |high| State::Hex { code: 0, digits: 0, high };
+
         Ok(match (self.0, byte) {
             (State::Escape, b'u') => hex(None),
             (State::Escape, _) => {
@@ -82,14 +87,16 @@ impl Unescape {
             (State::Hex { code, digits, high }, _) => {
                 let digit = char::from(byte).to_digit(16).ok_or(InvalidString)?;
                 let code = code << 4 | u16::try_from(digit).unwrap_or_default();
+
                 match (high, code) {
                     _ if digits < 3 => State::Hex { code, digits: digits + 1, high },
                     (None, 0xD800..0xDC00) => State::Half(code),
                     _ => {
                         let units = high.into_iter().chain([code]);
                         let mut characters = char::decode_utf16(units);
-                        let character = characters.next().and_then(Result::ok);
-                        let character = character.ok_or(InvalidString)?;
+                        let character =
+                            characters.next().and_then(Result::ok).ok_or(InvalidString)?;
+
                         decoded.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
                         State::Plain
                     }
@@ -106,9 +113,12 @@ mod tests {
 
     use super::*;
 
-    /// What a string's inside and closing quote decode to, in pieces of these sizes.
+    /// Decodes a string's inside and closing quote, fed in pieces of these sizes.
     fn decode(inside: &[u8], pieces: &[usize]) -> Option<Vec<u8>> {
-        let (mut decoder, mut decoded, mut rest) = (Unescape::default(), Vec::new(), inside);
+        let mut decoder = Unescape::default();
+        let mut decoded = Vec::new();
+        let mut rest = inside;
+
         for size in pieces.iter().chain(std::iter::repeat(&7)) {
             let (piece, after) = rest.split_at((*size).min(rest.len()));
             let (used, has_ended) = decoder.feed(piece, &mut decoded).ok()?;

@@ -5,11 +5,11 @@
 pub enum ProtocolVersion {
     /// Supported in `initialize` only.
     V2024_11_05,
-    /// The first with Streamable HTTP.
+    /// The first version with Streamable HTTP.
     V2025_03_26,
-    /// The first with the `MCP-Protocol-Version` header.
+    /// The first version with the `MCP-Protocol-Version` header.
     V2025_06_18,
-    /// The last with sessions; the first with priming events.
+    /// The last version with sessions, and the first with priming events.
     V2025_11_25,
     /// Stateless: version and capabilities on each request.
     V2026_07_28,
