@@ -1,4 +1,4 @@
-//! [`RecordIndex`]: where records begin, every few kilobytes.
+//! [`RecordIndex`]: offsets of records, one every few kilobytes.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,8 +19,8 @@ pub struct Mark {
     pub offset: u64,
 }
 
-/// Where the records of a content are: one offset every few kilobytes. To read
-/// record N, scan from [`RecordIndex::nearest`] with [`RecordIndex::scanner`].
+/// The offsets of a content's records, one every few kilobytes. To read record N,
+/// scan from [`RecordIndex::nearest`] with [`RecordIndex::scanner`].
 ///
 /// Serialises to about six bytes for each mark, and to 32 KiB at most.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,7 +54,7 @@ impl RecordIndex {
         Self { container, ..Self::new(Layout::Json, &Pointer::default()) }
     }
 
-    /// The same index for the records at another pointer.
+    /// Changes the pointer to the records.
     pub(super) fn moved_to(self, at: &Pointer) -> Self {
         Self { at: at.to_string(), ..self }
     }
@@ -86,14 +86,16 @@ impl RecordIndex {
     fn add_due_starts(&mut self, offset: u64, mut starts: u64) {
         while starts != 0 {
             let first = self.next_mark().saturating_sub(offset);
-            let due = u32::try_from(first).ok().and_then(|first| (!0_u64).checked_shl(first));
-            let due = starts & due.unwrap_or(0);
+            let mask = u32::try_from(first).ok().and_then(|first| (!0_u64).checked_shl(first));
+            let due = starts & mask.unwrap_or(0);
             let next = due & due.wrapping_neg();
-            // Those before the next mark; all, if it is not due.
+
+            // Counts records before the next mark, or all of them if none is due.
             self.total += u64::from((starts & next.wrapping_sub(1)).count_ones());
             if next == 0 {
                 return;
             }
+
             self.mark(Mark {
                 number: self.total,
                 offset: offset + u64::from(next.trailing_zeros()),
@@ -121,7 +123,7 @@ impl RecordIndex {
         self.marks.push(mark);
     }
 
-    /// Takes over what the scanner knows when it has finished.
+    /// Takes over container and header from a scanner that has finished.
     pub fn finish(&mut self, scanner: &Scanner) {
         self.container = scanner.container().unwrap_or(self.container);
         self.header = scanner.header().map(|header| (header.start, header.end));
@@ -202,7 +204,9 @@ mod packed {
     fn unpack(text: &str) -> Option<Vec<Mark>> {
         let bytes = BASE64_STANDARD_NO_PAD.decode(text).ok()?;
         let mut rest = &bytes[..];
-        let (mut marks, mut last) = (Vec::new(), Mark::default());
+        let mut marks = Vec::new();
+        let mut last = Mark::default();
+
         while !rest.is_empty() {
             last = Mark {
                 number: last.number.checked_add(take_number(&mut rest)?)?,

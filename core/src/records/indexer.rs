@@ -11,7 +11,7 @@ pub struct Indexer(Pass);
 enum Pass {
     /// JSON: which list has the records is decided at the end.
     Outermost(Box<Lists>),
-    /// It is known where the records are.
+    /// The pointer to the records is known.
     Known(Box<(Scanner, RecordIndex)>),
 }
 
@@ -56,6 +56,7 @@ impl Indexer {
                 let (mut scanner, mut index) = *known;
                 scanner.finish(|record| index.add(record))?;
                 index.finish(&scanner);
+
                 let found = index.layout() != Layout::Json || scanner.container().is_some();
                 Ok(found.then_some(index))
             }
@@ -65,7 +66,9 @@ impl Indexer {
 
 /// Appends a JSON value without the white space around its tokens.
 fn compact(json: &[u8], out: &mut Vec<u8>) {
-    let (mut in_string, mut escaped) = (false, false);
+    let mut in_string = false;
+    let mut escaped = false;
+
     for byte in json {
         if in_string {
             in_string = escaped || *byte != b'"';

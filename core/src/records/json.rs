@@ -39,7 +39,7 @@ pub(super) struct JsonRecords {
     key: Option<u64>,
     /// The number of the next record.
     number: u64,
-    /// Whether the scan began at a record: it does not know what encloses it.
+    /// Whether the scan began at a record, without the containers around it.
     resumed: bool,
 }
 
@@ -59,7 +59,7 @@ impl JsonRecords {
         }
     }
 
-    /// A scan that continues at a record, of which it gets the content.
+    /// A scan that continues at a record. The content that it is fed begins there.
     pub(super) fn resume(container: Container, number: u64, offset: u64) -> Self {
         let object = container == Container::Object;
         let scalar = container == Container::Scalar;
@@ -106,8 +106,8 @@ impl JsonRecords {
         Ok(())
     }
 
-    /// What follows the records is checked, too, or half of a content would be
-    /// taken for all of it.
+    /// Whether the scan needs no more tokens. A scan from the start also checks the content
+    /// after the records, so that truncated content does not pass for complete.
     fn is_over(&self) -> bool {
         self.state == State::Done && self.resumed
     }
@@ -144,10 +144,12 @@ impl JsonRecords {
             Kind::Object => Container::Object,
             Kind::Scalar => Container::Scalar,
         };
+
         let parent = depth - usize::from(container != Container::Scalar);
         if parent != level || !self.is_on_path(level, container) {
             return;
         }
+
         let is_target = level == self.path.len();
         self.state = match container {
             Container::Scalar if is_target => {
@@ -158,6 +160,7 @@ impl JsonRecords {
             _ if is_target => State::Inside { depth },
             _ => State::Seeking { level: level + 1 },
         };
+
         self.item = 0;
         if is_target {
             self.container = Some(container);
@@ -168,10 +171,12 @@ impl JsonRecords {
     fn is_on_path(&mut self, level: usize, container: Container) -> bool {
         let Some(level) = level.checked_sub(1) else { return true };
         let Some(name) = self.path.segment(level) else { return false };
+
         // A value that is a container itself is already on the stack.
         if self.lexer.parent_is_object(container != Container::Scalar) {
             return self.lexer.key().as_deref() == Some(name);
         }
+
         let found = is_index(name, self.item);
         self.item += 1;
         found

@@ -62,6 +62,8 @@ impl LineRecords {
             sink(Record { number: self.number, start: self.start, value: self.start, end });
             self.number += 1;
         }
-        (self.has_text, self.after_return) = (false, false);
+
+        self.has_text = false;
+        self.after_return = false;
     }
 }

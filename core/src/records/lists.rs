@@ -1,4 +1,4 @@
-//! [`Lists`]: where a JSON value has lists, and which of them has the records.
+//! [`Lists`]: finds the lists of a JSON value, and the list that has the records.
 
 use super::{
     Container, Fault, Pointer, RecordIndex,
@@ -13,13 +13,13 @@ const MAX_LIST_DEPTH: usize = 8;
 /// A list that is in no other list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct List {
-    /// The pointer to it.
+    /// The pointer to the list.
     pub at: Pointer,
     /// The number of its items.
     pub items: u64,
 }
 
-/// Finds the lists of a JSON value that comes in blocks: those that are in objects, not in
+/// Finds the lists of a JSON value that comes in blocks. Finds lists within objects, not within
 /// other lists.
 #[derive(Debug, Clone)]
 pub struct Lists {
@@ -27,7 +27,7 @@ pub struct Lists {
     path: Pointer,
     /// The depth of the items of the list that is open.
     inside: Option<usize>,
-    /// The items of that list.
+    /// The items of the open list.
     items: RecordIndex,
     found: Vec<List>,
     /// The list that has the records, judging by what was scanned: its level, and the index of
@@ -60,7 +60,9 @@ impl Lists {
     /// # Errors
     /// The content is not JSON, or is nested too deeply.
     pub fn feed(&mut self, block: &[u8]) -> Result<(), Fault> {
-        let (mut at, mut retry) = (0, 0);
+        let mut at = 0;
+        let mut retry = 0;
+
         loop {
             if let Some(inside) = self.inside
                 && at >= retry
@@ -69,9 +71,10 @@ impl Lists {
                 self.lexer.pass_words(block, &mut at, inside, |offset, starts| {
                     items.add_starts(offset, starts);
                 });
-                // What ends the list, or is malformed, is within the next word.
+                // The list ends in the next word, or its JSON is malformed there.
                 retry = at + WORD;
             }
+
             let Some(token) = self.lexer.next(block, &mut at)? else { return Ok(()) };
             self.token(token);
         }
@@ -113,6 +116,7 @@ impl Lists {
             }
             return;
         }
+
         match token.kind {
             Kind::Key => {
                 if depth == 1 {
@@ -131,7 +135,7 @@ impl Lists {
                 }
             }
             Kind::End => {
-                // Of a scalar the depth is that of the object around it.
+                // The depth after a scalar is the depth of the object around it.
                 while self.path.len() >= depth.max(1) {
                     self.path.pop();
                 }
@@ -152,6 +156,7 @@ impl Lists {
             self.found.push(List { at: self.path.clone(), items: index.total() });
             self.consider(index);
         }
+
         while self.path.len() >= depth.max(1) {
             self.path.pop();
         }
@@ -160,6 +165,7 @@ impl Lists {
     /// Decides whether the list that has just ended has the records.
     fn consider(&mut self, index: RecordIndex) {
         let level = self.path.len();
+
         match &self.outermost {
             Some((known, _)) if *known < level => return,
             Some((known, _)) if *known == level && level > 1 => {
@@ -169,6 +175,8 @@ impl Lists {
             Some((known, longest)) if *known == level && longest.total() >= index.total() => return,
             _ => {}
         }
-        (self.outermost, self.ambiguous) = (Some((level, index)), false);
+
+        self.outermost = Some((level, index));
+        self.ambiguous = false;
     }
 }

@@ -13,7 +13,7 @@ use super::{
 pub struct Location {
     /// The number of the record.
     pub record: Option<u64>,
-    /// In JSON, the value that has the record: that of [`Locator::with_records`] if it
+    /// In JSON, the value that has the record: the value of [`Locator::with_records`] if it
     /// is around the byte, or else the outermost list, or else the outermost object.
     pub at: Pointer,
     /// In JSON, the innermost value around the byte.
@@ -44,10 +44,11 @@ impl Locator {
             }
             _ => Content::Other(Box::new(Scanner::new(layout, Pointer::default()))),
         };
+
         Self { content, found: Vec::with_capacity(offsets.len()), wanted: offsets.into() }
     }
 
-    /// The same for JSON whose records are those of the value at this pointer.
+    /// Sets the pointer to the value that has the records, in JSON.
     #[must_use]
     pub fn with_records(mut self, at: Pointer) -> Self {
         if let Content::Json(path) = &mut self.content {
@@ -66,7 +67,9 @@ impl Locator {
     /// # Errors
     /// The content is not JSON, or is nested too deeply.
     pub fn feed(&mut self, block: &[u8]) -> Result<(), Fault> {
-        let (wanted, found) = (&mut self.wanted, &mut self.found);
+        let wanted = &mut self.wanted;
+        let found = &mut self.found;
+
         match &mut self.content {
             Content::Other(scanner) => {
                 scanner.feed(block, |record| locate(record, wanted, found))?;
@@ -85,7 +88,7 @@ impl Locator {
         Ok(())
     }
 
-    /// Ends the content. The locations, in the order of the offsets. Those after a
+    /// Ends the content. The locations, in the order of the offsets. Locations after a
     /// fault are not known.
     pub fn finish(mut self) -> Vec<Location> {
         let total = self.found.len() + self.wanted.len();
@@ -93,6 +96,7 @@ impl Locator {
             // Only JSON has faults.
             let _ = scanner.finish(|record| locate(record, &mut self.wanted, &mut self.found));
         }
+
         self.found.resize(total, Location::default());
         self.found
     }
@@ -120,7 +124,7 @@ struct Open {
     is_object: bool,
     /// The number of its items or members that have begun.
     begun: u64,
-    /// The key of the last member, if that is a container.
+    /// The key of the last member, if its value is a container.
     key: Option<String>,
 }
 
@@ -141,6 +145,7 @@ impl Path {
                     Some(list) => list.begun += 1,
                     None => {}
                 }
+
                 let is_object = token.kind == Kind::Object;
                 self.open.push(Open { is_object, begun: 0, key: None });
             }
@@ -155,23 +160,29 @@ impl Path {
 
     fn location(&self) -> Location {
         let mut location = Location::default();
-        let (mut pointer, mut is_known) = (Pointer::default(), false);
+        let mut pointer = Pointer::default();
+        let mut is_known = false;
+
         for (depth, open) in self.open.iter().enumerate() {
             let Some(last) = open.begun.checked_sub(1) else { break };
             let has_records = self.records.as_ref() == Some(&pointer);
             if has_records || (!is_known && (!open.is_object || depth == 0)) {
                 is_known = has_records || !open.is_object;
-                (location.record, location.at) = (Some(last), pointer.clone());
+                location.record = Some(last);
+                location.at = pointer.clone();
             }
+
             if !open.is_object {
                 pointer.push(last.to_string());
                 continue;
             }
+
             match open.key.clone().or_else(|| self.lexer.key()) {
                 Some(key) => pointer.push(key),
                 None => return location,
             }
         }
+
         location.pointer = Some(pointer);
         location
     }
@@ -215,6 +226,7 @@ mod tests {
                         (l.record.unwrap(), l.at.to_string(), pointer.to_string())
                     })
                     .collect();
+
                 let expected: Vec<_> =
                     expected.iter().map(|(n, at, p)| (*n, at.to_string(), p.to_string())).collect();
                 assert_eq!(found, expected, "{text}");
@@ -223,15 +235,17 @@ mod tests {
     }
 
     #[test]
-    fn the_record_is_that_of_the_known_records_where_these_are_around_the_byte() {
+    fn records_that_are_known_take_precedence_where_they_contain_the_byte() {
         let text = br#"{"a": {"b": [1, "?"]}, "c": {"b": [{"d": ["?"]}]}}"#;
         let offsets: Vec<_> =
             (0..).zip(text).filter(|(_, b)| **b == b'?').map(|(at, _)| at).collect();
+
         for (records, expected) in [("", [(0, ""), (1, "")]), ("/c/b", [(1, "/a/b"), (0, "/c/b")])]
         {
             let mut locator = Locator::new(Layout::Json, offsets.clone());
             locator = locator.with_records(records.parse().unwrap());
             locator.feed(text).unwrap();
+
             let found = locator.finish();
             let found: Vec<_> =
                 found.iter().map(|l| (l.record.unwrap(), l.at.to_string())).collect();
@@ -256,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_has_unknown_places_only_after_the_fault() {
+    fn only_locations_after_a_fault_are_unknown() {
         let mut locator = Locator::new(Layout::Json, vec![1, 9]);
         assert!(locator.feed(b"[1, 2] garbage").is_err());
         let found = locator.finish();

@@ -19,7 +19,9 @@ pub fn record_lines(json: &[u8]) -> Vec<Bytes> {
     let mut depth = 0u32;
     // The depth of the values that have lines of their own.
     let mut line_depth: Option<u32> = None;
-    let (mut start, mut index) = (0, 0);
+    let mut start = 0;
+    let mut index = 0;
+
     while let Some(&byte) = json.get(index) {
         let next = index + 1;
         match byte {
@@ -56,6 +58,7 @@ pub fn record_lines(json: &[u8]) -> Vec<Bytes> {
         }
         index = next;
     }
+
     pieces.put(&json[start..]);
     pieces.finish()
 }
@@ -154,6 +157,7 @@ mod tests {
             split_text(&json!({ "data": { "users": [1, 2], "orders": [3] } })),
             "{\"data\":{\"users\":[\n1,\n2\n],\n\"orders\":[\n3\n]}}"
         );
+
         for value in [json!([]), json!({}), json!([[]]), json!(7), json!("a,[")] {
             assert_eq!(split_text(&value).replace('\n', ""), value.to_string());
         }
@@ -199,7 +203,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_value_is_the_same(value in any_json()) {
+        fn record_lines_keep_the_value(value in any_json()) {
             let read: Value = serde_json::from_str(&split_text(&value)).unwrap();
             prop_assert_eq!(read, value);
         }
@@ -210,9 +214,11 @@ mod tests {
             let mut records = Vec::new();
             let index = index_of(&text);
             let at = index.at().parse().unwrap();
+
             let mut scanner = Scanner::new(Layout::Json, at);
             scanner.feed(text.as_bytes(), |record| records.push(record)).unwrap();
             scanner.finish(|record| records.push(record)).unwrap();
+
             // The exceptions: an object with a single member, and a scalar.
             if index.container() == Container::List || records.len() > 1 {
                 let lines = records.iter().map(|r| {

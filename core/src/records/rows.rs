@@ -1,5 +1,5 @@
 //! The records of CSV and TSV: rows, whose quoted fields may contain line breaks.
-//! The rules are those of the csv crate.
+//! Rows end by the rules of the csv crate.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ enum State {
     FieldStart,
     Field,
     Quoted,
-    /// After a quote in a quoted field: the end of it, or half of an escaped one.
+    /// After a quote in a quoted field: its end, or half of an escaped quote.
     Quote,
 }
 
@@ -69,6 +69,7 @@ impl RowRecords {
             };
             at += passed;
             self.offset += passed as u64;
+
             if let Some(byte) = block.get(at) {
                 self.step(*byte, sink);
                 at += 1;
@@ -85,12 +86,14 @@ impl RowRecords {
             let found = memchr3(b'"', b'\n', b'\r', &rest[from..]);
             let end = found.map_or(rest.len(), |found| from + found);
             let after_delimiter = end > 0 && rest[end - 1] == self.delimiter;
+
             if after_delimiter {
                 self.state = State::FieldStart;
             }
             if after_delimiter || rest.get(end) != Some(&b'"') {
                 return end;
             }
+
             // A quote within a field is a character of it.
             from = end + 1;
         }
@@ -98,6 +101,7 @@ impl RowRecords {
 
     fn step(&mut self, byte: u8, sink: &mut impl FnMut(Record)) {
         let is_break = matches!(byte, b'\n' | b'\r');
+
         match self.state {
             State::RowStart if is_break => {}
             State::RowStart if self.offset < 3 && matches!(byte, 0xEF | 0xBB | 0xBF) => {}
@@ -135,8 +139,9 @@ impl RowRecords {
             self.header = Some(self.start..self.offset);
             return;
         }
-        let (number, start) = (self.number, self.start);
-        sink(Record { number, start, value: start, end: self.offset });
+
+        let start = self.start;
+        sink(Record { number: self.number, start, value: start, end: self.offset });
         self.number += 1;
     }
 }

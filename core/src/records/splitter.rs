@@ -29,7 +29,7 @@ impl Splitter {
     /// its bytes.
     ///
     /// # Errors
-    /// As [`Scanner::feed`]; or a record is too long.
+    /// The errors of [`Scanner::feed`], and a record that is too long.
     pub fn feed(&mut self, block: &[u8], mut sink: impl FnMut(Record, &[u8])) -> Result<(), Fault> {
         let base = self.offset - self.held.len() as u64;
         let bytes = if self.held.is_empty() {
@@ -38,9 +38,11 @@ impl Splitter {
             self.held.extend_from_slice(block);
             &self.held
         };
+
         let slice = |record: Record| &bytes[index(record.start, base)..index(record.end, base)];
         self.scanner.feed(block, |record| sink(record, slice(record)))?;
         self.offset += block.len() as u64;
+
         match self.scanner.open_record().map(|start| (start, index(start, base))) {
             None => self.held.clear(),
             Some((offset, from)) if bytes.len() - from > self.max_record => {
@@ -49,13 +51,14 @@ impl Splitter {
             Some((_, from)) if self.held.is_empty() => self.held.extend_from_slice(&block[from..]),
             Some((_, from)) => drop(self.held.drain(..from)),
         }
+
         Ok(())
     }
 
     /// Ends the content. Calls `sink` with a last record.
     ///
     /// # Errors
-    /// As [`Scanner::finish`].
+    /// The errors of [`Scanner::finish`].
     pub fn finish(&mut self, mut sink: impl FnMut(Record, &[u8])) -> Result<(), Fault> {
         let base = self.offset - self.held.len() as u64;
         let bytes = &self.held;
@@ -66,6 +69,6 @@ impl Splitter {
 
 /// The index of an offset in bytes that begin at `base`.
 fn index(offset: u64, base: u64) -> usize {
-    // It lies within bytes that are in memory.
+    // The offset fits, because the bytes are in memory.
     usize::try_from(offset.saturating_sub(base)).unwrap_or(usize::MAX)
 }

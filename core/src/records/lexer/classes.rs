@@ -1,4 +1,4 @@
-//! [`Classes`]: what the bytes of JSON may be, for 64 of them at once.
+//! [`Classes`]: classifies 64 bytes of JSON at once.
 
 use wide::u8x16;
 
@@ -30,10 +30,12 @@ impl Classes {
             u8x16::new(*bytes.expect("a word has four lanes"))
         };
         let lanes: [u8x16; WORD / LANE] = std::array::from_fn(lane);
+
         let bits = |is_found: &dyn Fn(u8x16) -> u8x16| {
             let bits = |index| u64::from(is_found(lanes[index]).to_bitmask()) << (index * LANE);
             bits(0) | bits(1) | bits(2) | bits(3)
         };
+
         Self {
             quotes: bits(&|lane| is(lane, b'"')),
             backslashes: bits(&|lane| is(lane, b'\\')),

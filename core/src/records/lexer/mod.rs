@@ -12,7 +12,7 @@ use super::{Fault, MAX_DEPTH};
 /// The maximum number of bytes of a key that are captured. A longer key matches nothing.
 const KEY_BYTES: usize = 64 << 10;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::records) enum Kind {
     /// The start of a member's key.
@@ -27,27 +27,27 @@ pub(in crate::records) enum Kind {
     End,
 }
 
-/// A token, with its offset. That of an end is the offset after the value.
+/// A token with its offset. An end has the offset after the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::records) struct Token {
     pub(in crate::records) kind: Kind,
     pub(in crate::records) offset: u64,
 }
 
-/// Which token the next byte is in.
+/// The token that the next byte is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// It is between tokens.
+    /// Between tokens.
     Between,
-    /// It is in the key of a member.
+    /// In the key of a member.
     Key,
-    /// It is in a string that is a value.
+    /// In a string that is a value.
     Text,
-    /// It is in a number, `true`, `false` or `null`.
+    /// In a number, `true`, `false` or `null`.
     Atom,
 }
 
-/// What may come next, apart from white space.
+/// The syntax that may come next, apart from white space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expected {
     Value,
@@ -59,7 +59,7 @@ enum Expected {
     Nothing,
 }
 
-/// Reads tokens from blocks, and holds the state between two of them.
+/// Reads tokens from blocks, and keeps the state between two blocks.
 #[derive(Debug, Clone)]
 pub(in crate::records) struct Lexer {
     /// The offset of the next byte.
@@ -70,7 +70,7 @@ pub(in crate::records) struct Lexer {
     expected: Expected,
     /// The open containers: whether each is an object.
     open: Vec<bool>,
-    /// Whether the present key is captured.
+    /// Whether the current key is captured.
     capturing: bool,
     /// The captured key in JSON, as far as it was read.
     key: Vec<u8>,
@@ -110,8 +110,8 @@ impl Lexer {
         self.open.last() == Some(&true)
     }
 
-    /// Whether the value that has just begun is in an object. `opened`: it is a container, which
-    /// is itself the innermost one now.
+    /// Whether the value that has just begun is in an object. A value that is a container
+    /// (`opened`) is itself the innermost container now.
     pub(in crate::records) fn parent_is_object(&self, opened: bool) -> bool {
         let parent = self.open.len().checked_sub(1 + usize::from(opened));
         parent.is_some_and(|parent| self.open[parent])
@@ -142,6 +142,7 @@ impl Lexer {
                 Mode::Atom => self.atom(block, at),
                 Mode::Key | Mode::Text => self.string(block, at),
             };
+
             if token.is_some() {
                 return Ok(token);
             }
@@ -159,8 +160,10 @@ impl Lexer {
     }
 
     fn between(&mut self, block: &[u8], at: &mut usize) -> Result<Option<Token>, Fault> {
-        let (byte, offset) = (block[*at], self.offset);
+        let byte = block[*at];
+        let offset = self.offset;
         let wants_value = matches!(self.expected, Expected::Value | Expected::ValueOrEnd);
+
         let kind = match byte {
             b' ' | b'\t' | b'\n' | b'\r' => None,
             // A byte order mark.
@@ -174,11 +177,13 @@ impl Lexer {
                 None
             }
             b'"' if matches!(self.expected, Expected::Key | Expected::KeyOrEnd) => {
-                (self.mode, self.capturing) = (Mode::Key, false);
+                self.mode = Mode::Key;
+                self.capturing = false;
                 Some(Kind::Key)
             }
             b'"' if wants_value => {
-                (self.mode, self.capturing) = (Mode::Text, false);
+                self.mode = Mode::Text;
+                self.capturing = false;
                 Some(Kind::Scalar)
             }
             b'{' | b'[' if wants_value => {
@@ -202,6 +207,7 @@ impl Lexer {
             }
             _ => return Err(Fault::Malformed { offset }),
         };
+
         self.offset += 1;
         *at += 1;
         Ok(kind.map(|kind| Token { kind, offset }))
@@ -235,6 +241,7 @@ impl Lexer {
                 }
             }
         };
+
         if self.capturing && self.key.len() < KEY_BYTES {
             self.key.extend_from_slice(&rest[..length]);
         }
@@ -243,7 +250,8 @@ impl Lexer {
         match (ends, self.mode) {
             (false, _) => None,
             (true, Mode::Key) => {
-                (self.mode, self.expected) = (Mode::Between, Expected::Colon);
+                self.mode = Mode::Between;
+                self.expected = Expected::Colon;
                 None
             }
             (true, _) => Some(self.end_value()),

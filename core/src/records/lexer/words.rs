@@ -44,11 +44,11 @@ struct State {
     /// All bits, within a string.
     in_string: u64,
     in_atom: u64,
-    /// Whether a value, a key or what stands in its place is expected.
+    /// Whether a value or a key is expected.
     value: u64,
-    /// Whether that is a key.
+    /// Whether a key is expected, and no value.
     key: u64,
-    /// Whether a container may end in its place.
+    /// Whether a container may end there instead.
     opened: u64,
     /// Whether a colon is expected, if necessary after the end of a key.
     colon: u64,
@@ -63,10 +63,12 @@ impl State {
     fn of(lexer: &Lexer, level: usize) -> Option<Self> {
         let depth = u32::try_from(lexer.open.len()).ok().filter(|depth| *depth <= MAX_DEPTH)?;
         let level = u32::try_from(level).ok().filter(|level| (1..=depth).contains(level))?;
+
         let in_string = matches!(lexer.mode, Mode::Key | Mode::Text);
         if in_string && lexer.capturing {
             return None;
         }
+
         let (value, key, opened, colon) = match (lexer.mode, lexer.expected) {
             (Mode::Key, _) | (Mode::Between, Expected::Colon) => (0, 0, 0, 1),
             (Mode::Text | Mode::Atom, _) | (_, Expected::CommaOrEnd) => (0, 0, 0, 0),
@@ -76,6 +78,7 @@ impl State {
             (_, Expected::KeyOrEnd) => (1, 1, 1, 0),
             (_, Expected::Nothing) => return None,
         };
+
         Some(Self {
             escaped: lexer.escaped.into(),
             in_string: fill(in_string.into()),
@@ -98,6 +101,7 @@ impl State {
             (_, _, 0) => Mode::Text,
             _ => Mode::Key,
         };
+
         lexer.expected = match (self.value, self.key, self.opened) {
             (0, ..) if self.colon == 1 => Expected::Colon,
             (0, ..) => Expected::CommaOrEnd,
@@ -106,6 +110,7 @@ impl State {
             (_, _, 0) => Expected::Key,
             _ => Expected::KeyOrEnd,
         };
+
         lexer.open.clear();
         lexer.open.extend((0..self.depth).rev().map(|bit| self.objects >> bit & 1 == 1));
     }
@@ -117,17 +122,20 @@ impl State {
         let class = Classes::of(word);
         let (escaped, next_escaped) = escaped(class.backslashes, self.escaped);
         let quotes = class.quotes & !escaped;
+
         let in_string = up_to_next(quotes) ^ self.in_string;
         let strings = in_string | quotes;
         let [opens, closes, commas, colons, spaces] =
             [class.opens, class.closes, class.commas, class.colons, class.spaces]
                 .map(|bits| bits & !strings);
+
         let atoms = !(strings | opens | closes | commas | colons | spaces);
         let atom_starts = atoms & !(atoms << 1 | self.in_atom);
         let rare = atoms & !class.starts;
         if rare != 0 && (rare & atom_starts != 0 || !are_within_atoms(word, rare)) {
             return None;
         }
+
         let nested = self.nest(word, opens, closes)?;
 
         let quoted = quotes & in_string;
@@ -136,9 +144,11 @@ impl State {
         let (after_open, opened) = follow(opens, spaces, self.opened);
         let begun = (opens | commas) & nested.in_object;
         let (key_expected, key) = follow(begun, spaces, self.key);
+
         // Keys, and the white space after them.
         let passed = strings | spaces;
         let (sum, colon) = (key_expected & quoted | self.colon).overflowing_add(passed);
+
         let faults = (values & !expected)
             | (commas | colons) & expected
             | closes & expected & !after_open
@@ -147,6 +157,7 @@ impl State {
         if faults != 0 {
             return None;
         }
+
         let next = Self {
             escaped: next_escaped,
             in_string: fill(in_string >> 63),
@@ -159,7 +170,8 @@ impl State {
             level: self.level,
             objects: nested.objects,
         };
-        // A container is one before it opens.
+
+        // The mask has the level after each byte, and an item begins at the level before it.
         let at_level = nested.at_level << 1 | u64::from(self.depth == self.level);
         Some((next, values & at_level))
     }
@@ -171,6 +183,7 @@ impl State {
         let mut in_object = fill(objects & 1);
         let mut at_level = fill((depth == level).into());
         let mut brackets = opens | closes;
+
         while brackets != 0 {
             let at = brackets.trailing_zeros();
             let object = u64::from(word[at as usize] & CURLY != 0);
@@ -187,24 +200,26 @@ impl State {
                 objects >>= 1;
                 depth -= 1;
             }
+
             let before = (1 << at) - 1;
             in_object = in_object & before | fill(objects & 1) & !before;
             at_level = at_level & before | fill((depth == level).into()) & !before;
             brackets &= brackets - 1;
         }
+
         Some(Nested { depth, objects, in_object, at_level })
     }
 }
 
 /// The containers of a word.
 struct Nested {
-    /// The depth after it.
+    /// The depth after the word.
     depth: u32,
-    /// The open containers after it.
+    /// The open containers after the word.
     objects: u64,
     /// The bytes in an object, from its opening bracket on.
     in_object: u64,
-    /// The bytes in the list with the items, but in none of these.
+    /// The bytes in the list with the items, outside of the items.
     at_level: u64,
 }
 
@@ -213,31 +228,33 @@ fn fill(flag: u64) -> u64 {
     flag.wrapping_neg()
 }
 
-/// Fills from each odd bit up to the next even one, which is left out.
+/// Fills from the first, third, … set bit up to the next set bit, which is left out.
 #[inline]
 fn up_to_next(bits: u64) -> u64 {
     [1, 2, 4, 8, 16, 32].iter().fold(bits, |bits, shift| bits ^ bits << shift)
 }
 
 /// The bytes that follow a backslash which is not itself escaped, and whether the first
-/// byte of the next word does.
+/// byte of the next word is one.
 #[inline]
 fn escaped(backslashes: u64, carry: u64) -> (u64, u64) {
     const EVEN: u64 = 0x5555_5555_5555_5555;
     if backslashes == 0 {
         return (carry, 0);
     }
+
     let backslashes = backslashes & !carry;
     let follows = backslashes << 1 | carry;
-    // A run that begins at an odd byte: its sum with the run ends at an odd one if the
-    // run has an even length.
+
+    // Adding its start to a run carries to the byte after the run. That byte is odd if a run
+    // that begins at an odd byte has an even length.
     let odd_starts = backslashes & !EVEN & !follows;
     let (even_runs, overflow) = odd_starts.overflowing_add(backslashes);
     ((EVEN ^ even_runs << 1) & follows, overflow.into())
 }
 
-/// The first bytes after these that are no white space, and whether that of the last
-/// comes in a later word. `carry`: the first byte of the word follows one.
+/// The first byte after each of `bits` that is no white space, and whether the last such byte
+/// comes in a later word. `carry`: an earlier word left its byte to this word.
 #[inline]
 fn follow(bits: u64, spaces: u64, carry: u64) -> (u64, u64) {
     let (sum, overflow) = (bits << 1 | carry).overflowing_add(spaces);
