@@ -37,7 +37,7 @@ const KINDS: [(Kind, &str); 6] = [
 #[derive(Debug)]
 struct Column {
     name: String,
-    /// How many values of each kind there are.
+    /// The number of values of each type.
     counts: [u64; KINDS.len()],
     example: Option<String>,
 }
@@ -68,6 +68,7 @@ impl Column {
             Value::Array(_) => Kind::List,
             Value::Object(_) => Kind::Object,
         };
+
         self.add(kind, || value.to_string());
     }
 
@@ -75,6 +76,7 @@ impl Column {
         let digits = field.strip_prefix('-').unwrap_or(field);
         // A field such as 00501 is a code, not a number.
         let is_code = digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0.");
+
         let kind = match field {
             "" => return,
             _ if is_code => Kind::Text,
@@ -82,6 +84,7 @@ impl Column {
             _ if field.parse::<f64>().is_ok_and(f64::is_finite) => Kind::Number,
             _ => Kind::Text,
         };
+
         self.add(kind, || field.to_owned());
     }
 }
@@ -91,7 +94,7 @@ impl Column {
 pub struct Columns {
     all: Vec<Column>,
     by_name: HashMap<String, usize>,
-    /// Whether there are more than [`MAX_COLUMNS`].
+    /// Whether there are more than [`MAX_COLUMNS`] columns.
     has_more: bool,
     records: u64,
 }
@@ -105,7 +108,7 @@ impl Columns {
                 columns.has_more = true;
                 break;
             }
-            // Two columns may have the same name.
+            // `by_name` stays empty, because two columns may have the same name.
             columns.all.push(Column::new(cut(name, MAX_NAME)));
         }
         columns
@@ -137,6 +140,7 @@ impl Columns {
         {
             column.add(Kind::Text, || key.to_owned());
         }
+
         match value {
             Value::Object(members) => {
                 for (name, value) in members {
@@ -167,6 +171,7 @@ impl Columns {
                 self.all.len() - 1
             }
         };
+
         Some(&mut self.all[index])
     }
 
@@ -183,8 +188,10 @@ impl Columns {
                 let _ = writeln!(text, "- … {}{or_more} not listed", count(more, "column"));
                 return text;
             }
+
             text.push_str(&line);
         }
+
         if self.has_more {
             let _ = writeln!(text, "- … more than {MAX_COLUMNS} columns");
         }
@@ -193,11 +200,13 @@ impl Columns {
 
     fn line(&self, column: &Column) -> String {
         let filled: u64 = column.counts.iter().sum();
+
         let kinds: Vec<_> = KINDS
             .iter()
             .filter(|(kind, _)| column.counts[*kind as usize] > 0)
             .map(|(kind, name)| (*name, column.counts[*kind as usize]))
             .collect();
+
         let types = match kinds[..] {
             [] => "null".to_owned(),
             [(name, _)] => name.to_owned(),
@@ -206,14 +215,16 @@ impl Columns {
                 each.collect::<Vec<_>>().join(" or ")
             }
         };
-        let nulls = self.records.saturating_sub(filled);
-        let nulls = match nulls {
+
+        let nulls = match self.records.saturating_sub(filled) {
             0 => String::new(),
             _ if filled == 0 => String::new(),
-            nulls => format!(", {} null", share(nulls, self.records)),
+            missing => format!(", {} null", share(missing, self.records)),
         };
-        let example = column.example.as_ref().map(|example| format!("; e.g. {example}"));
-        let (name, example) = (visible(&column.name), example.unwrap_or_default());
+
+        let example =
+            column.example.as_ref().map_or_else(String::new, |example| format!("; e.g. {example}"));
+        let name = visible(&column.name);
         format!("- {name}: {types}{nulls}{}\n", visible(&example))
     }
 }
@@ -242,6 +253,7 @@ mod tests {
             columns.add_json(None, &record);
         }
         columns.add_json(None, &json!(7));
+
         let lines = columns.lines(10_000);
         assert!(
             lines.contains("- id: integer (999) or text (1), 1 (0.0 %) null; e.g. 0\n"),
@@ -259,6 +271,7 @@ mod tests {
         for row in [["00501", "1", ""], ["10001", "0.5", ""], ["", "-2", ""]] {
             columns.add_row(row.into_iter());
         }
+
         let expected = "- zip: integer (1) or text (1), 1 (33.3 %) null; e.g. 00501\n\
             - price: integer (2) or number (1); e.g. 1\n- zip: null\n";
         assert_eq!(columns.lines(1_000), expected);

@@ -14,14 +14,16 @@ const MAX_COLUMNS: usize = 60;
 /// and more than one.
 pub(super) fn delimiter(sample: &Sample<'_>) -> Option<u8> {
     let text = complete_lines(sample);
-    let candidates = [b',', b'\t', b';', b'|'].into_iter();
-    // Making a parser takes longer than this look.
-    let mut candidates = candidates.filter(|delimiter| text.as_bytes().contains(delimiter));
-    candidates.find(|delimiter| is_table(rows(text, *delimiter)))
+
+    // Searching for the byte is cheaper than making a parser.
+    [b',', b'\t', b';', b'|']
+        .into_iter()
+        .filter(|delimiter| text.as_bytes().contains(delimiter))
+        .find(|delimiter| is_table(rows(text, *delimiter)))
 }
 
-/// Whether rows are a table: all have as many fields as the first one, which has names. Ends at
-/// the first row that is not so.
+/// Whether rows are a table: all have as many fields as the first row, which has names. Stops at
+/// the first row with another number.
 fn is_table(mut rows: impl Iterator<Item = csv::StringRecord>) -> bool {
     let is_name = |field: &str| {
         // Prose has a space after a comma.
@@ -29,6 +31,7 @@ fn is_table(mut rows: impl Iterator<Item = csv::StringRecord>) -> bool {
             && (1..=80).contains(&field.trim().len())
             && field.trim().parse::<f64>().is_err()
     };
+
     let Some(header) = rows.next() else { return false };
     let mut matching = 0;
     header.len() > 1
@@ -61,10 +64,12 @@ fn rows(text: &str, delimiter: u8) -> impl Iterator<Item = csv::StringRecord> {
 pub(super) fn facts(sample: &Sample<'_>, delimiter: u8, budget: usize) -> Vec<String> {
     let rows: Vec<_> = rows(complete_lines(sample), delimiter).collect();
     let Some((header, rest)) = rows.split_first() else { return Vec::new() };
+
     let end = rows.last().and_then(|row| row.position()).map_or(0, csv::Position::byte);
     let names = header.iter().map(|name| name_of(name, 80)).enumerate().take(MAX_COLUMNS);
     let columns: Vec<_> =
         names.map(|(index, name)| format!("{name}: {}", column_type(rest, index))).collect();
+
     let mut listed = columns.join(", ");
     if header.len() > MAX_COLUMNS {
         listed += &format!(", … {} more", header.len() - MAX_COLUMNS);
@@ -72,10 +77,12 @@ pub(super) fn facts(sample: &Sample<'_>, delimiter: u8, budget: usize) -> Vec<St
     if listed.len() > budget {
         listed = format!("{}…", cut(&listed, budget));
     }
+
     let types = match rest.len() {
         _ if sample.is_whole() && rest.len() < MAX_ROWS - 1 => "types from all rows".to_owned(),
         seen => format!("types from the first {}", count(seen as u64, "row")),
     };
+
     // A quoted field may contain a line feed, so that a row spans several lines.
     let multiline = rest.iter().any(|row| row.iter().any(|field| field.contains('\n')));
     let rows = match sample.lines {
@@ -86,6 +93,7 @@ pub(super) fn facts(sample: &Sample<'_>, delimiter: u8, budget: usize) -> Vec<St
             format!("{} rows", estimate(rest.len(), end, sample.size))
         }
     };
+
     vec![
         format!("Table: {rows} below a header line, {}", count(header.len() as u64, "column")),
         format!("Columns ({types}): {listed}"),
@@ -101,12 +109,14 @@ fn column_type(rows: &[csv::StringRecord], column: usize) -> String {
     if non_empty().next().is_none() {
         return "empty".into();
     }
+
     let types: [(&str, HasType); 4] = [
         ("integer", |f| f.parse::<i64>().is_ok()),
         ("number", |f| f.parse::<f64>().is_ok_and(f64::is_finite)),
         ("boolean", |f| matches!(&*f.to_ascii_lowercase(), "true" | "false")),
         ("date", is_date),
     ];
+
     let name = types.iter().find(|(_, has)| non_empty().all(*has)).map_or("text", |(name, _)| name);
     if fields().any(str::is_empty) { format!("{name} or empty") } else { name.to_owned() }
 }

@@ -25,13 +25,15 @@ pub(super) fn ends(sample: &Sample<'_>, budget: usize) -> (Option<Excerpt>, Opti
     if text.is_empty() {
         return (None, None);
     }
+
     if sample.is_whole() && text.len() <= budget {
         let label = "All of it".to_owned();
         return (Some(Excerpt { label, text: text.to_owned(), is_whole: true }), None);
     }
-    let head = head(sample, text, budget / 3 * 2);
-    let tail = tail(sample, budget / 3, head.1);
-    (Some(head.0), tail)
+
+    let (excerpt, head_lines) = head(sample, text, budget / 3 * 2);
+    let tail = tail(sample, budget / 3, head_lines);
+    (Some(excerpt), tail)
 }
 
 /// The first lines, and their number.
@@ -42,6 +44,7 @@ fn head(sample: &Sample<'_>, text: &str, budget: usize) -> (Excerpt, u64) {
             break;
         }
     }
+
     let total = match sample.lines {
         Some(lines) => format!("of {}", count(lines, "line")),
         None => "(the total was not counted)".to_owned(),
@@ -50,6 +53,7 @@ fn head(sample: &Sample<'_>, text: &str, budget: usize) -> (Excerpt, u64) {
         1 => format!("Line 1 {total}"),
         lines => format!("Lines 1-{} {total}", number(lines)),
     };
+
     let excerpt = Excerpt { label: label + shown.note(), text: shown.text, is_whole: false };
     (excerpt, shown.count)
 }
@@ -60,11 +64,13 @@ fn tail(sample: &Sample<'_>, budget: usize, head_lines: u64) -> Option<Excerpt> 
     // A partial tail may start within a character and within a line.
     let start = sample.tail.iter().take(4).take_while(|b| **b & 0b1100_0000 == 0b1000_0000).count();
     let text = valid_utf8(&sample.tail[start..]);
+
     let lines: Vec<_> = text.split_inclusive('\n').collect();
     let first_complete = usize::from(is_partial && lines.len() > 1);
     let available = sample.lines.map_or(usize::MAX, |lines| {
         usize::try_from(lines.saturating_sub(head_lines)).unwrap_or(usize::MAX)
     });
+
     let mut used = 0;
     let mut taken = 0;
     for line in lines[first_complete..].iter().rev().take(available) {
@@ -74,10 +80,12 @@ fn tail(sample: &Sample<'_>, budget: usize, head_lines: u64) -> Option<Excerpt> 
         }
         taken += 1;
     }
+
     let only_line = head_lines == 1 && sample.lines == Some(1);
     if taken == 0 && !only_line {
         return None;
     }
+
     if only_line || (is_partial && lines.len() == 1) {
         // A part of one long line: shows its last bytes.
         let bytes = budget.min(MAX_LINE_BYTES).min(text.len());
@@ -85,6 +93,7 @@ fn tail(sample: &Sample<'_>, budget: usize, head_lines: u64) -> Option<Excerpt> 
         let label = format!("The last {}", count(end.len() as u64, "byte"));
         return Some(Excerpt { label, text: end.to_owned(), is_whole: false });
     }
+
     let mut shown = Lines::default();
     for line in &lines[lines.len() - taken..] {
         shown.push(line, usize::MAX);
@@ -105,21 +114,23 @@ struct Lines {
 }
 
 impl Lines {
-    /// Adds a line, cut to what fits. Returns `false` if the budget is used up.
+    /// Adds a line, cut to the budget. Returns `false` if the budget is used up.
     fn push(&mut self, line: &str, budget: usize) -> bool {
-        let line = line.strip_suffix('\n').unwrap_or(line);
-        let line = line.strip_suffix('\r').unwrap_or(line);
+        let without_newline = line.strip_suffix('\n').unwrap_or(line);
+        let line = without_newline.strip_suffix('\r').unwrap_or(without_newline);
         let room = budget.saturating_sub(self.text.len());
         // Shows at least a part of the first line.
         if self.count > 0 && line.len().min(MAX_LINE_BYTES) + 1 > room {
             return false;
         }
+
         let part = cut(line, MAX_LINE_BYTES.min(room.max(80)));
         self.text.push_str(part);
         if part.len() < line.len() {
             self.text.push('…');
             self.is_cut = true;
         }
+
         self.text.push('\n');
         self.count += 1;
         true

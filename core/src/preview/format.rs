@@ -36,9 +36,17 @@ impl Format {
         if sample.value.is_some() {
             return Self::Json;
         }
-        let essence = sample.mime_type.unwrap_or("text/plain").split(';').next();
-        let essence = essence.unwrap_or_default().trim().to_ascii_lowercase();
+
+        let essence = sample
+            .mime_type
+            .unwrap_or("text/plain")
+            .split(';')
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .to_ascii_lowercase();
         let delimited = || csv::delimiter(sample).map(|delimiter| Self::Csv { delimiter });
+
         match essence.as_str() {
             "text/csv" => Self::Csv { delimiter: csv::delimiter(sample).unwrap_or(b',') },
             "text/tab-separated-values" => Self::Csv { delimiter: b'\t' },
@@ -72,6 +80,7 @@ impl Format {
 
 fn image(head: &[u8]) -> Option<Format> {
     use imagesize::ImageType;
+
     let mime_type = match imagesize::image_type(head).ok()? {
         ImageType::Bmp => "image/bmp",
         ImageType::Gif => "image/gif",
@@ -82,6 +91,7 @@ fn image(head: &[u8]) -> Option<Format> {
         ImageType::Webp => "image/webp",
         _ => return None,
     };
+
     let size = imagesize::blob_size(head).ok().map(|size| (size.width, size.height));
     Some(Format::Image { mime_type, size })
 }

@@ -31,17 +31,20 @@ fn lines(sample: &Sample<'_>) -> Vec<Option<Value>> {
     let complete =
         if sample.is_whole() { text } else { text.rsplit_once('\n').map_or("", |t| t.0) };
     let lines = complete.lines().filter(|line| !line.trim().is_empty()).take(MAX_LINES);
+
     let mut values = Vec::new();
     for line in lines {
         let value = Some(line)
             .filter(|line| line.trim_start().starts_with(['{', '[']))
             .and_then(|line| serde_json::from_str(line).ok());
+
         let stop = value.is_none();
         values.push(value);
         if stop {
             break;
         }
     }
+
     values
 }
 
@@ -58,6 +61,7 @@ pub(super) fn facts(sample: &Sample<'_>, budget: usize) -> Vec<String> {
             None => return Vec::new(),
         },
     };
+
     let summary = match value {
         Value::Array(items) => match parsed_bytes {
             None => format!("a list of {}", count(items.len() as u64, "item")),
@@ -75,25 +79,29 @@ pub(super) fn facts(sample: &Sample<'_>, budget: usize) -> Vec<String> {
         },
         Value::Object(members) => {
             let named: Vec<_> = members.iter().take(12).map(|(name, v)| member(name, v)).collect();
-            let more = members.len().saturating_sub(12);
-            let more = if more > 0 { format!(", … {more} more") } else { String::new() };
-            let open = if parsed_bytes.is_some() { "; there may be more members" } else { "" };
-            format!("an object with {}{more}{open}", named.join(", "))
+            let unlisted = members.len().saturating_sub(12);
+            let more = if unlisted > 0 { format!(", … {unlisted} more") } else { String::new() };
+            let caveat = if parsed_bytes.is_some() { "; there may be more members" } else { "" };
+
+            format!("an object with {}{more}{caveat}", named.join(", "))
         }
         _ => "a single value".to_owned(),
     };
+
     let mut shape = Shape::new(value, open).to_string();
     if shape.len() > budget {
         shape = format!("{}…", cut(&shape, budget));
     }
+
     let from = match parsed_bytes {
         None => String::new(),
         Some(_) => format!(" (from {}; N+ means at least N)", sample.description()),
     };
+
     vec![format!("JSON: {}", cut(&summary, budget.max(80))), format!("Shape{from}: {shape}")]
 }
 
-/// A member of the outermost object: its name, and what its value is.
+/// A member of the outermost object: its name and the type of its value.
 fn member(name: &str, value: &Value) -> String {
     let name = name_of(name, 60);
     match value {
@@ -106,14 +114,17 @@ fn member(name: &str, value: &Value) -> String {
 /// Facts about NDJSON, its shape cut to `budget` bytes.
 pub(super) fn facts_of_lines(sample: &Sample<'_>, budget: usize) -> Vec<String> {
     let values: Vec<_> = lines(sample).into_iter().flatten().collect();
+
     let records = match sample.lines {
         Some(lines) => count(lines, "line"),
         None => "an unknown number of lines".to_owned(),
     };
+
     let mut shape = Shape::combined(values.iter()).to_string();
     if shape.len() > budget {
         shape = format!("{}…", cut(&shape, budget));
     }
+
     let parsed = count(values.len() as u64, "line");
     vec![
         format!("JSON, one value a line: {records}"),
@@ -121,7 +132,7 @@ pub(super) fn facts_of_lines(sample: &Sample<'_>, budget: usize) -> Vec<String> 
     ]
 }
 
-/// The value in a sample, which may be the start of a larger one.
+/// The value in a sample, which may be the start of a larger value.
 struct Parsed {
     value: Value,
     /// The number of outer containers that continue after the sample.
@@ -136,10 +147,12 @@ impl Parsed {
             let value = serde_json::from_str(text).ok()?;
             return Some(Self { value, open: 0, bytes: text.len() });
         }
+
         let (end, closers) = last_complete_item(text)?;
         let mut closed = text[..end].to_owned();
         closed.extend(closers.iter().rev().map(|b| char::from(*b)));
         let value = serde_json::from_str(&closed).ok()?;
+
         Some(Self { value, open: closers.len(), bytes: end })
     }
 }
@@ -150,7 +163,9 @@ impl Parsed {
 fn last_complete_item(text: &str) -> Option<(usize, Vec<u8>)> {
     // Each open container: its closing bracket and the offset of its last comma.
     let mut open: Vec<(u8, Option<usize>)> = Vec::new();
-    let (mut in_string, mut escaped) = (false, false);
+    let mut in_string = false;
+    let mut escaped = false;
+
     for (offset, byte) in text.bytes().enumerate() {
         if in_string {
             match byte {
@@ -161,6 +176,7 @@ fn last_complete_item(text: &str) -> Option<(usize, Vec<u8>)> {
             }
             continue;
         }
+
         match byte {
             b'"' => in_string = true,
             b'{' => open.push((b'}', None)),
@@ -172,8 +188,10 @@ fn last_complete_item(text: &str) -> Option<(usize, Vec<u8>)> {
             _ => {}
         }
     }
+
     let outermost_list = open.iter().position(|(close, comma)| *close == b']' && comma.is_some());
     let level = outermost_list.or_else(|| open.iter().rposition(|(_, comma)| comma.is_some()))?;
     let end = open[level].1?;
+
     Some((end, open[..=level].iter().map(|(close, _)| *close).collect()))
 }

@@ -85,12 +85,14 @@ impl Preview {
             Format::Text => Vec::new(),
             Format::Image { .. } | Format::Binary => format::facts(sample),
         };
+
         let used: usize = facts.iter().map(String::len).sum();
         let (head, tail) = if sample.is_text {
             excerpt::ends(sample, budget.saturating_sub(used))
         } else {
             (None, None)
         };
+
         Self { format, facts, head, tail }
     }
 
@@ -137,6 +139,7 @@ fn valid_utf8(bytes: &[u8]) -> &str {
 /// first `bytes`.
 fn estimate(counted: usize, bytes: usize, size: u64) -> String {
     let total = counted as u64 * size / (bytes.max(1) as u64);
+
     // An estimate is not more precise than two digits.
     let mut unit = 1;
     while total / unit >= 100 {

@@ -55,7 +55,8 @@ impl Shape {
 
     /// The merged shape of several values.
     pub(super) fn combined<'a>(values: impl Iterator<Item = &'a Value>) -> Self {
-        let (mut shape, mut left) = (Self::default(), MAX_VALUES);
+        let mut shape = Self::default();
+        let mut left = MAX_VALUES;
         for value in values {
             shape.add(value, 0, MAX_DEPTH, &mut left);
         }
@@ -68,6 +69,7 @@ impl Shape {
         }
         *left -= 1;
         self.count += 1;
+
         let scalar = match value {
             Value::Null => "null",
             Value::Bool(_) => "boolean",
@@ -77,6 +79,7 @@ impl Shape {
             Value::Array(items) => return self.add_list(items, open, depth, left),
             Value::Object(members) => return self.add_object(members, open, depth, left),
         };
+
         if !self.scalars.contains(&scalar) {
             self.scalars.push(scalar);
         }
@@ -92,15 +95,18 @@ impl Shape {
         list.shortest = list.shortest.min(items.len());
         list.longest = list.longest.max(items.len());
         list.has_more |= open > 0;
+
         if depth == 0 {
             return;
         }
+
         let last = items.len().saturating_sub(1);
         let mut add = |index: usize| {
             // Only the last item can continue after the sample.
             let open = if index == last { open.saturating_sub(1) } else { 0 };
             list.item.add(&items[index], open, depth - 1, left);
         };
+
         let front = items.len().min(MAX_ITEMS / 2);
         (0..front).for_each(&mut add);
         let step = (items.len() - front).div_ceil(MAX_ITEMS / 2).max(1);
@@ -116,10 +122,12 @@ impl Shape {
     ) {
         let object = self.object.get_or_insert_default();
         object.count += 1;
+
         if depth == 0 {
             object.has_more |= !members.is_empty();
             return;
         }
+
         let last = members.len().saturating_sub(1);
         for (index, (name, value)) in members.iter().enumerate() {
             let known = object.members.iter().position(|(known, _)| known == name);
@@ -131,13 +139,14 @@ impl Shape {
                 }
                 None => {
                     object.has_more = true;
-                    // An object with so many names is a map; the others add nothing.
+                    // An object with so many names is a map; the other members add nothing.
                     if index >= MAX_MEMBERS * 2 {
                         break;
                     }
                     continue;
                 }
             };
+
             let open = if index == last { open.saturating_sub(1) } else { 0 };
             object.members[slot].1.add(value, open, depth - 1, left);
         }
@@ -153,14 +162,17 @@ impl fmt::Display for Shape {
             }
             Ok(())
         };
+
         if let Some(object) = &self.object {
             or(f)?;
             object.fmt(f)?;
         }
+
         if let Some(list) = &self.list {
             or(f)?;
             list.fmt(f)?;
         }
+
         for scalar in &self.scalars {
             // Integers among other numbers are numbers.
             if *scalar == "integer" && self.scalars.contains(&"number") {
@@ -169,6 +181,7 @@ impl fmt::Display for Shape {
             or(f)?;
             f.write_str(scalar)?;
         }
+
         if first { f.write_str("?") } else { Ok(()) }
     }
 }
@@ -178,6 +191,7 @@ impl fmt::Display for Object {
         if self.members.is_empty() {
             return f.write_str(if self.has_more { "{ … }" } else { "{}" });
         }
+
         f.write_str("{ ")?;
         for (index, (name, shape)) in self.members.iter().take(MAX_LISTED).enumerate() {
             let comma = if index > 0 { ", " } else { "" };

@@ -32,8 +32,8 @@ pub fn cut(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
 
-/// A name from the content, in at most `bytes` bytes of it. It cannot pass for the words around
-/// it: line breaks and what a reader cannot see are escaped.
+/// The first `bytes` bytes of a name from the content. Escapes line breaks and invisible
+/// characters, so that the name cannot pass for the words around it.
 pub(crate) fn name_of(name: &str, bytes: usize) -> Cow<'_, str> {
     visible(cut(name, bytes))
 }
