@@ -6,7 +6,7 @@ use super::{percent, value_problem};
 /// and other characters of a path are not encoded.
 ///
 /// # Errors
-/// Why the value is not safe in a URI.
+/// The reason why the value is not safe in a URI.
 pub fn expand(value: &str, multi_segment: bool) -> Result<String, &'static str> {
     match value_problem(value, multi_segment) {
         Some(problem) => Err(problem),

@@ -39,6 +39,7 @@ impl UriTemplate {
                 Part::Variable { name, multi_segment } => (known.get(name), *multi_segment),
                 Part::BaseUri(_) | Part::Query(_) => break,
             };
+
             let Some(value) = value.filter(|value| !value.is_empty()) else { break };
             let plain = plain_start(value, multi_segment);
             prefix.push_str(plain);
@@ -46,6 +47,7 @@ impl UriTemplate {
                 break;
             }
         }
+
         ListingPrefix { prefix, before_variable: None }
     }
 }
@@ -65,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_prefix_goes_as_far_as_it_is_certain() {
+    fn the_prefix_ends_before_the_first_uncertain_character() {
         let template = UriTemplate::parse("logs://{service}/on/{date}{?part}").unwrap();
         let known = BTreeMap::from([("service".to_owned(), "web".to_owned())]);
         let encoded = BTreeMap::from([("service".to_owned(), "web app".to_owned())]);
@@ -82,6 +84,7 @@ mod tests {
             let expected = ListingPrefix { prefix: prefix.to_owned(), before_variable: before };
             assert_eq!(found, expected, "{variable}={typed}");
         }
+
         let files = UriTemplate::parse("file:///{+path}").unwrap();
         let expected = ListingPrefix { prefix: "file:///a/b".to_owned(), before_variable: None };
         assert_eq!(files.listing_prefix("path", "a/b", &none), expected);

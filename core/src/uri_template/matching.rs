@@ -10,6 +10,7 @@ impl UriTemplate {
         if let Some(Part::Query(names)) = self.parts.last() {
             rest = take_query(rest, names, &mut variables)?;
         }
+
         for (index, part) in self.parts.iter().enumerate() {
             match part {
                 Part::Literal(literal) => rest = rest.strip_prefix(literal.as_str())?,
@@ -37,6 +38,7 @@ impl UriTemplate {
                         // The parser allows nothing else after a variable.
                         [_, ..] => return None,
                     };
+
                     if end > max {
                         return None;
                     }
@@ -45,6 +47,7 @@ impl UriTemplate {
                 }
             }
         }
+
         rest.is_empty().then_some(variables)
     }
 }
@@ -60,9 +63,11 @@ fn take_query<'a>(uri: &'a str, names: &[String], variables: &mut Variables) -> 
         if !names.iter().any(|known| known == name) {
             break;
         }
+
         if is_first || variables.insert(name.to_owned(), percent::decode(value)?).is_some() {
             return None;
         }
+
         is_first = rest.as_bytes()[separator] == b'?';
         rest = &rest[..separator];
     }

@@ -85,7 +85,7 @@ impl Part {
     }
 }
 
-/// Why a value is not safe in a URI: a handler that uses it as a file name or
+/// The reason why a value is not safe in a URI: a handler that uses it as a file name or
 /// a path would leave the template's prefix. A slash in a value of one segment
 /// is data, because it can only lead further down.
 fn value_problem(value: &str, multi_segment: bool) -> Option<&'static str> {
@@ -118,6 +118,7 @@ mod tests {
         let many = UriTemplate::parse("docs://{+path}/raw").unwrap();
         assert_eq!(many.matches("docs://a/raw/b/raw").unwrap()["path"], "a/raw/b");
         assert!(many.matches("docs://a?x/raw").is_none());
+
         let both = UriTemplate::parse("x://{a}/in/{+rest}").unwrap();
         let variables = both.matches("x://one/in/two/three").unwrap();
         assert_eq!((&*variables["a"], &*variables["rest"]), ("one", "two/three"));
@@ -128,21 +129,24 @@ mod tests {
     fn a_value_may_contain_the_text_after_it() {
         let files = UriTemplate::parse("logs://{name}.log").unwrap();
         assert_eq!(files.matches("logs://a.log.log").unwrap()["name"], "a.log");
+
         let below = UriTemplate::parse("logs://{name}/raw{?part}").unwrap();
         assert_eq!(below.matches("logs://raw/raw?part=1").unwrap()["name"], "raw");
         assert!(below.matches("logs://a/raw/b/raw").is_none());
     }
 
     #[test]
-    fn parameters_stand_at_the_end_and_may_be_left_out() {
+    fn query_parameters_are_optional_and_come_last() {
         let logs = UriTemplate::parse("logs://{service}{?from,to}").unwrap();
         let seen = |uri: &str| logs.matches(uri).map(|v| v.into_iter().collect::<Vec<_>>());
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+
         assert_eq!(seen("logs://web"), Some(vec![pair("service", "web")]));
         assert_eq!(
             seen("logs://web?to=a%2Fb&from="),
             Some(vec![pair("from", ""), pair("service", "web"), pair("to", "a/b")])
         );
+
         for other in [
             "logs://web?to=1&to=2",
             "logs://web?other=1",
@@ -151,6 +155,7 @@ mod tests {
         ] {
             assert_eq!(seen(other), None, "{other}");
         }
+
         for bad in [
             "x://{a}{?a}",
             "x://{a}{?b,b}",
@@ -168,10 +173,12 @@ mod tests {
     fn a_whole_uri_may_have_a_query_of_its_own() {
         let windows = UriTemplate::parse("{+uri}{?lines,bytes}").unwrap();
         let uri = |window: &str| windows.matches(window).map(|v| v["uri"].clone());
+
         assert_eq!(uri("x:a?lines=1").as_deref(), Some("x:a"));
         assert_eq!(uri("x://a?b=c&lines=1").as_deref(), Some("x://a?b=c"));
         assert_eq!(uri("x://a?b=c?lines=1&bytes=2").as_deref(), Some("x://a?b=c"));
-        // A window of a window is none.
+
+        // A window has no window of its own.
         assert_eq!(uri("x:a?lines=1?lines=2"), None);
         assert_eq!(uri("x:a?lines=1?bytes=2"), None);
         assert_eq!(uri("a?lines=1"), None);
@@ -179,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_leads_out_of_where_it_stands() {
+    fn no_value_leaves_the_folder_before_it() {
         let many = UriTemplate::parse("file:///{+path}").unwrap();
         for path in [
             "../a",

@@ -5,19 +5,19 @@ use super::{Part, UriTemplate};
 /// A piece of a text with expressions in braces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Piece<'a> {
-    /// What is outside of braces.
+    /// The text outside of braces.
     Text(&'a str),
-    /// What is between the braces.
+    /// The text between the braces.
     Expression(&'a str),
 }
 
 /// A brace without its counterpart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UnbalancedBrace {
-    /// A closing one.
+    /// A closing brace.
     #[error("it has a }} without a {{")]
     Close,
-    /// An opening one.
+    /// An opening brace.
     #[error("it has a {{ without a }}")]
     Open,
 }
@@ -36,6 +36,7 @@ pub fn pieces(text: &str) -> impl Iterator<Item = Result<Piece<'_>, UnbalancedBr
             },
             Some(brace) => (Ok(Piece::Text(&rest[..brace])), &rest[brace..]),
         };
+
         rest = after;
         Some(piece)
     })
@@ -45,7 +46,9 @@ pub fn pieces(text: &str) -> impl Iterator<Item = Result<Piece<'_>, UnbalancedBr
 /// variable's name are text, because prose may contain code or JSON.
 pub fn prose_pieces(text: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
-    let (mut start, mut from) = (0, 0);
+    let mut start = 0;
+    let mut from = 0;
+
     while let Some(open) = text[from..].find('{').map(|offset| from + offset) {
         match expression(&text[open..]) {
             Some((name, after)) if is_name(name, "_-") => {
@@ -57,6 +60,7 @@ pub fn prose_pieces(text: &str) -> Vec<Piece<'_>> {
             _ => from = open + 1,
         }
     }
+
     pieces.push(Piece::Text(&text[start..]));
     pieces
 }
@@ -66,7 +70,7 @@ fn expression(text: &str) -> Option<(&str, &str)> {
     text.strip_prefix('{')?.split_once('}')
 }
 
-/// Whether a text is a name: ASCII letters, digits and that punctuation.
+/// Whether a text is a name: ASCII letters, digits and `punctuation`.
 pub fn is_name(text: &str, punctuation: &str) -> bool {
     let in_name = |c: char| c.is_ascii_alphanumeric() || punctuation.contains(c);
     !text.is_empty() && text.chars().all(in_name)
@@ -76,7 +80,7 @@ impl UriTemplate {
     /// Parses a template.
     ///
     /// # Errors
-    /// What is wrong with the template.
+    /// The fault of the template.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut parts: Vec<Part> = Vec::new();
         let mut pieces = pieces(text).peekable();
@@ -88,6 +92,7 @@ impl UriTemplate {
                 }
                 Piece::Expression(expression) => expression,
             };
+
             if let Some(names) = expression.strip_prefix('?') {
                 let names: Vec<_> = names.split(',').map(str::to_owned).collect();
                 for (index, name) in names.iter().enumerate() {
@@ -95,34 +100,41 @@ impl UriTemplate {
                     check_new(name, &parts)?;
                     check_new(name, &[Part::Query(names[..index].to_vec())])?;
                 }
+
                 if pieces.peek().is_some() {
                     return Err(format!("nothing may follow {{{expression}}}"));
                 }
                 parts.push(Part::Query(names));
                 break;
             }
+
             let (name, multi_segment) = match expression.strip_prefix('+') {
                 Some(name) => (name, true),
                 None => (expression, false),
             };
+
             check_name(expression, name)?;
             check_new(name, &parts)?;
+
             let before_query =
                 matches!(pieces.peek(), Some(Ok(Piece::Expression(next))) if next.starts_with('?'));
             if parts.is_empty() && multi_segment && before_query {
                 parts.push(Part::BaseUri(name.to_owned()));
                 continue;
             }
+
             if matches!(parts.last(), Some(Part::Variable { .. })) {
                 return Err(format!("no text separates {name} from the variable before it"));
             }
             parts.push(Part::Variable { name: name.to_owned(), multi_segment });
         }
+
         match parts.first() {
             Some(Part::BaseUri(_)) => {}
             Some(Part::Literal(literal)) if literal.contains(':') => {}
             _ => return Err("it must begin with a scheme, such as logs://".into()),
         }
+
         if parts.iter().all(|part| matches!(part, Part::Literal(_))) {
             return Err("it has no variable: register it as a resource".into());
         }
@@ -150,7 +162,9 @@ mod tests {
 
     #[test]
     fn braces_in_prose_are_text_unless_they_hold_a_name() {
-        let (text, name) = (Piece::Text, Piece::Expression);
+        let text = Piece::Text;
+        let name = Piece::Expression;
+
         for (prose, pieces) in [
             ("", vec![text("")]),
             ("a {b} c", vec![text("a "), name("b"), text(" c")]),

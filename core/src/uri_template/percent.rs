@@ -38,17 +38,19 @@ pub(crate) fn decode(encoded: &str) -> Option<String> {
             .first_chunk::<2>()
             .is_some_and(|pair| pair.iter().all(u8::is_ascii_hexdigit))
     };
+
     if !encoded.split('%').skip(1).all(starts_with_digits) {
         return None;
     }
     percent_decode_str(encoded).decode_utf8().ok().map(Into::into)
 }
 
-/// The same URI with the reserved characters that a segment of a path may contain (RFC 3986,
-/// section 3.3) decoded: `a%40x` becomes `a@x`. Other escapes stay.
+/// Decodes the reserved characters that a segment of a path may contain (RFC 3986, section 3.3):
+/// `a%40x` becomes `a@x`. Other escapes stay.
 pub fn decode_plain(uri: &str) -> String {
     let mut parts = uri.split('%');
     let mut decoded = parts.next().unwrap_or_default().to_owned();
+
     for part in parts {
         let byte = part.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
         let plain = byte.map(char::from).filter(|c| ":@!$&'()*+,;=".contains(*c));
@@ -63,6 +65,7 @@ pub fn decode_plain(uri: &str) -> String {
             }
         }
     }
+
     decoded
 }
 
@@ -76,6 +79,7 @@ mod tests {
             decode_plain("d://a%40x.com/b%2Fc%3f%25%C3%BC"),
             "d://a@x.com/b%2Fc%3f%25%C3%BC"
         );
+
         for unchanged in ["d://a", "d://%", "d://%4", "d://%zz", "d://%+1", "d://%é"] {
             assert_eq!(decode_plain(unchanged), unchanged);
         }
