@@ -16,7 +16,7 @@ const MAX_NAME: usize = 80;
 const MAX_EXAMPLE: usize = 40;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ColumnType {
     Integer,
     Number,
     Text,
@@ -25,29 +25,29 @@ enum Kind {
     Object,
 }
 
-const KINDS: [(Kind, &str); 6] = [
-    (Kind::Integer, "integer"),
-    (Kind::Number, "number"),
-    (Kind::Text, "text"),
-    (Kind::Boolean, "boolean"),
-    (Kind::List, "list"),
-    (Kind::Object, "object"),
+const COLUMN_TYPES: [(ColumnType, &str); 6] = [
+    (ColumnType::Integer, "integer"),
+    (ColumnType::Number, "number"),
+    (ColumnType::Text, "text"),
+    (ColumnType::Boolean, "boolean"),
+    (ColumnType::List, "list"),
+    (ColumnType::Object, "object"),
 ];
 
 #[derive(Debug)]
 struct Column {
     name: String,
     /// The number of values of each type.
-    counts: [u64; KINDS.len()],
+    counts: [u64; COLUMN_TYPES.len()],
     example: Option<String>,
 }
 
 impl Column {
     fn new(name: &str) -> Self {
-        Self { name: name.to_owned(), counts: [0; KINDS.len()], example: None }
+        Self { name: name.to_owned(), counts: [0; COLUMN_TYPES.len()], example: None }
     }
 
-    fn add(&mut self, kind: Kind, example: impl FnOnce() -> String) {
+    fn add(&mut self, kind: ColumnType, example: impl FnOnce() -> String) {
         self.counts[kind as usize] += 1;
         self.example.get_or_insert_with(|| {
             let example = example();
@@ -59,14 +59,14 @@ impl Column {
     fn add_value(&mut self, value: &Value) {
         let kind = match value {
             Value::Null => return,
-            Value::Bool(_) => Kind::Boolean,
-            Value::Number(n) if n.is_f64() => Kind::Number,
-            Value::Number(_) => Kind::Integer,
+            Value::Bool(_) => ColumnType::Boolean,
+            Value::Number(n) if n.is_f64() => ColumnType::Number,
+            Value::Number(_) => ColumnType::Integer,
             Value::String(text) => {
-                return self.add(Kind::Text, || format!("{:?}", cut(text, 2 * MAX_EXAMPLE)));
+                return self.add(ColumnType::Text, || format!("{:?}", cut(text, 2 * MAX_EXAMPLE)));
             }
-            Value::Array(_) => Kind::List,
-            Value::Object(_) => Kind::Object,
+            Value::Array(_) => ColumnType::List,
+            Value::Object(_) => ColumnType::Object,
         };
 
         self.add(kind, || value.to_string());
@@ -79,10 +79,10 @@ impl Column {
 
         let kind = match field {
             "" => return,
-            _ if is_code => Kind::Text,
-            _ if field.parse::<i64>().is_ok() => Kind::Integer,
-            _ if field.parse::<f64>().is_ok_and(f64::is_finite) => Kind::Number,
-            _ => Kind::Text,
+            _ if is_code => ColumnType::Text,
+            _ if field.parse::<i64>().is_ok() => ColumnType::Integer,
+            _ if field.parse::<f64>().is_ok_and(f64::is_finite) => ColumnType::Number,
+            _ => ColumnType::Text,
         };
 
         self.add(kind, || field.to_owned());
@@ -138,7 +138,7 @@ impl Columns {
         if let Some(key) = key
             && let Some(column) = self.column("key")
         {
-            column.add(Kind::Text, || key.to_owned());
+            column.add(ColumnType::Text, || key.to_owned());
         }
 
         match value {
@@ -201,7 +201,7 @@ impl Columns {
     fn line(&self, column: &Column) -> String {
         let filled: u64 = column.counts.iter().sum();
 
-        let kinds: Vec<_> = KINDS
+        let kinds: Vec<_> = COLUMN_TYPES
             .iter()
             .filter(|(kind, _)| column.counts[*kind as usize] > 0)
             .map(|(kind, name)| (*name, column.counts[*kind as usize]))

@@ -2,7 +2,7 @@
 
 use super::{
     Container, Fault, Pointer, Record,
-    lexer::{Kind, Lexer, Token},
+    lexer::{Lexer, Token, TokenKind},
 };
 
 /// Whether a segment of a pointer is the index of this item: digits, without zeros in front
@@ -116,7 +116,7 @@ impl JsonRecords {
         match self.state {
             State::Seeking { level } => self.seek(level, token),
             State::Inside { depth } => self.inside(depth, token, sink),
-            State::Scalar if token.kind == Kind::End => {
+            State::Scalar if token.kind == TokenKind::End => {
                 self.emit(token.offset, sink);
                 self.state = State::Done;
             }
@@ -128,21 +128,21 @@ impl JsonRecords {
     fn seek(&mut self, level: usize, token: Token) {
         let depth = self.lexer.depth();
         let container = match token.kind {
-            Kind::Key => {
+            TokenKind::Key => {
                 if depth == level {
                     self.lexer.capture_key();
                 }
                 return;
             }
-            Kind::End => {
+            TokenKind::End => {
                 if depth < level {
                     self.state = State::Done;
                 }
                 return;
             }
-            Kind::List => Container::List,
-            Kind::Object => Container::Object,
-            Kind::Scalar => Container::Scalar,
+            TokenKind::List => Container::List,
+            TokenKind::Object => Container::Object,
+            TokenKind::Scalar => Container::Scalar,
         };
 
         let parent = depth - usize::from(container != Container::Scalar);
@@ -185,11 +185,11 @@ impl JsonRecords {
     fn inside(&mut self, depth: usize, token: Token, sink: &mut impl FnMut(Record)) {
         let now = self.lexer.depth();
         match token.kind {
-            Kind::Key if now == depth => self.key = Some(token.offset),
-            Kind::Scalar if now == depth => self.begin(token.offset),
-            Kind::List | Kind::Object if now == depth + 1 => self.begin(token.offset),
-            Kind::End if now == depth => self.emit(token.offset, sink),
-            Kind::End if now < depth => self.state = State::Done,
+            TokenKind::Key if now == depth => self.key = Some(token.offset),
+            TokenKind::Scalar if now == depth => self.begin(token.offset),
+            TokenKind::List | TokenKind::Object if now == depth + 1 => self.begin(token.offset),
+            TokenKind::End if now == depth => self.emit(token.offset, sink),
+            TokenKind::End if now < depth => self.state = State::Done,
             _ => {}
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{
     Container, Fault, Pointer, RecordIndex,
-    lexer::{Kind, Lexer, Token, WORD},
+    lexer::{Lexer, Token, TokenKind, WORD},
 };
 
 /// The maximum number of lists that are reported.
@@ -104,11 +104,11 @@ impl Lists {
         let depth = self.lexer.depth();
         if let Some(inside) = self.inside {
             match token.kind {
-                Kind::Scalar if depth == inside => self.items.add_start(token.offset),
-                Kind::List | Kind::Object if depth == inside + 1 => {
+                TokenKind::Scalar if depth == inside => self.items.add_start(token.offset),
+                TokenKind::List | TokenKind::Object if depth == inside + 1 => {
                     self.items.add_start(token.offset);
                 }
-                Kind::End if depth < inside => {
+                TokenKind::End if depth < inside => {
                     self.inside = None;
                     self.close(depth);
                 }
@@ -118,33 +118,33 @@ impl Lists {
         }
 
         match token.kind {
-            Kind::Key => {
+            TokenKind::Key => {
                 if depth == 1 {
                     self.root.add_start(token.offset);
                 }
                 self.lexer.capture_key();
             }
-            Kind::List | Kind::Object => {
+            TokenKind::List | TokenKind::Object => {
                 // All open containers but this one are objects with a key.
                 if depth > 1 && depth <= MAX_LIST_DEPTH {
                     self.path.push(self.lexer.key().unwrap_or_default());
                 }
-                if token.kind == Kind::List {
+                if token.kind == TokenKind::List {
                     self.inside = Some(depth);
                     self.items = RecordIndex::of_json(Container::List);
                 }
             }
-            Kind::End => {
+            TokenKind::End => {
                 // The depth after a scalar is the depth of the object around it.
                 while self.path.len() >= depth.max(1) {
                     self.path.pop();
                 }
             }
-            Kind::Scalar if depth == 0 => {
+            TokenKind::Scalar if depth == 0 => {
                 self.root = RecordIndex::of_json(Container::Scalar);
                 self.root.add_start(token.offset);
             }
-            Kind::Scalar => {}
+            TokenKind::Scalar => {}
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::{
     Fault, Layout, Pointer, Record, Scanner,
-    lexer::{Kind, Lexer, Token},
+    lexer::{Lexer, Token, TokenKind},
 };
 
 /// The location of a byte in structured content. A field is `None` if it is not known or
@@ -132,29 +132,29 @@ impl Path {
     fn token(&mut self, token: Token) {
         let innermost = self.open.last_mut();
         match token.kind {
-            Kind::Key => {
+            TokenKind::Key => {
                 self.lexer.capture_key();
                 if let Some(object) = innermost {
                     object.begun += 1;
                     object.key = None;
                 }
             }
-            Kind::List | Kind::Object => {
+            TokenKind::List | TokenKind::Object => {
                 match innermost {
                     Some(object) if object.is_object => object.key = self.lexer.key(),
                     Some(list) => list.begun += 1,
                     None => {}
                 }
 
-                let is_object = token.kind == Kind::Object;
+                let is_object = token.kind == TokenKind::Object;
                 self.open.push(Open { is_object, begun: 0, key: None });
             }
-            Kind::Scalar => {
+            TokenKind::Scalar => {
                 if let Some(list) = innermost.filter(|open| !open.is_object) {
                     list.begun += 1;
                 }
             }
-            Kind::End => self.open.truncate(self.lexer.depth()),
+            TokenKind::End => self.open.truncate(self.lexer.depth()),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Part, UriTemplate};
+use super::{TemplatePart, UriTemplate};
 
 /// The prefix of all URIs of a template in which a variable begins with some text.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,17 +27,17 @@ impl UriTemplate {
         let mut prefix = String::new();
         for part in &self.parts {
             let (value, multi_segment) = match part {
-                Part::Literal(literal) => {
+                TemplatePart::Literal(literal) => {
                     prefix.push_str(literal);
                     continue;
                 }
-                Part::Variable { name, multi_segment } if name == variable => {
+                TemplatePart::Variable { name, multi_segment } if name == variable => {
                     let before_variable = (!multi_segment).then_some(prefix.len());
                     prefix.push_str(plain_start(typed, *multi_segment));
                     return ListingPrefix { prefix, before_variable };
                 }
-                Part::Variable { name, multi_segment } => (known.get(name), *multi_segment),
-                Part::BaseUri(_) | Part::Query(_) => break,
+                TemplatePart::Variable { name, multi_segment } => (known.get(name), *multi_segment),
+                TemplatePart::BaseUri(_) | TemplatePart::Query(_) => break,
             };
 
             let Some(value) = value.filter(|value| !value.is_empty()) else { break };

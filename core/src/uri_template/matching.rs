@@ -1,20 +1,20 @@
 //! Matches a template against a URI.
 
-use super::{Part, UriTemplate, Variables, percent, value_problem};
+use super::{TemplatePart, UriTemplate, Variables, percent, value_problem};
 
 impl UriTemplate {
     /// The values of the variables, or `None` if the URI does not match.
     pub fn matches(&self, uri: &str) -> Option<Variables> {
         let mut variables = Variables::new();
         let mut rest = uri;
-        if let Some(Part::Query(names)) = self.parts.last() {
+        if let Some(TemplatePart::Query(names)) = self.parts.last() {
             rest = take_query(rest, names, &mut variables)?;
         }
 
         for (index, part) in self.parts.iter().enumerate() {
             match part {
-                Part::Literal(literal) => rest = rest.strip_prefix(literal.as_str())?,
-                Part::BaseUri(name) => {
+                TemplatePart::Literal(literal) => rest = rest.strip_prefix(literal.as_str())?,
+                TemplatePart::BaseUri(name) => {
                     // Without a parameter the template would match every URI.
                     if variables.is_empty() || !rest.contains(':') {
                         return None;
@@ -22,19 +22,20 @@ impl UriTemplate {
                     variables.insert(name.clone(), rest.to_owned());
                     rest = "";
                 }
-                Part::Query(_) => {}
-                Part::Variable { name, multi_segment } => {
+                TemplatePart::Query(_) => {}
+                TemplatePart::Variable { name, multi_segment } => {
                     let stops: &[char] =
                         if *multi_segment { &['?', '#'] } else { &['/', '?', '#'] };
                     let max = rest.find(stops).unwrap_or(rest.len());
                     let end = match &self.parts[index + 1..] {
-                        [] | [Part::Query(_)] => max,
+                        [] | [TemplatePart::Query(_)] => max,
                         // The last literal is searched from the end, since the
                         // value itself may contain it.
-                        [Part::Literal(last)] | [Part::Literal(last), Part::Query(_)] => {
+                        [TemplatePart::Literal(last)]
+                        | [TemplatePart::Literal(last), TemplatePart::Query(_)] => {
                             rest.strip_suffix(&**last)?.len()
                         }
-                        [Part::Literal(next), ..] => rest.find(next.as_str())?,
+                        [TemplatePart::Literal(next), ..] => rest.find(next.as_str())?,
                         // The parser allows nothing else after a variable.
                         [_, ..] => return None,
                     };

@@ -42,11 +42,11 @@ pub type Variables = BTreeMap<String, String>;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UriTemplate {
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum TemplatePart {
     Literal(String),
     Variable {
         name: String,
@@ -62,20 +62,20 @@ enum Part {
 impl UriTemplate {
     /// The names of the variables, in the order of the template.
     pub fn variables(&self) -> impl Iterator<Item = &String> + Clone {
-        self.parts.iter().flat_map(Part::names)
+        self.parts.iter().flat_map(TemplatePart::names)
     }
 
     /// The variable whose value is the complete URI before the query
     /// parameters, if the template has one.
     pub fn base_uri_variable(&self) -> Option<&str> {
         match self.parts.first() {
-            Some(Part::BaseUri(name)) => Some(name),
+            Some(TemplatePart::BaseUri(name)) => Some(name),
             _ => None,
         }
     }
 }
 
-impl Part {
+impl TemplatePart {
     fn names(&self) -> &[String] {
         match self {
             Self::Variable { name, .. } | Self::BaseUri(name) => std::slice::from_ref(name),

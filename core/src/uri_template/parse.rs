@@ -1,6 +1,6 @@
 //! The parser of expressions in braces, and of URI templates.
 
-use super::{Part, UriTemplate};
+use super::{TemplatePart, UriTemplate};
 
 /// A piece of a text with expressions in braces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,12 +82,12 @@ impl UriTemplate {
     /// # Errors
     /// The fault of the template.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let mut parts: Vec<Part> = Vec::new();
+        let mut parts: Vec<TemplatePart> = Vec::new();
         let mut pieces = pieces(text).peekable();
         while let Some(piece) = pieces.next() {
             let expression = match piece.map_err(|error| error.to_string())? {
                 Piece::Text(text) => {
-                    parts.push(Part::Literal(text.to_owned()));
+                    parts.push(TemplatePart::Literal(text.to_owned()));
                     continue;
                 }
                 Piece::Expression(expression) => expression,
@@ -98,13 +98,13 @@ impl UriTemplate {
                 for (index, name) in names.iter().enumerate() {
                     check_name(expression, name)?;
                     check_new(name, &parts)?;
-                    check_new(name, &[Part::Query(names[..index].to_vec())])?;
+                    check_new(name, &[TemplatePart::Query(names[..index].to_vec())])?;
                 }
 
                 if pieces.peek().is_some() {
                     return Err(format!("nothing may follow {{{expression}}}"));
                 }
-                parts.push(Part::Query(names));
+                parts.push(TemplatePart::Query(names));
                 break;
             }
 
@@ -119,23 +119,23 @@ impl UriTemplate {
             let before_query =
                 matches!(pieces.peek(), Some(Ok(Piece::Expression(next))) if next.starts_with('?'));
             if parts.is_empty() && multi_segment && before_query {
-                parts.push(Part::BaseUri(name.to_owned()));
+                parts.push(TemplatePart::BaseUri(name.to_owned()));
                 continue;
             }
 
-            if matches!(parts.last(), Some(Part::Variable { .. })) {
+            if matches!(parts.last(), Some(TemplatePart::Variable { .. })) {
                 return Err(format!("no text separates {name} from the variable before it"));
             }
-            parts.push(Part::Variable { name: name.to_owned(), multi_segment });
+            parts.push(TemplatePart::Variable { name: name.to_owned(), multi_segment });
         }
 
         match parts.first() {
-            Some(Part::BaseUri(_)) => {}
-            Some(Part::Literal(literal)) if literal.contains(':') => {}
+            Some(TemplatePart::BaseUri(_)) => {}
+            Some(TemplatePart::Literal(literal)) if literal.contains(':') => {}
             _ => return Err("it must begin with a scheme, such as logs://".into()),
         }
 
-        if parts.iter().all(|part| matches!(part, Part::Literal(_))) {
+        if parts.iter().all(|part| matches!(part, TemplatePart::Literal(_))) {
             return Err("it has no variable: register it as a resource".into());
         }
         Ok(Self { parts })
@@ -149,7 +149,7 @@ fn check_name(expression: &str, name: &str) -> Result<(), String> {
     Err(format!("{{{expression}}} is not a variable: a name has letters, digits and underscores"))
 }
 
-fn check_new(name: &str, parts: &[Part]) -> Result<(), String> {
+fn check_new(name: &str, parts: &[TemplatePart]) -> Result<(), String> {
     if parts.iter().any(|part| part.names().iter().any(|known| known == name)) {
         return Err(format!("it has the variable {name} twice"));
     }

@@ -14,7 +14,7 @@ const KEY_BYTES: usize = 64 << 10;
 
 /// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::records) enum Kind {
+pub(in crate::records) enum TokenKind {
     /// The start of a member's key.
     Key,
     /// The start of a list.
@@ -30,7 +30,7 @@ pub(in crate::records) enum Kind {
 /// A token with its offset. An end has the offset after the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::records) struct Token {
-    pub(in crate::records) kind: Kind,
+    pub(in crate::records) kind: TokenKind,
     pub(in crate::records) offset: u64,
 }
 
@@ -179,12 +179,12 @@ impl Lexer {
             b'"' if matches!(self.expected, Expected::Key | Expected::KeyOrEnd) => {
                 self.mode = Mode::Key;
                 self.capturing = false;
-                Some(Kind::Key)
+                Some(TokenKind::Key)
             }
             b'"' if wants_value => {
                 self.mode = Mode::Text;
                 self.capturing = false;
-                Some(Kind::Scalar)
+                Some(TokenKind::Scalar)
             }
             b'{' | b'[' if wants_value => {
                 if self.open.len() == MAX_DEPTH {
@@ -193,7 +193,7 @@ impl Lexer {
                 let object = byte == b'{';
                 self.open.push(object);
                 self.expected = if object { Expected::KeyOrEnd } else { Expected::ValueOrEnd };
-                Some(if object { Kind::Object } else { Kind::List })
+                Some(if object { TokenKind::Object } else { TokenKind::List })
             }
             b'}' | b']' if self.may_close(byte == b'}') => {
                 self.open.pop();
@@ -203,7 +203,7 @@ impl Lexer {
             }
             b'-' | b'0'..=b'9' | b'a'..=b'z' if wants_value => {
                 self.mode = Mode::Atom;
-                return Ok(Some(Token { kind: Kind::Scalar, offset }));
+                return Ok(Some(Token { kind: TokenKind::Scalar, offset }));
             }
             _ => return Err(Fault::Malformed { offset }),
         };
@@ -261,7 +261,7 @@ impl Lexer {
     fn end_value(&mut self) -> Token {
         self.mode = Mode::Between;
         self.expected = if self.open.is_empty() { Expected::Nothing } else { Expected::CommaOrEnd };
-        Token { kind: Kind::End, offset: self.offset }
+        Token { kind: TokenKind::End, offset: self.offset }
     }
 }
 
