@@ -18,20 +18,7 @@ pub(super) async fn forward(mut changes: Subscription, inner: Arc<Inner>) {
     loop {
         match changes.next().await {
             ChannelEvent::Message(message) => match parse(&message) {
-                Some((change, state)) => {
-                    match state {
-                        State::Lives(ttl) => {
-                            inner.expired.forget(&change.owner, &change.uri);
-                            let shard = inner.shard_of(&change.owner).number();
-                            inner.schedule.wake_after(shard, Some(ttl));
-                        }
-                        State::Expired(at) => {
-                            inner.expired.remember(change.owner.clone(), change.uri.clone(), at);
-                        }
-                        State::Deleted => {}
-                    }
-                    inner.feed.publish(change);
-                }
+                Some((change, state)) => publish(&inner, change, state),
                 None => tracing::warn!(?message, "ignored a message in Redis that is no change"),
             },
             ChannelEvent::Gap => {
@@ -42,12 +29,29 @@ pub(super) async fn forward(mut changes: Subscription, inner: Arc<Inner>) {
     }
 }
 
+/// Publishes a change to the feed, after noting when the resource expires or expired.
+fn publish(inner: &Inner, change: Change, state: State) {
+    match state {
+        State::Lives(ttl) => {
+            inner.expired.forget(&change.owner, &change.uri);
+            let shard = inner.shard_of(&change.owner).number();
+            inner.schedule.wake_after(shard, Some(ttl));
+        }
+        State::Expired(at) => {
+            inner.expired.remember(change.owner.clone(), change.uri.clone(), at);
+        }
+        State::Deleted => {}
+    }
+
+    inner.feed.publish(change);
+}
+
 /// The state of a resource after a change.
 #[derive(Debug, PartialEq, Eq)]
 enum State {
-    /// It lives for that long from the change on.
+    /// The resource expires this long after the change.
     Lives(Duration),
-    /// It expired at that time.
+    /// The resource expired at this time.
     Expired(Timestamp),
     Deleted,
 }
@@ -65,10 +69,12 @@ fn parse(message: &[u8]) -> Option<(Change, State)> {
         "expired" => ChangeKind::Expired,
         _ => return None,
     };
+
     let millis = words.next()?.parse().ok()?;
     let at = words.next()?;
     let owner = Owner::new(unescape(words.next()?)?);
     let uri = ResourceUri::parse(words.next()?).ok()?;
+
     let id = Some(format!("{at} {word} {uri}").into());
     let state = match kind {
         ChangeKind::Created | ChangeKind::Updated => State::Lives(Duration::from_millis(millis)),
@@ -85,16 +91,20 @@ mod tests {
     #[test]
     fn changes_are_parsed_and_anything_else_is_refused() {
         assert!(parse(b"created 1500 1.2 a%3Ab temp://a b").is_none(), "no URI has a space");
+
         let (change, state) = parse(b"updated 1500 1.2 a%3Ab temp://a").expect("it is one");
         let owner = Owner::new("a:b");
         let uri = ResourceUri::parse("temp://a").expect("it is a URI");
         let id = Some("1.2 updated temp://a".into());
         assert_eq!(change, Change { owner, uri, kind: ChangeKind::Updated, id });
         assert_eq!(state, State::Lives(Duration::from_millis(1500)));
+
         let state = parse(b"expired 1500 1.2 a temp://a").expect("it is one").1;
         assert_eq!(state, State::Expired(Timestamp::from_millis(1500)));
+
         let state = parse(b"deleted 0 1.2 a temp://a").expect("it is one").1;
         assert_eq!(state, State::Deleted);
+
         for other in
             ["", "created", "made 1 1.2 a temp://a", "created x 1.2 a temp://a", "deleted 0 1.2 a"]
         {
