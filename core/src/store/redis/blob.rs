@@ -11,10 +11,10 @@ use crate::{
     store::{Blob, ResourceUri, StoreError, blocks},
 };
 
-/// How much content one read fetches, in bytes: one uncompressed block.
+/// The bytes that one read fetches: one uncompressed block.
 const READ_AHEAD: u64 = blocks::BLOCK_BYTES as u64;
 
-/// The content of one revision. The keys are never reused for other content.
+/// The content of one revision. Its keys are never reused for other content.
 pub(super) struct RedisBlob {
     pub(super) inner: Arc<Inner>,
     pub(super) shard: Shard,
@@ -26,6 +26,7 @@ pub(super) struct RedisBlob {
 impl Blob for RedisBlob {
     async fn range(&self, range: Range<u64>) -> Result<Bytes, StoreError> {
         let ranges: Vec<_> = self.parts.split(range.clone()).collect();
+
         let bytes = match &ranges[..] {
             [] => Vec::new(),
             [(part, within)] => {
@@ -43,10 +44,12 @@ impl Blob for RedisBlob {
                 read.map_err(unavailable)?.concat()
             }
         };
+
+        // The resource expired, or was replaced or deleted longer than the grace period ago.
         if bytes.len() as u64 != range.end - range.start {
-            // The resource expired, or was replaced or deleted longer than the grace period ago.
             return Err(StoreError::NotFound { uri: self.uri.clone() });
         }
+
         Ok(bytes.into())
     }
 

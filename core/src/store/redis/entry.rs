@@ -83,6 +83,7 @@ pub(super) fn meta(entry: &Entry) -> String {
         blocks: _,
         records,
     } = entry;
+
     let meta = Meta {
         name: name.into(),
         title: title.as_deref().map(Cow::from),
@@ -95,39 +96,47 @@ pub(super) fn meta(entry: &Entry) -> String {
         origins: origins.to_vec(),
         records: records.clone(),
     };
+
     serde_json::to_string(&meta).expect("strings and numbers are JSON")
 }
 
-/// The field `blocks` of an entry.
+/// The field `blocks` of an entry: [`BLOCK_BYTES`] for each block.
 pub(super) fn blocks(blocks: &[Block]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(blocks.len() * BLOCK_BYTES);
     let short = |len| u32::try_from(len).expect("a block is no longer than a quarter of a MiB");
+
     for block in blocks {
         bytes.extend(short(block.len).to_le_bytes());
         bytes.extend(short(block.stored_len).to_le_bytes());
         bytes.extend(block.first_line.to_le_bytes());
     }
+
     bytes
 }
 
-/// Reads what [`blocks`] writes.
+/// Parses the field `blocks`, the inverse of [`blocks`].
 fn read_blocks(bytes: &[u8]) -> Arc<[Block]> {
-    let (mut offset, mut stored) = (0, 0);
+    let mut offset = 0;
+    let mut stored = 0;
+
     let block = |bytes: &[u8; BLOCK_BYTES]| {
         let [len, stored_len, low, high] = std::array::from_fn(|word| {
             u32::from_le_bytes(std::array::from_fn(|n| bytes[4 * word + n]))
         });
         let first_line = u64::from(high) << 32 | u64::from(low);
-        let (len, stored_len) = (u64::from(len), u64::from(stored_len));
+        let len = u64::from(len);
+        let stored_len = u64::from(stored_len);
+
         let block = Block { offset, len, first_line, stored, stored_len };
         (offset, stored) = (block.end(), block.stored_end());
         block
     };
+
     let (blocks, _) = bytes.as_chunks();
     blocks.iter().map(block).collect()
 }
 
-/// The values of [`FIELDS`].
+/// The values of [`FIELDS`] as Redis replied.
 #[derive(Debug)]
 pub(super) struct Stored(StoredFields);
 
@@ -149,10 +158,10 @@ impl FromRedisValue for Stored {
 }
 
 impl Stored {
-    /// The entry and the ID of its content. None if the hash does not exist.
+    /// Decodes the entry and the ID of its content. None if the hash does not exist.
     ///
     /// # Errors
-    /// [`StoreError::Corrupt`].
+    /// [`StoreError::Corrupt`] if a field is missing or damaged.
     pub(super) fn read(
         self,
         owner: &Owner,
@@ -160,11 +169,14 @@ impl Stored {
     ) -> Result<Option<(Entry, String)>, StoreError> {
         let (meta, blocks, revision, size, created, updated, expires, blob) = self.0;
         let Some(blob) = blob else { return Ok(None) };
+
         let corrupt = |source| StoreError::Corrupt { uri: uri.clone(), source };
         let missing = || corrupt("a field is missing".into());
         let time = |time: Option<u64>| time.map(Timestamp::from_millis).ok_or_else(missing);
+
         let meta = meta.ok_or_else(missing)?;
         let meta: Meta<'_> = serde_json::from_slice(&meta).map_err(|e| corrupt(e.into()))?;
+
         let entry = Entry {
             uri: uri.clone(),
             owner: owner.clone(),
@@ -185,9 +197,11 @@ impl Stored {
             blocks: read_blocks(&blocks.ok_or_else(missing)?),
             records: meta.records,
         };
+
         if entry.blocks.last().map_or(0, Block::end) != entry.size {
             return Err(corrupt("the block table does not match the size".into()));
         }
+
         Ok(Some((entry, blob)))
     }
 }

@@ -1,14 +1,14 @@
 //! Large content as objects outside Redis, so that it does not use Redis' memory.
 //!
-//! Redis then has a mark under the content's key, which expires as the content
-//! would. So native expiry stays the truth, and the scripts need not distinguish
-//! the two. An object is in use while its mark exists.
+//! For such content, Redis has a mark under the content's key, which expires as the content
+//! would. So native expiry decides, and the scripts treat both kinds alike. An object is in use
+//! while its mark exists.
 //!
-//! For each object, a due file says when to check it: when its mark expires, and at
-//! least every hour. The first instance to process the file removes the object if the
-//! mark is gone. Who deletes or replaces a resource writes one more due file, for when
-//! the mark expires then; if that fails, the hourly check remains. So unused objects
-//! are removed within minutes, and only due files are listed, never objects.
+//! For each object, a due file says when to check it: when its mark expires, and at least every
+//! hour. The first instance to process the file removes the object if the mark is gone. An
+//! instance that deletes or replaces a resource writes another due file, for the new expiry of the
+//! mark; if that fails, the hourly check remains. So unused objects are removed within minutes,
+//! and only due files are listed, never objects.
 
 use std::{sync::Arc, time::Duration};
 
@@ -39,28 +39,28 @@ use crate::{
 /// The prefix of the IDs of external content.
 const ID_PREFIX: &str = "o-";
 
-/// What Redis has instead of the content.
+/// The mark that Redis has instead of the content.
 const MARK: &[u8] = b"o";
 
 /// The time between checks of an object.
 pub(super) const CHECK_INTERVAL: Duration = Duration::from_hours(1);
 
-/// How long a commit may take. An object without a mark is not removed before.
+/// The longest time of a commit. No object without a mark is removed earlier.
 const MAX_COMMIT: Duration = Duration::from_mins(10);
 
-/// How often due files are listed.
+/// The time between listings of due files.
 const POLL_INTERVAL: Duration = Duration::from_mins(1);
 
 /// The pause after listing or processing due files failed.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// How many due files are processed concurrently.
+/// The most due files that are processed at once.
 const CONCURRENCY: usize = 8;
 
 const MINUTE: u64 = 60 * 1000;
 const HOUR: u64 = 60 * MINUTE;
 
-/// The location of large content outside Redis. It must belong to one installation.
+/// The location of large content outside Redis, of one installation only.
 #[derive(Debug, Clone)]
 pub struct ExternalBlobs {
     objects: Objects,
@@ -75,8 +75,8 @@ struct Due {
 }
 
 impl ExternalBlobs {
-    /// Stores content there that has more than `threshold` bytes as stored. An
-    /// upload buffers as many bytes in memory.
+    /// A location for content of more than `threshold` bytes as stored. An upload buffers as many
+    /// bytes in memory.
     pub fn new(location: &ObjectLocation, threshold: usize, clock: Arc<dyn Clock>) -> Self {
         Self { objects: location.objects(), threshold, clock }
     }
@@ -85,8 +85,8 @@ impl ExternalBlobs {
         &self.objects
     }
 
-    /// Writes a due file that checks an object when its mark has lived for `life`, and
-    /// after [`CHECK_INTERVAL`] at the latest.
+    /// Writes a due file, so that the object is checked when its mark has expired after `life`, and
+    /// no later than [`CHECK_INTERVAL`] from now.
     async fn schedule_check(
         &self,
         installation: &str,
@@ -96,9 +96,10 @@ impl ExternalBlobs {
     ) -> Result<(), StoreError> {
         let life = life.clamp(Duration::from_millis(1), CHECK_INTERVAL);
         let at = self.clock.now().saturating_add(life).as_millis();
-        // In whole minutes, so that several checks are one.
-        let at = at.div_ceil(MINUTE) * MINUTE;
-        let (hour, millis) = (at / HOUR, at);
+
+        // Whole minutes make several checks of an object one.
+        let millis = at.div_ceil(MINUTE) * MINUTE;
+        let hour = millis / HOUR;
         let name = format!("=due-blobs/{installation}/{hour:010}/{millis:016}-{id}.json");
         let due = serde_json::to_vec(&Due { owner: owner.clone() }).expect("it is JSON");
         self.objects.put(&path(&name), due).await
@@ -125,6 +126,7 @@ impl Inner {
     /// Removes objects whose mark is gone. Runs until dropped.
     pub(super) async fn remove_unused_objects(&self) {
         let Some(blobs) = &self.blobs else { return };
+
         loop {
             let next = blobs.clock.now().saturating_add(POLL_INTERVAL);
             match self.process_due(blobs).await {
@@ -137,15 +139,18 @@ impl Inner {
         }
     }
 
+    /// Checks the objects of all due files, and returns the first error.
     async fn process_due(&self, blobs: &ExternalBlobs) -> Result<(), StoreError> {
         let now = blobs.clock.now();
         let hours = path(&format!("=due-blobs/{}", self.redis.keys().prefix()));
+
         let mut due = Vec::new();
         for hour in blobs.objects.folders(&hours).await? {
             let number = hour.filename().and_then(|hour| hour.parse::<u64>().ok());
             if number.is_none_or(|number| number * HOUR > now.as_millis()) {
                 continue;
             }
+
             let mut files = blobs.objects.list(&hour);
             while let Some(file) = files.try_next().await? {
                 if let Some((_, id)) = parse_due(&file.location).filter(|(at, _)| *at <= now) {
@@ -153,10 +158,12 @@ impl Inner {
                 }
             }
         }
+
         let processing =
             stream::iter(due).map(|(file, id)| async move { self.check(blobs, &file, &id).await });
-        // All are processed, also after one has failed.
+        // A failed check does not stop the others.
         let processed: Vec<_> = processing.buffer_unordered(CONCURRENCY).collect().await;
+
         processed.into_iter().collect()
     }
 
@@ -164,13 +171,15 @@ impl Inner {
     async fn check(&self, blobs: &ExternalBlobs, file: &Path, id: &str) -> Result<(), StoreError> {
         // Another instance may have processed the file already.
         let Some(due) = blobs.objects.get(file).await? else { return Ok(()) };
+
         let installation = self.redis.keys().prefix();
         match serde_json::from_slice::<Due>(&due) {
             Ok(Due { owner }) => {
                 let mut life = cmd("PTTL");
                 life.arg(entry::blob_key(&self.shard_of(&owner), id));
                 let life: i64 = self.redis.query(&life).await.map_err(unavailable)?;
-                // -2 without a mark. A mark always expires.
+
+                // PTTL returns -2 for a missing key. A mark always has an expiry.
                 if life == -2 {
                     self.remove_object(blobs, id).await?;
                 } else {
@@ -180,6 +189,7 @@ impl Inner {
             }
             Err(error) => tracing::error!(%error, %file, "removed a damaged due file"),
         }
+
         blobs.objects.remove(file).await
     }
 
@@ -190,11 +200,12 @@ impl Inner {
         }
     }
 
-    /// Removes objects whose marks a script has removed, and schedules the check of
-    /// those whose marks expire sooner now: `<milliseconds> <id>` each. The hourly
-    /// checks do what fails.
+    /// Removes objects whose marks a script has removed, and schedules the check of objects whose
+    /// marks expire sooner now. An item of `external` is `<milliseconds> <id>`. The hourly checks
+    /// make up for failures.
     pub(super) async fn remove_external(&self, owner: &Owner, external: &[String]) {
         let Some(blobs) = &self.blobs else { return };
+
         for (life, id) in external.iter().filter_map(|external| external.split_once(' ')) {
             let life = Duration::from_millis(life.parse().unwrap_or_default());
             let done = if life.is_zero() {
@@ -202,6 +213,7 @@ impl Inner {
             } else {
                 blobs.schedule_check(self.redis.keys().prefix(), owner, id, life).await
             };
+
             if let Err(error) = done {
                 tracing::debug!(%error, "cannot remove external content now; a check will");
             }
@@ -214,12 +226,14 @@ pub(super) struct ExternalUpload {
     inner: Arc<Inner>,
     blobs: ExternalBlobs,
     owner: Owner,
-    /// What the upload counts; taken by the upload that content in Redis becomes.
+    /// The reservation of the upload, until a [`RedisUpload`] takes it.
     reservation: Option<Reservation>,
     size: u64,
+
     /// Content up to the threshold, which may still go to Redis.
     buffer: Vec<StoredBlock>,
     buffered_bytes: usize,
+
     /// The ID and the writer of the object, once the threshold is exceeded.
     external: Option<(String, ContentWriter)>,
 }
@@ -243,7 +257,7 @@ impl ExternalUpload {
         }
     }
 
-    /// Makes sure that at least the bytes that have arrived are reserved.
+    /// Makes sure that at least the received bytes are reserved.
     async fn cover(&mut self) -> Result<(), StoreError> {
         match &mut self.reservation {
             Some(reservation) => reservation.cover(self.size).await,
@@ -251,7 +265,8 @@ impl ExternalUpload {
         }
     }
 
-    /// Removes what Redis has of the upload, if it has anything. The writer removes the object.
+    /// The removal of the mark and the reservation, if Redis has either. The writer removes the
+    /// object.
     fn discarding(&mut self) -> Option<impl Future<Output = ()> + Send + use<>> {
         let id = self.external.take().map(|(id, _)| id).unwrap_or_default();
         let reservation = self.reservation.take()?;
@@ -276,14 +291,17 @@ impl Upload for ExternalUpload {
     async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
         self.size += block.size;
         self.inner.quota.check_upload(self.size)?;
+
         if self.external.is_some() {
             self.cover().await?;
         }
         if let Some((_, writer)) = &mut self.external {
             return writer.append(block.bytes).await;
         }
+
         self.buffered_bytes += block.bytes.len();
         self.buffer.push(block);
+
         if self.buffered_bytes > self.blobs.threshold {
             self.cover().await?;
             let id = format!("{ID_PREFIX}{}", self.inner.random.id());
@@ -291,34 +309,42 @@ impl Upload for ExternalUpload {
             let path = path.expect("the ID has the prefix");
             let writer = ContentWriter::new(self.blobs.objects.clone(), path);
             let (_, writer) = self.external.insert((id, writer));
+
             for block in self.buffer.drain(..) {
                 writer.append(block.bytes).await?;
             }
         }
+
         Ok(())
     }
 
     async fn commit(mut self: Box<Self>, draft: Draft) -> Result<Committed, StoreError> {
         let missing = || StoreError::NotFound { uri: draft.uri.clone() };
+
         if self.external.is_none() {
-            let (inner, reservation) = (Arc::clone(&self.inner), self.reservation.take());
-            let reservation = reservation.ok_or_else(missing)?;
+            let inner = Arc::clone(&self.inner);
+            let reservation = self.reservation.take().ok_or_else(missing)?;
             let mut upload = Box::new(RedisUpload::new(inner, self.owner.clone(), reservation));
+
             for block in std::mem::take(&mut self.buffer) {
                 if let Err(error) = upload.append(block).await {
                     upload.discard().await;
                     return Err(error);
                 }
             }
+
             return upload.commit(draft).await;
         }
+
         let Some((id, mut writer)) = self.external.take() else { return Err(missing()) };
         let reservation = self.reservation.take().ok_or_else(missing)?;
         let discarding = || discard(Arc::clone(&self.inner), self.owner.clone(), &id, &reservation);
+
         if let Err(full) = writer.check_disk().await {
             discarding().await;
             return Err(full);
         }
+
         // Scheduled before the object is complete, so that no object remains unchecked.
         let life = match &draft.mode {
             // The mark may be written a little later.
@@ -328,6 +354,7 @@ impl Upload for ExternalUpload {
             WriteMode::Update { ttl: None, .. } => CHECK_INTERVAL,
             WriteMode::Restore(entry) => entry.expires.since(draft.now).saturating_add(MAX_COMMIT),
         };
+
         let installation = self.inner.redis.keys().prefix();
         let completing = async {
             self.blobs.schedule_check(installation, &self.owner, &id, life).await?;
@@ -337,14 +364,17 @@ impl Upload for ExternalUpload {
             discarding().await;
             return Err(error);
         }
+
         let has_object = writer.keep();
         let mark = Rest::Inline(Chunks::from(Bytes::from_static(MARK)));
         let stored = MARK.len() as u64;
         let committed = self.inner.commit(draft, &Parts::of(&id), &reservation, mark, stored).await;
+
         if matches!(committed, Err(StoreError::NotFound { .. } | StoreError::Full(_))) {
             writer.discard(has_object);
             discarding().await;
         }
+
         committed
     }
 

@@ -1,4 +1,4 @@
-//! Reads entries: one by URI, the revisions of one, or a page of an owner's.
+//! Reads entries: a resource by its URI, all revisions of a resource, or a page of an owner's.
 
 use std::{error::Error, sync::Arc};
 
@@ -28,6 +28,7 @@ impl Inner {
         if let Some((entry, blob)) = self.look_up(owner, uri).await? {
             return Ok(Lookup::Live(self.found(entry, &blob)));
         }
+
         Ok(match self.expired_at(owner, uri).await? {
             Some(at) => Lookup::Expired(at),
             None => Lookup::Missing,
@@ -42,11 +43,12 @@ impl Inner {
     ) -> Result<Option<(Entry, String)>, StoreError> {
         let mut get = cmd("HMGET");
         get.arg(entry::key(&self.shard_of(owner), owner, uri.as_str())).arg(&entry::FIELDS);
+
         let stored: entry::Stored = self.redis.query(&get).await.map_err(unavailable)?;
         stored.read(owner, uri)
     }
 
-    /// When the resource expired, if that is known.
+    /// The time at which the resource expired, if known.
     async fn expired_at(
         &self,
         owner: &Owner,
@@ -56,11 +58,12 @@ impl Inner {
         if remembered.is_some() {
             return Ok(remembered);
         }
-        // The index of expiries has it until its expiry is published.
+        // The index of expiries has the time until the expiry is published.
         let mut score = cmd("ZSCORE");
         score.arg(self.shard_of(owner).key("expiries", owner.as_str())).arg(uri.as_str());
         let at: Option<u64> = self.redis.query(&score).await.map_err(unavailable)?;
-        // If it was published in the meantime, it is remembered as soon as this instance has heard it.
+
+        // An expiry published in the meantime is remembered as soon as this instance receives it.
         Ok(at.map(Timestamp::from_millis).or_else(|| self.expired.at(owner, uri)))
     }
 
@@ -76,15 +79,18 @@ impl Inner {
         gets.cmd("HGET").arg(&key).arg("past");
         let (stored, past): (entry::Stored, Option<String>) =
             self.redis.pipeline(&gets).await.map_err(unavailable)?;
+
         let Some((current, blob)) = stored.read(owner, uri)? else { return Ok(Vec::new()) };
         let past = past.unwrap_or_default();
-        let mut gets = pipe();
-        for revision in entry::earlier_revisions(&past) {
-            let key = entry::earlier_key(&shard, owner, uri.as_str(), revision);
-            gets.cmd("HMGET").arg(key).arg(&entry::FIELDS);
-        }
+
         let mut revisions = Vec::new();
         if !past.is_empty() {
+            let mut gets = pipe();
+            for revision in entry::earlier_revisions(&past) {
+                let key = entry::earlier_key(&shard, owner, uri.as_str(), revision);
+                gets.cmd("HMGET").arg(key).arg(&entry::FIELDS);
+            }
+
             let stored: Vec<entry::Stored> =
                 self.redis.pipeline(&gets).await.map_err(unavailable)?;
             for stored in stored {
@@ -92,20 +98,21 @@ impl Inner {
                     Ok(Some((earlier, blob))) => {
                         revisions.push(self.found(earlier, &blob).earlier_than(&current));
                     }
-                    // One damaged revision does not hide the others.
+                    // A damaged revision does not hide the others.
                     Err(error) => {
                         tracing::error!(%error, source = error.source(), "skipped a damaged earlier revision");
                     }
-                    // It was dropped since the current entry was read.
+                    // Dropped since the current entry was read.
                     Ok(None) => {}
                 }
             }
         }
+
         revisions.push(self.found(current, &blob));
         Ok(revisions)
     }
 
-    /// The resource of an entry, with a handle to the content of this ID.
+    /// The resource of an entry, with a handle to the content with the ID `blob`.
     fn found(self: &Arc<Self>, entry: Entry, blob: &str) -> StoredResource {
         let uri = entry.uri.clone();
         let external = external_blobs::object_path(self.redis.keys().prefix(), blob);
@@ -115,7 +122,8 @@ impl Inner {
             }
             (Some(_), None) => Arc::new(Unreachable),
             (None, _) => {
-                let (shard, parts) = (self.shard_of(&entry.owner), Parts::of(blob));
+                let shard = self.shard_of(&entry.owner);
+                let parts = Parts::of(blob);
                 Arc::new(RedisBlob { inner: Arc::clone(self), shard, parts, uri })
             }
         };
@@ -134,17 +142,22 @@ impl Inner {
             _ => [b"[", prefix.as_bytes()].concat(),
         };
         let max = upper_bound(prefix);
+
         let mut page = Vec::new();
+
         while page.len() < limit {
             let count = (limit - page.len()).min(BATCH);
             let uris = self.uris(owner, &min, &max, count).await?;
             let Some(last) = uris.last() else { break };
+
             min = [b"(", last.as_str().as_bytes()].concat();
             page.extend(self.living(owner, &uris).await?);
+
             if uris.len() < count {
                 break;
             }
         }
+
         Ok(page)
     }
 
@@ -159,11 +172,13 @@ impl Inner {
         let mut range = cmd("ZRANGEBYLEX");
         range.arg(self.shard_of(owner).key("names", owner.as_str())).arg(min).arg(max);
         range.arg("LIMIT").arg(0).arg(limit);
+
         let uris: Vec<String> = self.redis.query(&range).await.map_err(unavailable)?;
+
         uris.iter().map(|uri| Ok(ResourceUri::parse(uri)?)).collect()
     }
 
-    /// The resources among these that have not expired.
+    /// The resources at `uris` that have not expired.
     async fn living(
         self: &Arc<Self>,
         owner: &Owner,
@@ -174,9 +189,11 @@ impl Inner {
         for uri in uris {
             gets.cmd("HMGET").arg(entry::key(&shard, owner, uri.as_str())).arg(&entry::FIELDS);
         }
+
         let stored: Vec<entry::Stored> = self.redis.pipeline(&gets).await.map_err(unavailable)?;
         let entries = uris.iter().zip(stored).map(|(uri, stored)| stored.read(owner, uri));
-        // One damaged entry does not fail the listing.
+
+        // A damaged entry does not fail the listing.
         let readable = entries.filter_map(|entry| match entry {
             Ok(entry) => entry,
             Err(error) => {
@@ -184,6 +201,7 @@ impl Inner {
                 None
             }
         });
+
         Ok(readable.map(|(entry, blob)| self.found(entry, &blob)).collect())
     }
 }
@@ -193,6 +211,7 @@ impl Inner {
 fn upper_bound(prefix: &str) -> Vec<u8> {
     // UTF-8 has no byte 0xFF, so adding one to the last byte never overflows.
     let mut bound = [b"(", prefix.as_bytes()].concat();
+
     match prefix.len() {
         0 => b"+".to_vec(),
         last => {

@@ -54,6 +54,7 @@ pub struct RedisBackend {
     _events: AbortOnDropHandle<()>,
 }
 
+/// The state that the backend shares with its uploads, blobs and background tasks.
 #[derive(Debug)]
 struct Inner {
     redis: Redis,
@@ -65,6 +66,7 @@ struct Inner {
     feed: ChangeFeed,
     schedule: SweepSchedule,
     time: RedisTime,
+
     /// Expired resources, by the events received. Redis keeps no trace of them.
     expired: Expired,
 }
@@ -93,7 +95,7 @@ impl RedisBackend {
         Self::open_with_code(&Code::CURRENT, redis, random, quota, blobs).await
     }
 
-    /// A backend with these scripts.
+    /// Opens a backend that runs `code`; tests pass the scripts of earlier versions.
     async fn open_with_code(
         code: &Code,
         redis: Redis,
@@ -104,6 +106,7 @@ impl RedisBackend {
         let layout = Layout::current();
         layout.check(&redis).await?;
         let changes = redis.subscribe(&redis.keys().channel(events::CHANNEL)).await?;
+
         let inner = Arc::new(Inner {
             scripts: Scripts::new(code, redis.keys(), &layout),
             blobs,
@@ -116,6 +119,7 @@ impl RedisBackend {
             quota,
             layout,
         });
+
         let events = tokio::spawn(events::forward(changes, Arc::clone(&inner)));
         Ok(Self { inner, _events: AbortOnDropHandle::new(events) })
     }
@@ -128,16 +132,21 @@ impl Inner {
 
     async fn usage(&self) -> Result<Usage, StoreError> {
         let shards = self.redis.keys().shards().map(|shard| async move {
-            let (mut stored, mut reserved) = (cmd("HGET"), cmd("HGET"));
+            let mut stored = cmd("HGET");
             stored.arg(shard.single("usage")).arg("*");
+            let mut reserved = cmd("HGET");
             reserved.arg(shard.single("reserved")).arg("");
+
             let stored = self.redis.query::<Option<String>>(&stored);
             let reserved = self.redis.query::<Option<u64>>(&reserved);
             let (stored, reserved) = tokio::try_join!(stored, reserved)?;
+
             let usage = stored.map_or_else(Usage::default, |stored| read_usage(&stored));
             Ok(Usage { reserved: reserved.unwrap_or_default(), ..usage })
         });
+
         let shards = try_join_all(shards).await.map_err(unavailable)?;
+
         Ok(shards.iter().fold(Usage::default(), |total, shard| Usage {
             resources: total.resources + shard.resources,
             bytes: total.bytes + shard.bytes,
@@ -149,6 +158,7 @@ impl Inner {
         let mut own = cmd("HGET");
         own.arg(self.shard_of(owner).single("usage")).arg(escape(owner.as_str()));
         let usage = self.redis.query::<Option<String>>(&own).await.map_err(unavailable)?;
+
         Ok(usage.map_or_else(Usage::default, |usage| read_usage(&usage)))
     }
 }
@@ -180,8 +190,10 @@ impl Backend for RedisBackend {
         uri: &ResourceUri,
         reservation: Option<&str>,
     ) -> Result<Box<dyn Upload>, StoreError> {
-        let (inner, owner) = (Arc::clone(&self.inner), owner.clone());
+        let inner = Arc::clone(&self.inner);
+        let owner = owner.clone();
         let counted = Reservation::new(Arc::clone(&inner), owner.clone(), uri.clone(), reservation);
+
         Ok(match inner.blobs.clone() {
             Some(blobs) => Box::new(ExternalUpload::new(inner, blobs, owner, counted)),
             None => Box::new(RedisUpload::new(inner, owner, counted)),

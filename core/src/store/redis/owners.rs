@@ -15,7 +15,8 @@ impl Inner {
     ) -> Result<OwnerPage, StoreError> {
         let found = self.redis.scan_names("HSCAN", "usage", after, limit).await;
         let found = found.map_err(unavailable)?;
-        // `*` is the sum of all owners; that of an owner is escaped.
+
+        // `*` is the sum of all owners; the names of owners are escaped.
         let names = found.names.iter().filter(|name| *name != "*");
         let owners = names.filter_map(|name| unescape(name)).map(Owner::new).collect();
         Ok(OwnerPage { owners, next: found.next })

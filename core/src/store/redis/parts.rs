@@ -1,5 +1,5 @@
-//! The keys of content. Content of more than a mebibyte is in several: Redis copies a string that
-//! grows, and a string has at most 512 MiB.
+//! The keys of content. Content of more than a mebibyte has several keys: Redis copies a string
+//! that grows, and a string has at most 512 MiB.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::redis::Shard;
 /// The size in bytes of each part of content but the last.
 pub(super) const PART_BYTES: usize = 1 << 20;
 
-/// The parts of content.
+/// The parts of one revision's content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Parts {
     /// The ID without the number of parts.
@@ -18,16 +18,17 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// So many parts of content with this base. The base has no `.`.
+    /// `count` parts whose IDs begin with `base`, which has no `.`.
     pub(super) fn new(base: &str, count: usize) -> Self {
         Self { base: base.to_owned(), count }
     }
 
-    /// The parts of the content with this ID: `<base>`, or `<base>.<count>` for several.
+    /// Parses the ID of content: `<base>` for one part, `<base>.<count>` for several.
     pub(super) fn of(id: &str) -> Self {
         let several =
             id.rsplit_once('.').and_then(|(base, count)| Some((base, count.parse().ok()?)));
         let (base, count) = several.unwrap_or((id, 1));
+
         Self::new(base, count)
     }
 
@@ -39,7 +40,7 @@ impl Parts {
         (0..self.count).map(|part| self.key(shard, part))
     }
 
-    /// The key of a part.
+    /// The key of the part with this number.
     pub(super) fn key(&self, shard: &Shard, part: usize) -> String {
         match part {
             0 => entry::blob_key(shard, &self.base),
@@ -47,20 +48,23 @@ impl Parts {
         }
     }
 
-    /// What a range of the content is of its parts: the part, and the range in it.
+    /// Splits a range of the content into (part number, range in that part).
     pub(super) fn split(&self, range: Range<u64>) -> impl Iterator<Item = (usize, Range<u64>)> {
         let part_bytes = PART_BYTES as u64;
         // Content in one key may be longer: earlier versions had no parts.
         let last = self.count.saturating_sub(1);
         let mut start = range.start;
+
         std::iter::from_fn(move || {
             if start >= range.end {
                 return None;
             }
+
             let part = usize::try_from(start / part_bytes).unwrap_or(last).min(last);
             let offset = part as u64 * part_bytes;
             let end = if part == last { range.end } else { range.end.min(offset + part_bytes) };
             let within = start - offset..end - offset;
+
             start = end;
             Some((part, within))
         })
@@ -92,6 +96,7 @@ mod tests {
     #[test]
     fn a_range_is_split_where_parts_end() {
         let split = |id, range| Parts::of(id).split(range).collect::<Vec<_>>();
+
         assert_eq!(split("ab", 5..7), [(0, 5..7)]);
         assert_eq!(split("ab", 5..3 * PART), [(0, 5..3 * PART)], "content of an earlier version");
         assert_eq!(split("ab.3", 0..PART), [(0, 0..PART)]);

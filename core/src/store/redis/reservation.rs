@@ -1,4 +1,4 @@
-//! What an upload counts in Redis before its commit, so that all instances see it.
+//! Bytes that an upload reserves in Redis before its commit, so that all instances count them.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,10 +10,10 @@ use crate::{
     store::{ResourceUri, StoreError},
 };
 
-/// Announced content up to this size is counted by its commit, with which it goes.
+/// Announced content up to this size is not reserved: it is sent and counted with its commit.
 const UNRESERVED: u64 = PART_BYTES as u64;
 
-/// When an upload no longer counts, and its content expires, unless more arrives or it is
+/// The life of a reservation and of uploaded parts, unless more content arrives or the upload is
 /// committed.
 pub(super) const UPLOAD_TTL: Duration = Duration::from_secs(15 * 60);
 
@@ -23,14 +23,15 @@ pub(super) struct Reservation {
     owner: Owner,
     uri: ResourceUri,
     id: String,
-    /// Whether the reservation is older than the upload, and counts all of its content.
+
+    /// Whether the reservation was made before the upload, for all of its content.
     is_given: bool,
-    /// How many bytes are reserved, and since when.
+    /// The reserved bytes, and when they were last renewed.
     reserved: Option<(u64, Instant)>,
 }
 
 impl Reservation {
-    /// The reservation of that ID, or a new one of no bytes.
+    /// The reservation with the ID `given`, or a new one of no bytes.
     pub(super) fn new(
         inner: Arc<Inner>,
         owner: Owner,
@@ -45,7 +46,7 @@ impl Reservation {
         &self.id
     }
 
-    /// Whether the upload ends its reservation, however it ends itself.
+    /// Whether the reservation was made before the upload, so that it outlives a failed upload.
     pub(super) fn is_given(&self) -> bool {
         self.is_given
     }
@@ -55,19 +56,19 @@ impl Reservation {
         self.reserved.is_some()
     }
 
-    /// How many bytes this upload has reserved in Redis.
+    /// The bytes that this upload has reserved in Redis.
     pub(super) fn bytes(&self) -> u64 {
         self.reserved.map_or(0, |(bytes, _)| bytes)
     }
 
-    /// Reserves what is announced. Content that is sent with its commit is left to that, which
-    /// costs one round trip in all.
+    /// Reserves announced content, except content so small that the commit carries it: one round
+    /// trip then does both.
     pub(super) async fn announce(&mut self, bytes: u64) -> Result<(), StoreError> {
         self.inner.quota.check_upload(bytes)?;
         if bytes <= UNRESERVED { Ok(()) } else { self.cover(bytes).await }
     }
 
-    /// Makes sure that at least `bytes` are reserved, for some minutes more.
+    /// Makes sure that at least `bytes` are reserved, and renews the reservation when it is old.
     pub(super) async fn cover(&mut self, bytes: u64) -> Result<(), StoreError> {
         let is_covered = |(reserved, since): (u64, Instant)| {
             bytes <= reserved && since.elapsed() < UPLOAD_TTL / 2
@@ -75,8 +76,10 @@ impl Reservation {
         if self.is_given || self.reserved.is_some_and(is_covered) {
             return Ok(());
         }
+
         let bytes = self.reserved.map_or(bytes, |(reserved, _)| bytes.max(reserved));
-        // Even if no reply arrives, it may be reserved.
+
+        // A request without a reply may have reserved all the same, so the reservation is in use.
         self.reserved = Some((self.reserved.map_or(0, |(reserved, _)| reserved), Instant::now()));
         self.inner.reserve(&self.owner, &self.uri, &self.id, bytes, UPLOAD_TTL).await?;
         self.reserved = Some((bytes, Instant::now()));

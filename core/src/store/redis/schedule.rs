@@ -34,9 +34,11 @@ impl SweepSchedule {
     /// Makes the shard's next sweep no later than `delay` from now.
     pub(super) fn wake_after(&self, shard: u8, delay: Option<Duration>) {
         let Some(at) = delay.and_then(|delay| Instant::now().checked_add(delay)) else { return };
+
         let mut due = self.due();
         let soonest = due.iter().min().copied();
         due[usize::from(shard)] = at.min(due[usize::from(shard)]);
+
         if soonest.is_none_or(|soonest| at < soonest) {
             self.earlier.notify_one();
         }
@@ -57,9 +59,11 @@ impl SweepSchedule {
         let now = Instant::now();
         let mut due = self.due();
         let shards: Vec<usize> = (0..due.len()).filter(|shard| due[*shard] <= now).collect();
+
         for shard in &shards {
             due[*shard] = now + INTERVAL;
         }
+
         shards
     }
 
@@ -78,6 +82,7 @@ impl Inner {
                 () = tokio::time::sleep_until(self.schedule.next()) => {}
                 () = earlier => continue,
             }
+
             let due = self.schedule.take().into_iter().map(|shard| &shards[shard]);
             join_all(due.map(|shard| async move {
                 let next = self.sweep(shard).await.unwrap_or_else(|error| {

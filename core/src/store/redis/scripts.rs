@@ -24,15 +24,13 @@ use crate::{
     },
 };
 
-/// How long replaced or deleted content stays, so that reads that have begun can
-/// finish.
+/// The life of replaced or deleted content, for reads that have begun.
 const GRACE: Duration = Duration::from_secs(60);
 
-/// How long an index outlives its last resource, so that there is time to publish
-/// the expiry.
+/// How long an index outlives its last resource, so that there is time to publish the expiry.
 const LINGER: Duration = Duration::from_secs(60);
 
-/// How many expired resources one script run removes, which takes some milliseconds.
+/// The most expired resources that one script run removes, which takes some milliseconds.
 pub(super) const BATCH: usize = 500;
 
 /// The scripts, and the arguments that all of them take.
@@ -43,12 +41,13 @@ pub(super) struct Scripts {
     reserve: Script,
     discard: Script,
     sweep: Script,
+
     channel: String,
     version: u32,
 }
 
-/// The code of the scripts. Instances of different versions may share a layout, so arguments are
-/// added at the end only, and what a script does not know it leaves alone.
+/// The code of the scripts. Instances of different versions may share a layout, so new arguments
+/// are added at the end only, and a script leaves alone fields that it does not know.
 #[derive(Debug)]
 pub(super) struct Code {
     pub(super) index: &'static str,
@@ -84,11 +83,12 @@ impl Scripts {
         }
     }
 
-    /// A call with the arguments that all scripts take.
+    /// A call with the arguments that all scripts take first.
     fn call<'a>(&self, script: &'a Script, shard: &Shard, keys: &[&str]) -> Call<'a> {
         let layout = layout::key(shard);
         let keys: Vec<&str> =
             std::iter::once(layout.as_str()).chain(keys.iter().copied()).collect();
+
         let call = script.on(&keys).arg(self.version).arg(shard.start()).arg(&self.channel);
         call.arg(millis(LINGER)).arg(BATCH)
     }
@@ -97,7 +97,7 @@ impl Scripts {
 /// A script's reply.
 #[derive(Debug)]
 struct Reply {
-    /// What the script did, such as `done` or `again`.
+    /// The outcome, such as `done` or `again`.
     status: String,
     numbers: Vec<i64>,
     /// The external content whose mark the script removes, for [`Inner::remove_external`].
@@ -108,19 +108,19 @@ impl FromRedisValue for Reply {
     fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
         let mut values = Vec::<Value>::from_redis_value(value)?.into_iter();
         let status = String::from_redis_value(values.next().unwrap_or(Value::Nil))?;
+
         let (lists, numbers): (Vec<_>, Vec<_>) =
             values.partition(|value| matches!(value, Value::Array(_)));
         let numbers = numbers.into_iter().map(i64::from_redis_value).collect::<Result<_, _>>()?;
-        let external = lists
-            .into_iter()
-            .map(Vec::<String>::from_redis_value)
-            .collect::<Result<Vec<_>, _>>()?;
+        let external = lists.into_iter().map(Vec::<String>::from_redis_value);
+        let external = external.collect::<Result<Vec<_>, _>>()?;
+
         Ok(Self { status, numbers, external: external.concat() })
     }
 }
 
 impl Reply {
-    /// A count or a time.
+    /// The count or time at this position; 0 if the script returned none.
     fn number(&self, index: usize) -> u64 {
         self.numbers
             .get(index)
@@ -131,24 +131,26 @@ impl Reply {
 }
 
 impl Inner {
-    /// Runs a script. Runs it again while it replies that it had to remove expired resources
-    /// first.
+    /// Runs a script, and again while it replies that it removed expired resources first.
     async fn run(&self, call: &Call<'_>) -> Result<Reply, RedisError> {
         self.run_after(&mut None, call).await
     }
 
-    /// The same, with commands that are sent once before the script.
+    /// Runs a script after the commands of `before`, which are sent once.
     async fn run_after(
         &self,
         before: &mut Option<Pipeline>,
         call: &Call<'_>,
     ) -> Result<Reply, RedisError> {
-        let (mut migrated, mut external) = (false, Vec::new());
+        let mut migrated = false;
+        let mut external = Vec::new();
+
         loop {
             let mut reply: Reply = match before.take() {
                 Some(before) => self.redis.call_after(before, call).await?,
                 None => self.redis.call(call).await?,
             };
+
             match reply.status.as_str() {
                 "again" => external.append(&mut reply.external),
                 // The layout was current when the backend was opened, so Redis has restarted empty.
@@ -179,6 +181,7 @@ impl Inner {
         let entry = entry::key(&shard, owner, uri.as_str());
         let call = self.scripts.call(&self.scripts.delete, &shard, &[&entry]);
         let call = call.arg(escape(owner.as_str())).arg(uri.as_str());
+
         let (created, revision) = match version {
             Some(Version { created, revision }) => {
                 (created.as_millis().to_string(), revision.to_string())
@@ -186,13 +189,14 @@ impl Inner {
             None => Default::default(),
         };
         let call = call.arg(millis(GRACE)).arg(created).arg(revision);
+
         let reply = self.run(&call).await.map_err(unavailable)?;
         self.remove_external(owner, &reply.external).await;
         Ok(reply.number(0) == 1)
     }
 
-    /// Commits content of these parts: those that Redis has, and then `rest`;
-    /// `stored` bytes in total. Ends the reservation.
+    /// Commits the content of `parts`, `stored` bytes in total, of which `rest` is not in Redis
+    /// yet. Ends the reservation.
     pub(super) async fn commit(
         &self,
         draft: Draft,
@@ -201,8 +205,10 @@ impl Inner {
         rest: Rest,
         stored: u64,
     ) -> Result<Committed, StoreError> {
-        let (owner, uri) = (draft.owner.clone(), draft.uri.clone());
+        let owner = draft.owner.clone();
+        let uri = draft.uri.clone();
         let shard = self.shard_of(&owner);
+
         let (ttl, updating) = match &draft.mode {
             WriteMode::Create { ttl, .. } => (Some(*ttl), false),
             WriteMode::Update { ttl, .. } => (*ttl, true),
@@ -210,17 +216,20 @@ impl Inner {
         };
         let is_restored = matches!(draft.mode, WriteMode::Restore(_));
         let ttl = ttl.map_or_else(String::new, |ttl| millis(ttl).to_string());
+
         let (inline, mut before) = match rest {
             Rest::Inline(chunks) => (chunks, None),
             Rest::Before(pipeline) => (Chunks::default(), Some(pipeline)),
         };
-        // A commit that loses to a concurrent one is tried again. Each time another has
-        // succeeded, so this ends.
+
+        // A commit that loses to a concurrent one is tried again. Each loss is another's success,
+        // so this ends.
         loop {
             let previous = if updating { self.look_up(&owner, &uri).await? } else { None };
             let (previous, predecessor) = previous.unzip();
             let missing = || StoreError::NotFound { uri: uri.clone() };
             let mut entry = draft.clone().apply_to(previous.as_ref()).ok_or_else(missing)?;
+
             let key = entry::key(&shard, &owner, uri.as_str());
             let first = parts.key(&shard, 0);
             let call = self.scripts.call(&self.scripts.commit, &shard, &[&key, &first]);
@@ -236,8 +245,10 @@ impl Inner {
                 call = call.arg(entry.revision);
                 call = times.iter().fold(call, |call, time| call.arg(time.as_millis()));
             }
+
             let reply = self.run_after(&mut before, &call).await.map_err(unavailable)?;
             self.remove_external(&owner, &reply.external).await;
+
             match reply.status.as_str() {
                 "changed" => {}
                 "later" => return Err(missing()),
@@ -264,11 +275,11 @@ impl Inner {
         }
     }
 
-    /// Counts at least `bytes` towards the owner's quota, for `ttl` at least, under this ID.
-    /// Returns what counted before under this ID.
+    /// Counts at least `bytes` towards the owner's quota under `id`, for at least `ttl`. Returns
+    /// how many bytes `id` counted before.
     ///
     /// # Errors
-    /// [`StoreError::Full`].
+    /// [`StoreError::Full`] if the quota has no room, or the owner has too many reservations.
     pub(super) async fn reserve(
         &self,
         owner: &Owner,
@@ -279,11 +290,14 @@ impl Inner {
     ) -> Result<u64, StoreError> {
         let shard = self.shard_of(owner);
         let entry = entry::key(&shard, owner, uri.as_str());
+
         let call = self.scripts.call(&self.scripts.reserve, &shard, &[&entry]);
         let call = call.arg(escape(owner.as_str())).arg(id).arg(bytes);
         let call = call.arg(self.quota.bytes).arg(millis(ttl)).arg(MAX_RESERVATIONS);
+
         let reply = self.run(&call).await.map_err(unavailable)?;
         self.remove_external(owner, &reply.external).await;
+
         match reply.status.as_str() {
             "done" => Ok(reply.number(0)),
             "reservations" => Err(self.quota.out_of_reservations()),
@@ -292,7 +306,7 @@ impl Inner {
     }
 
     /// Removes the content of an upload, and reduces its reservation to `keep` bytes; 0 ends it.
-    /// Either ID may be empty.
+    /// An empty `id` or `reservation` is skipped.
     pub(super) async fn discard(
         &self,
         owner: &Owner,
@@ -306,8 +320,8 @@ impl Inner {
         self.run(&call).await.map(drop)
     }
 
-    /// Publishes the expiries of a shard. Returns the time until the next one, if
-    /// the shard has resources left.
+    /// Publishes the expiries of a shard. Returns the time until the next one, or none if the
+    /// shard has no resources left.
     pub(super) async fn sweep(&self, shard: &Shard) -> Result<Option<Duration>, RedisError> {
         let call = self.scripts.call(&self.scripts.sweep, shard, &[]);
         let reply = self.run(&call).await?;
@@ -316,10 +330,13 @@ impl Inner {
     }
 }
 
-/// Fills in what the script decided, by the clock of Redis.
+/// Sets the revision and times that the script decided, by the clock of Redis.
 fn apply_reply(entry: &mut Entry, reply: &Reply) -> ChangeKind {
     let time = |index| Timestamp::from_millis(reply.number(index));
     entry.revision = reply.number(0);
-    (entry.created, entry.updated, entry.expires) = (time(1), time(2), time(3));
+    entry.created = time(1);
+    entry.updated = time(2);
+    entry.expires = time(3);
+
     if reply.number(4) == 1 { ChangeKind::Updated } else { ChangeKind::Created }
 }

@@ -1,5 +1,5 @@
-//! [`RedisTime`]: the time by the clock of Redis, which decides when resources expire. The
-//! clock of this process may differ.
+//! [`RedisTime`]: the time of the Redis server, which decides when resources expire. The clock of
+//! this process may differ.
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -26,7 +26,7 @@ impl RedisTime {
         known.saturating_add(at.elapsed())
     }
 
-    /// Sets the time to one that Redis has just replied with.
+    /// Sets the time to `now`, which Redis has just returned.
     pub(super) fn set(&self, now: Timestamp) {
         *self.0.lock() = (now, Instant::now());
     }

@@ -19,8 +19,8 @@ use crate::{
     store::{Committed, Draft, StoreError, StoredBlock, Upload},
 };
 
-/// How many bytes may go as an argument of the script. The script copies it a few
-/// times, so for more bytes a separate command is cheaper.
+/// The most bytes that go as an argument of the script, which copies them a few times. More bytes
+/// are cheaper in a separate command.
 const MAX_INLINE: usize = 16 * 1024;
 
 /// Content in several chunks that are sent as one argument.
@@ -38,19 +38,23 @@ impl Chunks {
         self.0.iter().map(Bytes::len).sum()
     }
 
-    /// Removes the first `len` bytes, which it has.
+    /// Removes and returns the first `len` bytes. `self` has at least `len`.
     fn split_to(&mut self, len: usize) -> Self {
-        let (mut first, mut left) = (Vec::new(), len);
+        let mut first = Vec::new();
+        let mut left = len;
         let mut chunks = std::mem::take(&mut self.0).into_iter();
+
         for mut chunk in chunks.by_ref() {
             if chunk.len() > left {
                 first.push(chunk.split_to(left));
                 self.0.push(chunk);
                 break;
             }
+
             left -= chunk.len();
             first.push(chunk);
         }
+
         self.0.extend(chunks);
         Self(first)
     }
@@ -67,15 +71,15 @@ impl ToRedisArgs for Chunks {
     }
 }
 
-/// How the last part of the content goes with the commit.
+/// How the last part of the content is sent with the commit.
 pub(super) enum Rest {
-    /// It is an argument of the script, which writes it.
+    /// An argument of the script, which writes it.
     Inline(Chunks),
-    /// Commands before the script write it.
+    /// Commands before the script, which write it.
     Before(Pipeline),
 }
 
-/// A part that is being sent.
+/// A part whose command runs in the background.
 struct Sending {
     /// Resolves when the command has been passed to the connection.
     queued: oneshot::Receiver<()>,
@@ -89,16 +93,18 @@ pub(super) struct RedisUpload {
     shard: Shard,
     /// The ID of the content without the number of its parts, never reused.
     base: String,
-    /// Bytes of content, uncompressed.
+
+    /// The size of the content in bytes, uncompressed.
     size: u64,
-    /// Bytes as stored.
+    /// The size of the content in bytes, as stored.
     stored: u64,
-    /// Content that is not sent yet, of one part at most.
+    /// Content that is not sent yet, at most one part.
     buffer: Chunks,
-    /// How many parts were sent.
+    /// The number of parts that were sent.
     sent: usize,
-    /// Since when the parts that were sent live for [`UPLOAD_TTL`].
+    /// The start of the current [`UPLOAD_TTL`] of the sent parts.
     extended: Instant,
+
     reservation: Reservation,
     /// The latest part, while the next one fills.
     sending: Option<Sending>,
@@ -107,7 +113,9 @@ pub(super) struct RedisUpload {
 
 impl RedisUpload {
     pub(super) fn new(inner: Arc<Inner>, owner: Owner, reservation: Reservation) -> Self {
-        let (base, shard) = (inner.random.id(), inner.shard_of(&owner));
+        let base = inner.random.id();
+        let shard = inner.shard_of(&owner);
+
         Self {
             inner,
             owner,
@@ -137,9 +145,10 @@ impl RedisUpload {
         set
     }
 
-    /// Removes what Redis has of the upload, if it has anything.
+    /// The removal of the sent parts and the reservation, if Redis has either.
     fn discarding(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
         let is_known = self.sent > 0 || self.reservation.is_used();
+
         is_known.then(|| {
             let id = self.sent().id();
             discard(Arc::clone(&self.inner), self.owner.clone(), &id, &self.reservation)
@@ -149,41 +158,48 @@ impl RedisUpload {
     /// Sends a part in the background, after the earlier one.
     async fn send(&mut self, part: Chunks) -> Result<(), StoreError> {
         let earlier = self.sending.take();
-        // Counted before it is sent. Content of one part is counted by the commit.
+        // Reserved before it is sent. Content of a single part is counted by the commit.
         tokio::try_join!(self.reservation.cover(self.size), finish(earlier))?;
-        let (inner, set) = (Arc::clone(&self.inner), self.set(&part));
+
+        let inner = Arc::clone(&self.inner);
+        let set = self.set(&part);
         drop(part);
         self.sent += 1;
+
         let (queue, queued) = oneshot::channel();
         let mut queue = Some(queue);
         let task = AbortOnDropHandle::new(tokio::spawn(async move {
             let mut sending = std::pin::pin!(inner.redis.query(&set));
             poll_fn(|context| {
                 let sent = sending.as_mut().poll(context);
-                // Its first poll passes the command to the connection. The upload may be
+                // The first poll passes the command to the connection. The upload may be
                 // dropped already.
                 let _ = queue.take().map(|queue| queue.send(()));
                 sent
             })
             .await
         }));
+
         self.sending = Some(Sending { queued, task });
         Ok(())
     }
 
-    /// Lets what was sent and reserved live on while content arrives slowly.
+    /// Renews the expiry of sent parts and the reservation while content arrives slowly.
     async fn extend(&mut self) -> Result<(), StoreError> {
         if self.sent == 0 || self.extended.elapsed() < UPLOAD_TTL / 2 {
             return Ok(());
         }
+
         let mut extensions = pipe();
         for key in self.sent().keys(&self.shard) {
             extensions.cmd("PEXPIRE").arg(key).arg(millis(UPLOAD_TTL)).ignore();
         }
+
         let extended = Instant::now();
         let extending =
             async { self.inner.redis.pipeline::<()>(&extensions).await.map_err(unavailable) };
         tokio::try_join!(self.reservation.cover(self.size), extending)?;
+
         self.extended = extended;
         Ok(())
     }
@@ -207,31 +223,37 @@ impl Upload for RedisUpload {
     }
 
     async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
-        // Refuses early what can never fit. The commit checks the quota exactly.
+        // Refuses content that can never fit. The commit checks the quota exactly.
         self.inner.quota.check_upload(self.size + block.size)?;
+
         self.size += block.size;
         self.stored += block.bytes.len() as u64;
         self.buffer.0.push(block.bytes);
         self.extend().await?;
+
         // The last part goes with the commit.
         while self.buffer.len() > PART_BYTES {
             let part = self.buffer.split_to(PART_BYTES);
             self.send(part).await?;
         }
+
         Ok(())
     }
 
     async fn commit(mut self: Box<Self>, draft: Draft) -> Result<Committed, StoreError> {
         debug_assert_eq!(self.owner, draft.owner, "an upload commits for the owner that began it");
+
         let mut sending = self.sending.take();
         if let Some(part) = &mut sending {
             // The commit must reach Redis after this part. If it does not, content is
             // missing and the script refuses the commit.
             let _ = (&mut part.queued).await;
         }
-        // From here on a resource may have the content, even if no reply arrives. The
+
+        // From here on a resource may use the content, even if no reply arrives. The
         // script removes content that it refuses, and abandoned content expires.
         self.remove_on_drop = false;
+
         let parts = Parts::new(&self.base, self.sent + 1);
         let last = std::mem::take(&mut self.buffer);
         let rest = if last.len() <= MAX_INLINE {
@@ -242,13 +264,15 @@ impl Upload for RedisUpload {
             self.sent += 1;
             Rest::Before(before)
         };
+
         let committing = self.inner.commit(draft, &parts, &self.reservation, rest, self.stored);
         let (sent, committed) = tokio::join!(finish(sending), committing);
         let committed = match (sent, committed) {
-            // This error is the cause of the other.
+            // The lost part is the cause of the failed commit.
             (Err(lost), Err(_)) => Err(lost),
             (_, committed) => committed,
         };
+
         self.remove_on_drop = matches!(committed, Err(StoreError::NotFound { .. }));
         committed
     }
@@ -264,7 +288,7 @@ impl Upload for RedisUpload {
 
 impl Drop for RedisUpload {
     fn drop(&mut self) {
-        // It would expire, but may be large. Without a runtime it is left to expire.
+        // Without a runtime the content is left to expire; removing it frees memory sooner.
         if self.remove_on_drop
             && let Some(discarding) = self.discarding()
             && let Ok(runtime) = Handle::try_current()
@@ -283,6 +307,7 @@ pub(super) fn discard(
 ) -> impl Future<Output = ()> + Send + use<> {
     let reservation = if reservation.is_given() { "" } else { reservation.id() }.to_owned();
     let id = id.to_owned();
+
     async move {
         if let Err(error) = inner.discard(&owner, &id, &reservation, 0).await {
             tracing::debug!(%error, "cannot remove abandoned content; it will expire");
@@ -295,11 +320,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chunks_are_split_anywhere() {
+    fn chunks_are_split_at_any_byte() {
         let chunks = || Chunks(vec![Bytes::from("ab"), Bytes::from("cde"), Bytes::from("f")]);
         for len in 0..=6 {
             let mut rest = chunks();
             let first = rest.split_to(len);
+
             assert_eq!(first.0.concat(), &b"abcdef"[..len]);
             assert_eq!(rest.0.concat(), &b"abcdef"[len..]);
             assert_eq!((first.len(), rest.len()), (len, 6 - len));

@@ -9,7 +9,7 @@ use crate::{
 
 const SKEW: Duration = Duration::from_secs(5);
 
-/// A clock that stands still `SKEW` behind or ahead of the right time.
+/// A clock that stands still, `SKEW` ahead of the time or behind it.
 fn wrong(ahead: bool) -> ManualClock {
     let clock = ManualClock::new();
     let now = SystemClock.now();
@@ -18,6 +18,7 @@ fn wrong(ahead: bool) -> ManualClock {
     } else {
         Timestamp::from_millis(now.as_millis() - 5000)
     };
+
     clock.advance(right.since(clock.now()));
     clock
 }
@@ -35,25 +36,29 @@ async fn a_wrong_clock_of_the_process_changes_nothing() {
     for ahead in [false, true] {
         let server = RedisServer::start().await;
         let store = instance_at(&server, wrong(ahead)).await;
-        let (alice, reader) = (Principal::Local.owner(), Identity::local());
+        let alice = Principal::Local.owner();
+        let reader = Identity::local();
         let put =
             |name: &str, millis| store.create(&alice, uri(name), "text".into(), lasting(millis));
 
-        // A life that is shorter than the difference.
+        // The resource lives shorter than the clock is wrong.
         let before = SystemClock.now();
         let short = put("x:short", 2000).await.expect("it fits");
         let life = short.expires.since(before);
         assert!((2000..3000).contains(&life.as_millis()), "{life:?}");
+
         let share = Share::from(Audience::Everyone);
         let link = store.share(&reader, &uri("x:short"), share, "1").await;
         let link = link.expect("it is shared");
         assert!(link.expires <= short.expires.saturating_add(Duration::from_millis(100)));
         let found = store.read(&reader, &link.uri).await.expect("it can be read");
         assert_eq!(found.bytes().await.expect("it can be read"), "text");
+
         let updated = store.update(&alice, uri("x:short"), "new".into(), Details::default()).await;
         let updated = updated.expect("it lives");
         assert_eq!((updated.expires, updated.created), (short.expires, short.created));
         assert!(updated.updated.since(short.created) < Duration::from_secs(2));
+
         let page = store.list(&alice, "x:", None, 10).await.expect("it answers");
         assert_eq!(page.entries.len(), 1);
 
@@ -71,9 +76,11 @@ async fn a_wrong_clock_of_the_process_changes_nothing() {
         })
         .await;
         assert_eq!(at, short.expires);
+
         // The resource and its link are gone; only the owner learns why.
         let gone = store.read(&reader, &link.uri).await.map(drop);
         assert!(gone.as_ref().is_err_and(StoreError::is_not_found), "{gone:?}");
+
         let difference = store.now().since(before);
         assert!(
             difference >= Duration::from_secs(2)

@@ -15,9 +15,11 @@ async fn resources_and_their_changes_go_through_a_cluster() {
     let nodes = RedisServer::cluster(Vec::new).await;
     let url =
         format!("redis+cluster://127.0.0.1:{},127.0.0.1:{}", nodes[0].port(), nodes[1].port());
+
     let settings = RedisSettings { timeout: Duration::from_secs(10), ..RedisSettings::new(url) };
     let setup = Setup::default().max_bytes(4 * BLOCK_BYTES as u64 + 4096);
-    let (a, b) = (instance(&settings, &setup).await, instance(&settings, &setup).await);
+    let a = instance(&settings, &setup).await;
+    let b = instance(&settings, &setup).await;
     let _maintained = maintained(&a);
     let large = vec![7; 3 * BLOCK_BYTES + 1];
     // Enough owners for every node.
@@ -26,14 +28,17 @@ async fn resources_and_their_changes_go_through_a_cluster() {
         let content = Content::from(large.clone());
         a.create(&owner, uri("x:1"), content, Details::default()).await.expect("it fits");
         assert!(read(&b, &owner, "x:1").await == large, "the content differs");
+
         b.update(&owner, uri("x:1"), "small".into(), Details::default())
             .await
             .expect("it is there");
         let page = b.list(&owner, "x:", None, 10).await.expect("it lists");
         assert_eq!(page.entries.len(), 1);
+
         let full = b.create(&owner, uri("x:3"), large.repeat(2).into(), Details::default()).await;
         assert!(matches!(full, Err(StoreError::Full(_))), "{full:?}");
         assert!(b.delete(&owner, &uri("x:1")).await.expect("it can be deleted"));
+
         a.create(&owner, uri("x:2"), "short-lived".into(), lasting(300)).await.expect("it fits");
         for expected in [
             (ChangeKind::Created, "x:1"),
@@ -45,6 +50,7 @@ async fn resources_and_their_changes_go_through_a_cluster() {
             assert_eq!(heard(&mut changes).await, (expected.0, expected.1.to_owned()));
         }
     }
+
     for node in &nodes {
         let handle = Redis::open(&super::settings(node)).await.expect("it is there");
         let keys: Vec<String> = handle.query(cmd("KEYS").arg("*:blob:*")).await.expect("it lists");

@@ -14,7 +14,7 @@ use crate::{
     testing::{S3Server, store::noise},
 };
 
-/// Content of more bytes is stored outside Redis.
+/// The threshold in bytes: longer content is stored outside Redis.
 const THRESHOLD: usize = 50;
 
 /// A separate Redis server, and a location for large content.
@@ -38,7 +38,7 @@ impl WithExternalBlobs {
         let url = format!("file://{}", folder.path().display());
         Self::with(url, Location::Folder(folder), THRESHOLD).await
     }
-
+    /// All content in S3, of any size.
     /// All content in S3, whatever its size.
     async fn bucket() -> Self {
         let server = S3Server::shared().await;
@@ -57,16 +57,18 @@ impl WithExternalBlobs {
         let settings = RedisSettings { prefix: prefix.to_owned(), ..settings(&self.redis.server) };
         let redis = Redis::open(&settings).await.expect("it is there");
         Layout::current().migrate(&redis, &Random::system()).await.expect("it migrates");
+
         let server = match &self.location {
             Location::Folder(_) => None,
             Location::Bucket(server) => Some(&**server),
         };
+
         let location = open(&self.url, server).await;
         let clock = Arc::new(self.clock.clone());
         let blobs = threshold.map(|threshold| ExternalBlobs::new(&location, threshold, clock));
-        let backend =
-            RedisBackend::open_with_blobs(redis, Random::system(), setup.quota, blobs).await;
-        let backend = backend.expect("it opens");
+
+        let backend = RedisBackend::open_with_blobs(redis, Random::system(), setup.quota, blobs);
+        let backend = backend.await.expect("it opens");
         setup.limit(Store::new(Arc::new(backend), Arc::new(SystemClock), setup.limits.clone()))
     }
 
@@ -91,6 +93,7 @@ impl WithExternalBlobs {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
+
         let waited = tokio::time::timeout(Duration::from_secs(30), waiting).await;
         assert!(waited.is_ok(), "{:?} instead of {count:?}", self.files().await);
     }
@@ -134,20 +137,26 @@ mod bucket {
 async fn large_content_is_stored_outside_and_removed_when_redis_removes_its_mark() {
     for setting in WithExternalBlobs::each().await {
         let store = setting.instance("a", &Setup::default(), Some(THRESHOLD)).await;
-        let (alice, noise) = (Owner::new("alice"), noise(3 << 20));
+
+        let alice = Owner::new("alice");
+        let noise = noise(3 << 20);
         let put = async |name: &str, content: &[u8], details: Details| {
             store.create(&alice, uri(name), content.to_vec().into(), details).await
         };
+
         put("x:small", b"small", Details::default()).await.expect("it fits");
         assert_eq!(setting.files().await, (0, 0));
+
         put("x:large", &noise, Details::default()).await.expect("it fits");
         put("x:short", &noise, lasting(1000)).await.expect("it fits");
         put("x:deleted", &noise, Details::default()).await.expect("it fits");
         assert_eq!(setting.files().await, (3, 3));
+
         for name in ["x:small", "x:large"] {
             let found = store.get(&alice, &uri(name)).await.expect("it is there");
             assert_eq!(found.bytes().await.expect("it can be read").len() as u64, found.entry.size);
         }
+
         let deleted = store.get(&alice, &uri("x:deleted")).await.expect("it is there");
         assert!(store.delete(&alice, &uri("x:deleted")).await.expect("it can be deleted"));
         // A read that has begun can finish.
@@ -157,6 +166,7 @@ async fn large_content_is_stored_outside_and_removed_when_redis_removes_its_mark
         expired(&store, &alice, "x:short").await;
         let gone = store.get(&alice, &uri("x:short")).await.map(|found| found.entry);
         assert!(gone.as_ref().is_err_and(StoreError::is_not_found), "{gone:?}");
+
         setting.clock.advance(CHECK_INTERVAL);
         // Deleted content still has its grace period; all other objects are checked again.
         setting.until((2, 2)).await;
@@ -182,18 +192,22 @@ async fn large_content_is_stored_outside_and_removed_when_redis_removes_its_mark
 async fn deleted_content_is_removed_with_its_mark() {
     for setting in WithExternalBlobs::each().await {
         let store = setting.instance("a", &Setup::default(), Some(THRESHOLD)).await;
-        let (alice, noise) = (Owner::new("alice"), noise(1 << 20));
+        let alice = Owner::new("alice");
+        let noise = noise(1 << 20);
+
         let put = async |text: &[u8]| {
             let content = [&noise, text].concat().into();
             store.create(&alice, uri("x:1"), content, lasting(86_400_000)).await.expect("it fits")
         };
+
         put(b"1").await;
         put(b"2").await;
         assert!(store.delete(&alice, &uri("x:1")).await.expect("it can be deleted"));
-        // The marks expire after the grace period, which is not waited for.
+        // Redis loses the marks, which saves waiting for the grace period.
         let redis = Redis::open(&settings(&setting.redis.server)).await.expect("it is there");
         redis.query::<()>(&crate::redis::cmd("FLUSHALL")).await.expect("it is done");
         assert_eq!(setting.files().await.0, 2);
+
         let _maintained = maintained(&store);
         setting.clock.advance(Duration::from_secs(120));
         // The hourly checks are still to come.
@@ -201,22 +215,25 @@ async fn deleted_content_is_removed_with_its_mark() {
     }
 }
 
-/// Whichever request finds that the mark has expired removes the object, so that it is not on
-/// disk while it no longer counts.
+/// The request that finds that the mark has expired removes the object, so that the object is not
+/// on disk when it no longer counts.
 #[tokio::test(flavor = "multi_thread")]
 async fn kept_content_is_removed_once_it_no_longer_counts() {
     for setting in WithExternalBlobs::each().await {
         let store = setting.instance("a", &Setup::default(), Some(THRESHOLD)).await;
         let alice = Owner::new("alice");
+
         let put = async |content: Vec<u8>, millis| {
             store
                 .create(&alice, uri("x:1"), content.into(), lasting(millis))
                 .await
                 .expect("it fits")
         };
+
         put(noise(1 << 20), 1500).await;
         assert!(store.delete(&alice, &uri("x:1")).await.expect("it can be deleted"));
         assert_eq!(setting.files().await.0, 1);
+
         patiently(async {
             while setting.files().await.0 != 0 {
                 put(b"small".to_vec(), 60_000).await;
@@ -232,9 +249,12 @@ async fn refused_content_leaves_no_object() {
     for setting in WithExternalBlobs::each().await {
         let setup = Setup::default().max_resources(1);
         let store = setting.instance("a", &setup, Some(THRESHOLD)).await;
-        let (alice, noise) = (Owner::new("alice"), noise(1 << 20));
+        let alice = Owner::new("alice");
+        let noise = noise(1 << 20);
+
         let put =
             |name: &str| store.create(&alice, uri(name), noise.clone().into(), Details::default());
+
         put("x:1").await.expect("it fits");
         let refused = put("x:2").await.map(|entry| entry.uri.clone());
         assert!(matches!(refused, Err(StoreError::Full(_))), "{refused:?}");
