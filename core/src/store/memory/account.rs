@@ -1,12 +1,12 @@
-//! [`Account`] and [`Reservation`]: they count bytes as long as these are in memory.
+//! [`Account`] and [`Reservation`]: they count bytes as long as the bytes are in memory.
 
 use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering},
 };
 
-/// The bytes that count for one owner, or for all. Grows only while the resources
-/// are locked; shrinks at any time.
+/// The bytes that count for one owner, or for all owners. It grows only while the resources are
+/// locked, and shrinks at any time.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Account(Arc<AtomicU64>);
 
@@ -21,7 +21,7 @@ impl Account {
     }
 }
 
-/// Bytes that count for an owner and in total until this is dropped.
+/// Bytes that count for an owner and in total until this value is dropped.
 #[derive(Debug)]
 pub(super) struct Reservation {
     owner: Account,
@@ -39,7 +39,7 @@ impl Reservation {
         self.bytes
     }
 
-    /// Gives back what exceeds `bytes`.
+    /// Gives back the bytes that exceed `bytes`.
     pub(super) fn shrink_to(&mut self, bytes: u64) {
         let excess = self.bytes.saturating_sub(bytes);
         self.bytes -= excess;

@@ -9,8 +9,8 @@ use parking_lot::RwLock;
 use super::account::Reservation;
 use crate::store::{Blob, ResourceUri, StoreError};
 
-/// The blocks of one revision. Readers share ownership, so a read in progress
-/// completes after the resource is removed, unless its owner needs the room.
+/// The blocks of one revision. Readers share ownership, so a read in progress completes after the
+/// resource is removed, unless its owner needs the room.
 #[derive(Debug)]
 pub(in crate::store) struct MemoryBlob {
     uri: ResourceUri,
@@ -27,7 +27,7 @@ struct Content {
 }
 
 impl MemoryBlob {
-    /// Content outside the store.
+    /// Content that no store holds and no quota counts.
     pub(in crate::store) fn detached(uri: ResourceUri, blocks: Vec<(u64, Bytes)>) -> Arc<Self> {
         Self::new(uri, blocks, None)
     }
@@ -49,7 +49,7 @@ impl MemoryBlob {
         Arc::new(Self { uri, content: RwLock::new(Some(content)) })
     }
 
-    /// Frees the content although it may be read: such reads fail.
+    /// Frees the content. Reads in progress fail.
     pub(super) fn discard(&self) {
         drop(self.content.write().take());
     }
@@ -62,10 +62,12 @@ impl Blob for MemoryBlob {
         let Some(Content { blocks, .. }) = &*content else {
             return Err(StoreError::NotFound { uri: self.uri.clone() });
         };
+
         let next = blocks.partition_point(|(offset, _)| *offset <= range.start);
         let Some((offset, block)) = next.checked_sub(1).and_then(|i| blocks.get(i)) else {
             return Ok(Bytes::new());
         };
+
         let index = |position: u64| {
             usize::try_from(position - offset).map_or(block.len(), |index| index.min(block.len()))
         };

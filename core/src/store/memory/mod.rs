@@ -1,5 +1,5 @@
-//! The default backend: this process's memory. It refuses what does not fit and
-//! never evicts live resources.
+//! The default backend: this process's memory. It refuses content that does not fit and never
+//! evicts live resources.
 
 mod account;
 mod blob;
@@ -27,14 +27,14 @@ use crate::{
     clock::{Clock, Timestamp},
 };
 
-/// How many expired resources are removed at once, while holding the lock.
+/// The most expired resources that are removed while the lock is held.
 const SWEEP_BATCH: usize = 256;
 
-/// How many expired resources of other owners one request removes: more than it can create, so that
-/// they do not accumulate where nothing runs [`MemoryBackend::maintain`].
+/// The most expired resources of other owners that one request removes: more than it can create,
+/// so that they do not accumulate where nothing runs [`MemoryBackend::maintain`].
 const OTHERS_PER_REQUEST: usize = 16;
 
-/// How much the memory backend stores at most, counted as the quota of an owner is.
+/// The most that the memory backend stores, counted as for the quota of an owner.
 #[derive(Debug, Clone)]
 pub struct MemoryLimits {
     /// Bytes of all owners.
@@ -44,8 +44,8 @@ pub struct MemoryLimits {
 }
 
 impl Default for MemoryLimits {
-    /// 384 MiB in total and 256 MiB for each owner, for a process with 1 GiB of memory
-    /// that serves requests as well.
+    /// 384 MiB in total and 256 MiB for each owner, for a process that serves requests with 1 GiB
+    /// of memory.
     fn default() -> Self {
         let per_owner = OwnerQuota { bytes: 256 << 20, ..OwnerQuota::default() };
         Self { bytes: 384 << 20, per_owner }
@@ -58,6 +58,7 @@ pub struct MemoryBackend {
     inner: Arc<Inner>,
 }
 
+/// The state that the backend shares with its uploads.
 #[derive(Debug)]
 struct Inner {
     clock: Arc<dyn Clock>,
@@ -88,11 +89,11 @@ impl Inner {
         self.resources.lock()
     }
 
-    /// Locks the resources after removing all expired ones of an owner and ending the owner's
-    /// reservations, so that these are neither found nor counted towards a quota, and a few of other
-    /// owners.
+    /// Locks the resources after a sweep: all expired resources and reservations of `owner` are
+    /// removed, so that they are neither found nor counted, and a few of other owners.
     fn live_resources(&self, owner: &Owner) -> MutexGuard<'_, Resources> {
         let mut resources = self.some_swept();
+
         loop {
             let expired = resources.remove_expired_of(owner, self.clock.now(), SWEEP_BATCH);
             self.publish_expired(&expired);
@@ -100,14 +101,15 @@ impl Inner {
                 resources.reservations.end_those_of(owner, self.clock.now());
                 return resources;
             }
-            // Others take the lock between the batches.
+
+            // Other requests take the lock between the batches.
             drop(resources);
             resources = self.lock();
         }
     }
 
-    /// The same, after removing as many expired resources of other owners as `bytes` need to fit
-    /// into the limit of all owners.
+    /// Locks the resources as [`live_resources`](Self::live_resources), after removing as many
+    /// expired resources of other owners as `bytes` need to fit into the limit of all owners.
     fn live_resources_with_room(&self, owner: &Owner, bytes: u64) -> MutexGuard<'_, Resources> {
         loop {
             let mut resources = self.live_resources(owner);
@@ -124,17 +126,18 @@ impl Inner {
         resources
     }
 
-    /// Removes up to `limit` expired resources, and ends as many reservations. Returns whether there
-    /// may be more.
+    /// Removes up to `limit` expired resources, and ends as many reservations. Returns whether more
+    /// may have expired.
     fn sweep(&self, resources: &mut Resources, limit: usize) -> bool {
         self.sweep_at(self.clock.now(), resources, limit)
     }
 
-    /// The same for what is expired at `now`.
+    /// Removes and ends as [`sweep`](Self::sweep) what has expired at `now`.
     fn sweep_at(&self, now: Timestamp, resources: &mut Resources, limit: usize) -> bool {
         let expired = resources.remove_expired(now, limit);
         resources.forget_one_idle_owner();
         self.publish_expired(&expired);
+
         let ended = resources.end_reservations(now, limit);
         expired.len() == limit || ended == limit
     }
@@ -145,8 +148,8 @@ impl Inner {
         }
     }
 
-    /// Publishes a change. Call it with the lock held, so that changes are
-    /// published in the order in which they are made.
+    /// Publishes a change. The caller holds the lock, so that changes are published in the order in
+    /// which they are made.
     fn publish(&self, owner: &Owner, uri: &ResourceUri, kind: ChangeKind) {
         self.feed.publish(Change { owner: owner.clone(), uri: uri.clone(), kind, id: None });
     }
@@ -172,7 +175,8 @@ impl Backend for MemoryBackend {
         uri: &ResourceUri,
         reservation: Option<&str>,
     ) -> Result<Box<dyn Upload>, StoreError> {
-        let (inner, reservation) = (Arc::clone(&self.inner), reservation.map(str::to_owned));
+        let inner = Arc::clone(&self.inner);
+        let reservation = reservation.map(str::to_owned);
         Ok(Box::new(upload::MemoryUpload::new(inner, owner.clone(), uri.clone(), reservation)))
     }
 
@@ -186,28 +190,35 @@ impl Backend for MemoryBackend {
     ) -> Result<u64, StoreError> {
         let Inner { clock, limits, earlier_expiry, .. } = &*self.inner;
         let mut resources = self.inner.live_resources_with_room(owner, bytes);
+
         let until = clock.now().saturating_add(ttl);
+
         let before = resources.reservations.take(owner, id);
         let is_new = before.is_none();
         if is_new && resources.reservations.count(owner) >= MAX_RESERVATIONS {
             return Err(limits.per_owner.out_of_reservations());
         }
+
         let mut reserved = match before {
             Some(Reserved { bytes, until: before }) => Reserved { bytes, until: before.max(until) },
             None => Reserved { bytes: resources.reservation(owner), until },
         };
+
         let before = reserved.bytes.bytes();
         let missing = bytes.saturating_sub(before);
         let grown = resources.reserve(owner, uri, &mut reserved.bytes, missing, limits);
+
         if grown.is_ok() || !is_new {
             resources.reservations.insert(owner, id, reserved);
         } else {
             drop(reserved);
             resources.forget_if_idle(owner);
         }
+
         if resources.next_expiry() == Some(until) {
             earlier_expiry.notify_one();
         }
+
         grown.map(|()| before)
     }
 
@@ -219,6 +230,7 @@ impl Backend for MemoryBackend {
                 resources.reservations.insert(owner, id, reserved);
             }
         }
+
         resources.forget_if_idle(owner);
         Ok(())
     }
@@ -228,6 +240,7 @@ impl Backend for MemoryBackend {
         if let Some(found) = resources.get(owner, uri) {
             return Ok(Lookup::Live(found.clone()));
         }
+
         Ok(resources.expired_at(owner, uri).map_or(Lookup::Missing, Lookup::Expired))
     }
 
@@ -246,10 +259,12 @@ impl Backend for MemoryBackend {
         version: Option<Version>,
     ) -> Result<bool, StoreError> {
         let mut resources = self.inner.live_resources(owner);
+
         let current = resources.get(owner, uri).map(|found| Version::from(&*found.entry));
         if version.is_some() && current != version {
             return Ok(false);
         }
+
         let removed = resources.remove(owner, uri).is_some();
         if removed {
             self.inner.publish(owner, uri, ChangeKind::Deleted);
@@ -289,6 +304,7 @@ impl Backend for MemoryBackend {
             while self.inner.sweep(&mut self.inner.lock(), SWEEP_BATCH) {
                 tokio::task::yield_now().await;
             }
+
             let next = self.inner.lock().next_expiry();
             let due = async {
                 match next {
@@ -296,6 +312,7 @@ impl Backend for MemoryBackend {
                     None => std::future::pending().await,
                 }
             };
+
             tokio::select! {
                 () = due => {}
                 () = earlier_expiry => {}

@@ -1,10 +1,12 @@
-//! Reservations for content that arrives in several requests. They end by themselves.
+//! Reservations for content that arrives in several requests. A reservation ends by itself.
 
 use std::collections::{BTreeSet, HashMap};
 
 use super::account::Reservation;
 use crate::{auth::Owner, clock::Timestamp};
 
+/// The reservations of all owners. Both maps have the same reservations: one finds a reservation by
+/// its ID, the other one by the time of its end.
 #[derive(Default)]
 pub(super) struct Reservations {
     by_owner: HashMap<Owner, HashMap<String, Reserved>>,
@@ -33,6 +35,7 @@ impl Reservations {
         if of_owner.is_empty() {
             self.by_owner.remove(owner);
         }
+
         self.by_expiry.remove(&(reserved.until, owner.clone(), id.to_owned()));
         Some(reserved)
     }
@@ -41,23 +44,26 @@ impl Reservations {
         self.by_expiry.first().map(|(at, ..)| *at)
     }
 
-    /// Ends the reservations of an owner that are over at `now`.
+    /// Ends the reservations of an owner that have expired at `now`.
     pub(super) fn end_those_of(&mut self, owner: &Owner, now: Timestamp) {
         let Some(of_owner) = self.by_owner.get(owner) else { return };
         let ended = of_owner.iter().filter(|(_, reserved)| reserved.until <= now);
         let ended: Vec<String> = ended.map(|(id, _)| id.clone()).collect();
+
         for id in ended {
             self.take(owner, &id);
         }
     }
 
-    /// Ends a reservation that is over at `now`. Returns whose it was.
+    /// Ends the first reservation of any owner that has expired at `now`. Returns its owner.
     pub(super) fn end_one(&mut self, now: Timestamp) -> Option<Owner> {
         let (at, owner, id) = self.by_expiry.first()?;
         if *at > now {
             return None;
         }
-        let (owner, id) = (owner.clone(), id.clone());
+
+        let owner = owner.clone();
+        let id = id.clone();
         self.take(&owner, &id);
         Some(owner)
     }

@@ -1,5 +1,5 @@
-//! The maps of the memory backend: resources by owner and URI, by expiry, and
-//! recently expired ones.
+//! The maps of the memory backend: resources by owner and URI, by expiry, and recently expired
+//! ones.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -22,26 +22,30 @@ use crate::{
 /// All resources in memory.
 #[derive(Default)]
 pub(super) struct Resources {
-    /// In order of names for [`owners`](Self::owners). It also grows in small steps, where a hash
-    /// table would move all owners at once, under the lock.
+    /// Ordered by name for [`owners`](Self::owners). A tree grows in small steps, where a hash table
+    /// would move all owners at once, under the lock.
     owners: BTreeMap<Owner, OwnerResources>,
-    /// The owners with resources, by the expiry of the first one.
+    /// The owners with resources, ordered by the expiry of their first one.
     by_expiry: BTreeSet<(Timestamp, Owner)>,
+
     /// All bytes in memory: of resources, of uploads, and of removed content that is still read.
     total: Account,
-    /// Committed resources and what they count.
+    /// The committed resources and the bytes that they count.
     usage: Usage,
+
     expired: Expired,
     pub(super) reservations: Reservations,
-    /// Owners without resources of whom something was in memory at the last look.
+
+    /// Owners without resources who still had bytes in memory when last checked.
     leaving: VecDeque<Owner>,
 }
 
-/// Everything of one owner.
+/// The resources and bytes of one owner.
 #[derive(Default)]
 struct OwnerResources {
     resources: BTreeMap<ResourceUri, Revisions>,
     by_expiry: BTreeSet<(Timestamp, ResourceUri)>,
+
     /// The owner's bytes in memory.
     account: Account,
     /// Content that was being read when it was removed, oldest first.
@@ -50,7 +54,7 @@ struct OwnerResources {
     is_leaving: bool,
 }
 
-/// One revision, and its content.
+/// One revision and its content.
 struct Revision {
     found: StoredResource,
     blob: Arc<MemoryBlob>,
@@ -84,25 +88,28 @@ impl OwnerResources {
         self.by_expiry.first().map(|(at, _)| *at)
     }
 
-    /// Drops a revision. If it is being read, its content stays in memory and counts.
+    /// Drops a revision. Content that is being read stays in memory and counts.
     fn remove(&mut self, revision: Revision) {
         let Revision { found, blob } = revision;
         drop(found);
+
         let blob = {
             let weak = Arc::downgrade(&blob);
             drop(blob);
             weak
         };
+
         if blob.strong_count() == 0 {
             return;
         }
+
         if self.removed.len() == self.removed.capacity() {
             self.removed.retain(|blob| blob.strong_count() > 0);
         }
         self.removed.push_back(blob);
     }
 
-    /// Frees removed content, oldest first, until `is_enough`.
+    /// Frees removed content, oldest first, until `is_enough` or nothing is left.
     fn discard_removed(&mut self, is_enough: impl Fn() -> bool) {
         while !is_enough()
             && let Some(blob) = self.removed.pop_front()
@@ -115,17 +122,17 @@ impl OwnerResources {
 }
 
 impl Resources {
-    /// A reservation of no bytes for that owner.
+    /// A reservation of no bytes for `owner`.
     pub(super) fn reservation(&mut self, owner: &Owner) -> Reservation {
         let owned = self.owners.entry(owner.clone()).or_default();
         Reservation::new(&owned.account, &self.total)
     }
 
-    /// Reserves more bytes for an upload. If they would not fit otherwise, frees removed content
-    /// that is still read, and then earlier revisions of the same resource.
+    /// Reserves more bytes for an upload. If they do not fit, frees removed content that is still
+    /// being read, and then earlier revisions of the same resource.
     ///
     /// # Errors
-    /// [`StoreError::Full`], which names the setting where the limit of all owners is reached.
+    /// [`StoreError::Full`]. The error of the limit of all owners names its setting.
     pub(super) fn reserve(
         &mut self,
         owner: &Owner,
@@ -137,17 +144,20 @@ impl Resources {
         let Some(owned) = self.owners.get_mut(owner) else {
             return Err(StoreError::NotFound { uri: uri.clone() });
         };
-        let (account, total) = (owned.account.clone(), self.total.clone());
+        let account = owned.account.clone();
+        let total = self.total.clone();
         let missing = || {
             let of_owner = (account.bytes() + bytes).saturating_sub(limits.per_owner.bytes);
             of_owner.max((total.bytes() + bytes).saturating_sub(limits.bytes))
         };
+
         owned.discard_removed(|| missing() == 0);
         self.drop_past(owner, uri, missing());
+
         let own = reservation.bytes();
-        let used = account.bytes() - own;
-        if used + own + bytes > limits.per_owner.bytes {
-            return Err(limits.per_owner.out_of_bytes(used, own + bytes));
+        let used_by_owner = account.bytes() - own;
+        if used_by_owner + own + bytes > limits.per_owner.bytes {
+            return Err(limits.per_owner.out_of_bytes(used_by_owner, own + bytes));
         }
         let used = total.bytes() - own;
         if used + own + bytes > limits.bytes {
@@ -156,18 +166,20 @@ impl Resources {
                 limits.bytes
             )));
         }
+
         reservation.grow(bytes);
         Ok(())
     }
 
-    /// Drops earlier revisions of a resource, oldest first, to free `bytes`. Drops
-    /// none if all of them together would not free that much.
+    /// Drops earlier revisions of a resource, oldest first, to free `bytes`. Drops none if all of
+    /// them together would not free as much.
     fn drop_past(&mut self, owner: &Owner, uri: &ResourceUri, bytes: u64) {
         let owned = self.owners.get_mut(owner);
         let Some(revisions) = owned.and_then(|owned| owned.resources.get_mut(uri)) else { return };
         if revisions.past_bytes() < bytes {
             return;
         }
+
         let mut freed = 0;
         while freed < bytes
             && let Some(oldest) = revisions.past.pop_front()
@@ -175,20 +187,26 @@ impl Resources {
             freed += oldest.bytes();
             oldest.blob.discard();
         }
+
         self.usage.bytes -= freed;
     }
 
-    /// The owners with resources among the first `limit` after a name, in order of names.
+    /// The owners with resources among the first `limit` owners after `after`, ordered by name.
     pub(super) fn owners(&self, after: Option<&str>, limit: usize) -> OwnerPage {
         let from = after.map_or(Bound::Unbounded, |after| Bound::Excluded(Owner::new(after)));
         let found = self.owners.range((from, Bound::Unbounded)).take(limit);
-        let (mut owners, mut seen, mut last) = (Vec::new(), 0, None);
+
+        let mut owners = Vec::new();
+        let mut seen = 0;
+        let mut last = None;
         for (owner, owned) in found {
-            (seen, last) = (seen + 1, Some(owner));
+            seen += 1;
+            last = Some(owner);
             if !owned.resources.is_empty() {
                 owners.push(owner.clone());
             }
         }
+
         let next = last.filter(|_| seen == limit).map(Owner::to_string);
         OwnerPage { owners, next }
     }
@@ -204,6 +222,7 @@ impl Resources {
         if !owned.resources.is_empty() {
             return;
         }
+
         // An upload that has reserved nothing yet shares the account.
         if owned.account.is_unused() {
             self.owners.remove(owner);
@@ -212,12 +231,13 @@ impl Resources {
         }
     }
 
-    /// Checks one of the owners who still had bytes in memory without their last resource.
+    /// Checks one of the owners who had bytes in memory without resources, and forgets it if idle.
     pub(super) fn forget_one_idle_owner(&mut self) {
         let Some(owner) = self.leaving.pop_front() else { return };
         if let Some(owned) = self.owners.get_mut(&owner) {
             owned.is_leaving = false;
         }
+
         self.forget_if_idle(&owner);
     }
 
@@ -225,16 +245,17 @@ impl Resources {
         Some(&self.owners.get(owner)?.resources.get(uri)?.current.found)
     }
 
-    /// The revisions, oldest first and the current one last.
+    /// The revisions of a resource, oldest first and the current one last.
     pub(super) fn revisions(&self, owner: &Owner, uri: &ResourceUri) -> Vec<StoredResource> {
         let revisions = self.owners.get(owner).and_then(|owned| owned.resources.get(uri));
         let Some(Revisions { current, past }) = revisions else { return Vec::new() };
+
         let current = &current.found;
         let past = past.iter().map(|past| past.found.clone().earlier_than(&current.entry));
         past.chain([current.clone()]).collect()
     }
 
-    /// Checks that the quota allows one more resource.
+    /// Checks that the quota of `owner` allows one more resource.
     pub(super) fn check_count(&self, owner: &Owner, quota: OwnerQuota) -> Result<(), StoreError> {
         let count = self.owners.get(owner).map_or(0, |owned| owned.resources.len() as u64);
         if count >= quota.resources {
@@ -243,8 +264,8 @@ impl Resources {
         Ok(())
     }
 
-    /// Inserts a resource whose bytes are reserved. The previous one becomes an
-    /// earlier revision; `revisions` of them remain, this one included.
+    /// Inserts a resource whose bytes are reserved. The previous revision becomes an earlier one; at
+    /// most `revisions` remain, including this one.
     pub(super) fn insert(
         &mut self,
         found: StoredResource,
@@ -257,24 +278,29 @@ impl Resources {
             past = previous.past;
             past.push_back(previous.current);
         }
+
         let owned = self.owners.entry(entry.owner.clone()).or_default();
         while past.len() >= revisions.max(1)
             && let Some(oldest) = past.pop_front()
         {
             owned.remove(oldest);
         }
+
         self.expired.forget(&entry.owner, &entry.uri);
+
         let before = owned.next_expiry();
         owned.by_expiry.insert((entry.expires, entry.uri.clone()));
         let revisions = Revisions { current: Revision { found, blob }, past };
+
         self.usage.resources += 1;
         self.usage.bytes += revisions.bytes();
         owned.resources.insert(entry.uri.clone(), revisions);
+
         let next = owned.next_expiry();
         self.move_expiry(&entry.owner, before, next);
     }
 
-    /// Updates the index after the first expiry of an owner may have changed.
+    /// Moves an owner in `by_expiry` after the expiry of its first resource may have changed.
     fn move_expiry(&mut self, owner: &Owner, from: Option<Timestamp>, to: Option<Timestamp>) {
         if from == to {
             return;
@@ -285,14 +311,16 @@ impl Resources {
         self.by_expiry.extend(to.map(|to| (to, owner.clone())));
     }
 
-    /// Removes a resource, but does not release its bytes.
+    /// Removes a resource from the maps. Its bytes count until the returned value is dropped.
     fn take(&mut self, owner: &Owner, uri: &ResourceUri) -> Option<Revisions> {
         let owned = self.owners.get_mut(owner)?;
         let revisions = owned.resources.remove(uri)?;
+
         let before = owned.next_expiry();
         owned.by_expiry.remove(&(revisions.current.found.entry.expires, uri.clone()));
         let next = owned.next_expiry();
         self.move_expiry(owner, before, next);
+
         self.usage.resources -= 1;
         self.usage.bytes -= revisions.bytes();
         Some(revisions)
@@ -302,15 +330,17 @@ impl Resources {
     pub(super) fn remove(&mut self, owner: &Owner, uri: &ResourceUri) -> Option<Arc<Entry>> {
         let Revisions { current, past } = self.take(owner, uri)?;
         let entry = Arc::clone(&current.found.entry);
+
         if let Some(owned) = self.owners.get_mut(owner) {
             past.into_iter().chain([current]).for_each(|revision| owned.remove(revision));
         }
+
         self.forget_if_idle(owner);
         Some(entry)
     }
 
     pub(super) fn usage(&self) -> Usage {
-        // What is not stored is reserved, or still read after it was removed.
+        // All other bytes are reserved, or of removed content that is still being read.
         let reserved = self.total.bytes().saturating_sub(self.usage.bytes);
         Usage { reserved, ..self.usage }
     }
@@ -323,7 +353,7 @@ impl Resources {
         })
     }
 
-    /// Removes up to `limit` resources that are expired at `now`, those that expired first.
+    /// Removes up to `limit` resources that have expired at `now`, in the order of their expiry.
     pub(super) fn remove_expired(&mut self, now: Timestamp, limit: usize) -> Vec<Arc<Entry>> {
         let mut removed = Vec::new();
         while removed.len() < limit
@@ -335,7 +365,7 @@ impl Resources {
         removed
     }
 
-    /// The same for the resources of one owner.
+    /// Removes up to `limit` resources of one owner that have expired at `now`.
     pub(super) fn remove_expired_of(
         &mut self,
         owner: &Owner,
@@ -354,7 +384,7 @@ impl Resources {
         removed
     }
 
-    /// Ends up to `limit` reservations that are over at `now`. Returns how many.
+    /// Ends up to `limit` reservations that have expired at `now`. Returns their number.
     pub(super) fn end_reservations(&mut self, now: Timestamp, limit: usize) -> usize {
         let mut ended = 0;
         while ended < limit
@@ -370,7 +400,7 @@ impl Resources {
         self.by_expiry.first().map(|(at, _)| *at)
     }
 
-    /// When a resource expires or a reservation ends.
+    /// The next time at which a resource expires or a reservation ends.
     pub(super) fn next_expiry(&self) -> Option<Timestamp> {
         let next = [self.next_resource_expiry(), self.reservations.next_expiry()];
         next.into_iter().flatten().min()
@@ -388,10 +418,12 @@ impl Resources {
         limit: usize,
     ) -> Vec<StoredResource> {
         let Some(owned) = self.owners.get(owner) else { return Vec::new() };
+
         let from = match after {
             Some(after) if after >= prefix => Bound::Excluded(after),
             _ => Bound::Included(prefix),
         };
+
         owned
             .resources
             .range::<str, _>((from, Bound::Unbounded))

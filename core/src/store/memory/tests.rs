@@ -47,16 +47,22 @@ async fn the_total_of_all_owners_is_capped() {
     let empty = Content::from(Vec::new());
     let empty = memory.create(&Owner::new("a"), uri("temp://a"), empty, Details::default()).await;
     let each = empty.expect("it fits").counted_bytes();
+
     let limits = MemoryLimits { bytes: 100 + 2 * each, ..MemoryLimits::default() };
     let store = Store::memory(Arc::new(ManualClock::new()), limits, StoreLimits::default());
     let bytes = |len| Content::from(vec![0; len]);
-    let (alice, bob) = (Owner::new("alice"), Owner::new("bob"));
+
+    let alice = Owner::new("alice");
+    let bob = Owner::new("bob");
+
     store.create(&alice, uri("temp://a"), bytes(60), Details::default()).await.expect("it fits");
+
     let refused = store.create(&bob, uri("temp://b"), bytes(41), Details::default()).await;
     match refused {
         Err(StoreError::Full(message)) => assert!(message.contains("memory.bytes"), "{message}"),
         other => panic!("{other:?}"),
     }
+
     store.create(&bob, uri("temp://b"), bytes(40), Details::default()).await.expect("it fits");
 }
 
@@ -64,12 +70,14 @@ async fn the_total_of_all_owners_is_capped() {
 async fn many_resources_that_expire_at_once_are_removed_at_once() {
     let memory = Memory::default();
     let store = memory.store(Setup::default()).await;
+
     let owner = Owner::new("alice");
     for n in 0..=2 * SWEEP_BATCH {
         let uri = uri(&format!("temp://{n}"));
         let details = with_ttl(Duration::from_secs(1));
         store.create(&owner, uri, "text".into(), details).await.expect("it fits");
     }
+
     memory.pass(Duration::from_secs(1)).await;
     let page = store.list(&owner, "", None, 1).await.expect("it can be listed");
     assert!(page.entries.is_empty() && !page.more);
@@ -79,8 +87,10 @@ async fn many_resources_that_expire_at_once_are_removed_at_once() {
 async fn an_expired_resource_is_reported_as_expired_until_its_uri_is_used_again() {
     let memory = Memory::default();
     let store = memory.store(Setup::default()).await;
-    let (owner, uri) = (Owner::new("alice"), uri("temp://a"));
-    // More often than the number of expiries that are remembered.
+    let owner = Owner::new("alice");
+    let uri = uri("temp://a");
+
+    // More rounds than expiries that are remembered.
     for _ in 0..5000 {
         let details = with_ttl(Duration::from_secs(1));
         let entry = store.create(&owner, uri.clone(), "text".into(), details).await;
@@ -93,6 +103,7 @@ async fn an_expired_resource_is_reported_as_expired_until_its_uri_is_used_again(
             }
         }
     }
+
     store.create(&owner, uri.clone(), "text".into(), Details::default()).await.expect("it fits");
     store.delete(&owner, &uri).await.expect("it can be deleted");
     let missing = store.get(&owner, &uri).await.map(|found| found.entry);
@@ -103,22 +114,28 @@ async fn an_expired_resource_is_reported_as_expired_until_its_uri_is_used_again(
 async fn stored_content_takes_no_more_memory_than_it_counts() {
     let memory = Memory::default().store(Setup::default()).await;
     let owner = Owner::new("alice");
+
     let pieces = |count: usize, len: usize| {
         let noise = noise(count * len);
         let pieces: Vec<_> = noise.chunks(len).map(|piece| Ok(piece.to_vec().into())).collect();
         Content::byte_stream(stream::iter(pieces))
     };
-    // Pieces that are longer than a block, and pieces that several blocks are made of.
+
+    // Pieces that are longer than a block, and pieces of which several make up a block.
     for (count, len) in [(4, BLOCK_BYTES * 3 / 2), (500, 3000)] {
-        let (uri, content) = (uri("temp://a"), pieces(count, len));
+        let uri = uri("temp://a");
+        let content = pieces(count, len);
         memory.create(&owner, uri.clone(), content, Details::default()).await.expect("it fits");
+
         let found = memory.get(&owner, &uri).await.expect("it is stored");
         let blocks = found.entry.blocks.iter().map(|block| block.stored..block.stored_end());
         let blocks: Vec<_> = blocks.collect();
         let blocks = try_join_all(blocks.into_iter().map(|block| found.blob.range(block)));
         let blocks = blocks.await.expect("it can be read");
+
         assert!(memory.delete(&owner, &uri).await.expect("it can be deleted"));
         drop(found);
+
         // Nobody else has the blocks now, so their allocations can be measured.
         let allocated = blocks.into_iter().map(|block| {
             block.try_into_mut().expect("nothing else is in its allocation").capacity()
@@ -127,17 +144,19 @@ async fn stored_content_takes_no_more_memory_than_it_counts() {
     }
 }
 
-/// A store in which more owners have a resource that expired than one request removes, and what
-/// these count.
+/// A store with expired resources of more owners than one request sweeps, and the bytes that these
+/// resources count.
 async fn expired_of_many(memory: &Memory, setup: Setup) -> (Store, u64) {
     let store = memory.store(setup).await;
+
     let mut counted = 0;
     for n in 0..2 * SWEEP_BATCH {
-        let (owner, details) =
-            (Owner::new(format!("owner-{n:04}")), with_ttl(Duration::from_secs(1)));
+        let owner = Owner::new(format!("owner-{n:04}"));
+        let details = with_ttl(Duration::from_secs(1));
         let entry = store.create(&owner, uri("temp://a"), "text".into(), details).await;
         counted += entry.expect("it fits").counted_bytes();
     }
+
     memory.pass(Duration::from_secs(1)).await;
     (store, counted)
 }
@@ -146,14 +165,17 @@ async fn expired_of_many(memory: &Memory, setup: Setup) -> (Store, u64) {
 async fn a_request_removes_a_few_expired_resources_of_others() {
     let memory = Memory::default();
     let (store, _) = expired_of_many(&memory, Setup::default()).await;
+
     let mut changes = store.feed().subscribe_all();
     let nobody = Owner::new("nobody");
     assert!(store.get(&nobody, &uri("temp://a")).await.is_err());
+
     for _ in 0..OTHERS_PER_REQUEST {
         assert!(changes.next().await.expect("none is missed").is_some());
     }
     let more = futures_util::FutureExt::now_or_never(changes.next());
     assert!(more.is_none(), "{more:?}");
+
     // No owner finds an expired resource, whether it has been removed or not.
     let last = Owner::new(format!("owner-{:04}", 2 * SWEEP_BATCH - 1));
     let found = store.get(&last, &uri("temp://a")).await.map(|found| found.entry);
@@ -161,16 +183,18 @@ async fn a_request_removes_a_few_expired_resources_of_others() {
 }
 
 #[tokio::test]
-async fn what_expired_resources_of_others_count_is_free() {
+async fn the_bytes_of_expired_resources_of_other_owners_are_free() {
     let memory = Memory::default();
     let (_, counted) = expired_of_many(&memory, Setup::default()).await;
     for announced in [true, false] {
         let (store, _) = expired_of_many(&memory, Setup::default().max_total(counted)).await;
+
         let size = counted - 2048;
         let mut content = Content::from(noise(usize::try_from(size).expect("it is short")));
         if announced {
             content = content.expecting(Expected { size: Some(size), sha256: None });
         }
+
         let owner = Owner::new("nobody");
         store.create(&owner, uri("temp://a"), content, Details::default()).await.expect("it fits");
     }
@@ -185,6 +209,7 @@ async fn a_page_of_owners_ends_where_it_is_full_and_leaves_out_uploads() {
     let upload = store.create(&uploads, uri("temp://a"), pending, Details::default());
     let mut upload = std::pin::pin!(upload);
     assert!(futures_util::poll!(&mut upload).is_pending());
+
     for owner in ["b", "c"] {
         let owner = Owner::new(owner);
         store
@@ -192,6 +217,7 @@ async fn a_page_of_owners_ends_where_it_is_full_and_leaves_out_uploads() {
             .await
             .expect("fits");
     }
+
     let first = store.owners(None, 1).await.expect("it is listed");
     assert_eq!((first.owners, first.next.as_deref()), (vec![], Some("a")));
     let next = store.owners(Some("a"), 1).await.expect("it is listed");
@@ -201,16 +227,19 @@ async fn a_page_of_owners_ends_where_it_is_full_and_leaves_out_uploads() {
 }
 
 #[tokio::test]
-async fn what_an_owner_reserved_is_free_when_it_ends() {
-    let (memory, ttl) = (Memory::default(), Duration::from_secs(1));
+async fn the_bytes_of_an_ended_reservation_are_free() {
+    let memory = Memory::default();
+    let ttl = Duration::from_secs(1);
     let store = memory.store(Setup::default().max_bytes(10_000)).await;
-    // The last one to be ended, after more than one request ends.
+
+    // The reservation of this owner ends after more reservations than one request ends.
     let owner = Owner::new("z");
     let others = (0..2 * OTHERS_PER_REQUEST).map(|n| Owner::new(format!("owner-{n:04}")));
     for owner in others.chain([owner.clone()]) {
         let reserved = store.backend.reserve(&owner, &uri("temp://a"), "id", 9000, ttl).await;
         assert_eq!(reserved.expect("it fits"), 0);
     }
+
     memory.pass(ttl).await;
     let content = Content::from(vec![0; 8000]);
     store.create(&owner, uri("temp://a"), content, Details::default()).await.expect("it fits");

@@ -21,13 +21,14 @@ pub(super) struct MemoryUpload {
     owner: Owner,
     uri: ResourceUri,
     blocks: Vec<(u64, Bytes)>,
-    /// How many bytes are stored.
+
+    /// The length of the content in bytes, as stored.
     stored: u64,
-    /// How many bytes of content have arrived.
+    /// The length of the content in bytes, uncompressed.
     arrived: u64,
-    /// What the upload counts by itself. `None` once it is committed.
+    /// The bytes that the upload counts by itself. `None` once it is committed.
     reservation: Option<Reservation>,
-    /// The ID of the reservation that counts the content otherwise.
+    /// The ID of an earlier reservation, which counts the content instead.
     reserved_as: Option<String>,
 }
 
@@ -39,36 +40,50 @@ impl MemoryUpload {
         reserved_as: Option<String>,
     ) -> Self {
         let reservation = Some(inner.lock().reservation(&owner));
-        let (blocks, stored, arrived) = (Vec::new(), 0, 0);
-        Self { inner, owner, uri, blocks, stored, arrived, reservation, reserved_as }
+        Self {
+            inner,
+            owner,
+            uri,
+            blocks: Vec::new(),
+            stored: 0,
+            arrived: 0,
+            reservation,
+            reserved_as,
+        }
     }
 
-    /// Counts at least `bytes`.
+    /// Makes sure that at least `bytes` are counted.
     fn cover(&mut self, bytes: u64) -> Result<(), StoreError> {
         let Some(reservation) = self.reservation.as_mut().filter(|_| self.reserved_as.is_none())
         else {
             return Ok(());
         };
+
         let missing = bytes.saturating_sub(reservation.bytes());
         let mut resources = self.inner.live_resources_with_room(&self.owner, missing);
         resources.reserve(&self.owner, &self.uri, reservation, missing, &self.inner.limits)
     }
 
     fn insert(&mut self, draft: Draft) -> Result<Committed, StoreError> {
-        let (owner, uri) = (draft.owner.clone(), draft.uri.clone());
-        // Nothing of this owner that is live below expires by this time.
+        let owner = draft.owner.clone();
+        let uri = draft.uri.clone();
+
+        // Read before the sweep, so no entry that it returns has expired at `now`.
         let now = self.inner.clock.now();
         let mut resources = self.inner.live_resources(&owner);
+
         let previous = resources.get(&owner, &uri).map(|found| Arc::clone(&found.entry));
         let missing = || StoreError::NotFound { uri: uri.clone() };
         let revisions = draft.revisions;
         let entry = Arc::new(draft.apply_to(previous.as_deref()).ok_or_else(missing)?);
+
         let change = if previous.is_some() {
             ChangeKind::Updated
         } else {
             resources.check_count(&owner, self.inner.limits.per_owner)?;
             ChangeKind::Created
         };
+
         let mut reservation = self.reservation.take().ok_or_else(missing)?;
         let reserved_as = self.reserved_as.as_deref();
         let named = reserved_as.and_then(|id| Some((id, resources.reservations.take(&owner, id)?)));
@@ -76,11 +91,14 @@ impl MemoryUpload {
             reservation = bytes;
             (id, until)
         });
+
+        // The metadata of the resource are about as long as those of a removed one, so few removals
+        // make room.
         let metadata = entry.counted_bytes().saturating_sub(reservation.bytes());
-        // Metadata are about as long as those that a removal frees, so few removals make room.
         while !resources.has_room(metadata, &self.inner.limits)
             && self.inner.sweep_at(now, &mut resources, OTHERS_PER_REQUEST)
         {}
+
         let grown = resources.reserve(&owner, &uri, &mut reservation, metadata, &self.inner.limits);
         if let Err(full) = grown {
             if let Some((id, until)) = until {
@@ -88,16 +106,20 @@ impl MemoryUpload {
             }
             return Err(full);
         }
+
         reservation.shrink_to(entry.counted_bytes());
+
         let blocks = std::mem::take(&mut self.blocks);
         let blob = MemoryBlob::reserved(uri.clone(), blocks, reservation);
         let found =
             StoredResource { entry: Arc::clone(&entry), blob: Arc::<MemoryBlob>::clone(&blob) };
         resources.insert(found, blob, revisions);
+
         self.inner.publish(&owner, &uri, change);
         if resources.next_expiry() == Some(entry.expires) {
             self.inner.earlier_expiry.notify_one();
         }
+
         Ok(Committed { entry, change })
     }
 }
@@ -115,6 +137,7 @@ impl Upload for MemoryUpload {
     async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
         self.arrived += block.size;
         self.cover(self.arrived)?;
+
         let offset = self.stored;
         self.stored += block.bytes.len() as u64;
         self.blocks.push((offset, exact(block)));
@@ -126,9 +149,8 @@ impl Upload for MemoryUpload {
     }
 }
 
-/// The bytes of a block in an allocation of their size. A block that is not compressed is a slice
-/// of a buffer in which it arrived, and would keep all of that buffer in memory, which no limit
-/// counts.
+/// The bytes of a block in an allocation of their size. An uncompressed block is a slice of the
+/// buffer in which it arrived, and would keep all of that buffer in memory, which no limit counts.
 fn exact(block: StoredBlock) -> Bytes {
     let is_compressed = (block.bytes.len() as u64) < block.size;
     if is_compressed { block.bytes } else { Bytes::copy_from_slice(&block.bytes) }
