@@ -1,4 +1,4 @@
-//! [`BlockCache`]: the items of all owners, and which of them make room for others.
+//! [`BlockCache`]: the cached items of all owners, and which of them make room for others.
 
 use std::{
     collections::{BTreeSet, HashMap, VecDeque},
@@ -10,55 +10,67 @@ use bytes::Bytes;
 use super::share::{Item, Share};
 use crate::{auth::Owner, store::block_filter::BlockFilter};
 
-/// An owner's blocks displace the filters that take more than this part of the cache.
+/// Filters of an owner that take more than this part of the cache make room for blocks.
 const MAX_FILTERS_DIVISOR: usize = 2;
 
-/// How many downloads are remembered.
+/// The number of downloads that are remembered.
 pub(super) const MAX_DOWNLOADS: usize = 64;
 
-/// Content that takes more than this part of the cache is not kept when it is downloaded, so
-/// that a few large downloads do not displace everything else.
+/// Content that takes more than this part of the cache is not cached when it is downloaded, so that
+/// a few large downloads do not displace everything else.
 const MAX_DOWNLOAD_DIVISOR: usize = 4;
 
+/// The items of all owners within a maximum of bytes.
 pub(super) struct BlockCache {
     /// The maximum of `bytes`.
     pub(super) max: usize,
     /// The bytes of all items, with their overhead.
     pub(super) bytes: usize,
+
     pub(super) shares: HashMap<Owner, Share>,
-    /// The owners by their bytes.
+    /// The owners ordered by their bytes, so that the largest one is found quickly.
     pub(super) by_bytes: BTreeSet<(usize, Owner)>,
-    /// The owners and digests of the last downloads, the latest last.
+
+    /// The owners and digests of the last downloads, the latest one last.
     pub(super) downloads: VecDeque<(Owner, Box<str>)>,
-    /// The number of uses so far, which orders them.
+    /// The number of uses so far, which orders the uses.
     clock: u64,
 }
 
 impl BlockCache {
     pub(super) fn new(max: usize) -> Self {
-        let (shares, by_bytes) = (HashMap::new(), BTreeSet::new());
-        Self { max, bytes: 0, shares, by_bytes, downloads: VecDeque::new(), clock: 0 }
+        Self {
+            max,
+            bytes: 0,
+            shares: HashMap::new(),
+            by_bytes: BTreeSet::new(),
+            downloads: VecDeque::new(),
+            clock: 0,
+        }
     }
 
-    /// Whether it keeps anything.
+    /// Whether the cache keeps anything.
     pub(super) fn is_enabled(&self) -> bool {
         self.max > 0
     }
 
     pub(super) fn set_max(&mut self, max: usize) -> Vec<Item> {
         self.max = max;
+
         let mut dropped = Vec::new();
         while self.bytes > self.max
             && let Some((_, owner)) = self.by_bytes.last().cloned()
         {
             dropped.extend(self.change(&owner, Share::evict));
         }
+
         dropped
     }
 
     pub(super) fn get(&mut self, owner: &Owner, digest: &str, offset: u64) -> Option<Bytes> {
         let blocks = &mut self.shares.get_mut(owner)?.blocks;
         let Item::Block(block) = blocks.get(digest, offset)?.clone() else { return None };
+
         self.clock += 1;
         blocks.touch(digest, self.clock);
         Some(block)
@@ -67,11 +79,13 @@ impl BlockCache {
     pub(super) fn filters(&mut self, owner: &Owner, digest: &str) -> Vec<(u64, Arc<BlockFilter>)> {
         let Some(share) = self.shares.get_mut(owner) else { return Vec::new() };
         let Some(content) = share.filters.contents.get(digest) else { return Vec::new() };
+
         let filters = content.items.iter().filter_map(|(offset, item)| match item {
             Item::Filter(filter) => Some((*offset, Arc::clone(filter))),
             Item::Block(_) => None,
         });
         let filters = filters.collect();
+
         self.clock += 1;
         share.filters.touch(digest, self.clock);
         filters
@@ -86,13 +100,12 @@ impl BlockCache {
         if size > (self.max / MAX_DOWNLOAD_DIVISOR) as u64 {
             return false;
         }
+
         let mut earlier = self.downloads.iter();
         let found = earlier.position(|download| download.0 == *owner && *download.1 == *digest);
-        let download = match found {
-            Some(at) => self.downloads.remove(at),
-            None => None,
-        };
+        let download = found.and_then(|at| self.downloads.remove(at));
         let is_known = download.is_some();
+
         if self.downloads.len() == MAX_DOWNLOADS {
             self.downloads.pop_front();
         }
@@ -100,7 +113,7 @@ impl BlockCache {
         is_known
     }
 
-    /// Adds an item, and returns those that made room for it.
+    /// Adds an item. Returns the items that made room for it.
     pub(super) fn insert(
         &mut self,
         owner: &Owner,
@@ -109,36 +122,43 @@ impl BlockCache {
         item: Item,
     ) -> Vec<Item> {
         let mut dropped = Vec::new();
-        let (size, max_filters) = (item.bytes(), self.max / MAX_FILTERS_DIVISOR);
+        let size = item.bytes();
+        let max_filters = self.max / MAX_FILTERS_DIVISOR;
+
         let share = self.shares.get_mut(owner);
         if size > self.max
             || share.is_some_and(|share| share.like(&item).get(digest, offset).is_some())
         {
             return dropped;
         }
+
         while self.bytes + size > self.max {
             let own = self.shares.get(owner).map_or(0, Share::bytes);
             let Some((most, largest)) = self.by_bytes.last().cloned() else { break };
+
             let evicted = if own + size > most {
                 self.change(owner, |share| share.make_room(digest, &item, max_filters))
             } else {
                 self.change(&largest, Share::evict)
             };
+
             let Some(evicted) = evicted else { return dropped };
             dropped.push(evicted);
         }
+
         self.clock += 1;
         let clock = self.clock;
         self.change(owner, |share| share.like(&item).insert(digest, offset, item, clock));
         dropped
     }
 
-    /// Changes what an owner has, and counts it.
+    /// Changes an owner's share, and keeps the sums and the order of the owners in step with it.
     pub(super) fn change<T>(&mut self, owner: &Owner, change: impl FnOnce(&mut Share) -> T) -> T {
         let share = self.shares.entry(owner.clone()).or_default();
         let before = share.bytes();
         let result = change(share);
         let after = share.bytes();
+
         if after == 0 {
             self.shares.remove(owner);
         }

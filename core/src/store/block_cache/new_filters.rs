@@ -1,5 +1,5 @@
-//! [`NewFilters`]: the filters of content that is being written, so that already its first search
-//! reads only the blocks that may match.
+//! [`NewFilters`]: the filters of content that is being written, so that its first search reads
+//! only the blocks that may match.
 
 use std::sync::{
     Arc,
@@ -15,28 +15,29 @@ use crate::{
     store::{block_filter::BlockFilter, partial::is_hidden},
 };
 
-/// Filters in the block cache, which bounds them. They are found by a key of their own until the
-/// content is committed, because its digest is known only at its end. Dropping them removes them.
+/// Filters in the block cache, which bounds them. Until the content is committed, they have a key of
+/// their own, because the digest is known only at the end. Dropping them removes them.
 pub(in crate::store) struct NewFilters {
     owner: Owner,
     key: String,
-    /// Small content has none.
+    /// Whether no filter was added, as for small content.
     is_empty: bool,
 }
 
 impl NewFilters {
-    /// Filters of content of this owner; `None` if nobody would search by them.
+    /// Filters of the owner's content; `None` if no search would use them.
     pub(in crate::store) fn new(owner: &Owner) -> Option<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         if is_hidden(owner) || !CACHE.lock().is_enabled() {
             return None;
         }
-        // Unlike a digest it is not hexadecimal.
+
+        // A key is not hexadecimal, so it differs from all digests.
         let key = format!("new {}", NEXT.fetch_add(1, Ordering::Relaxed));
         Some(Self { owner: owner.clone(), key, is_empty: true })
     }
 
-    /// Adds the filter of the block at this offset, if the cache has room for it.
+    /// Adds the filter of the block at `offset`, if the cache has room for it.
     pub(in crate::store) fn insert(&mut self, offset: u64, filter: BlockFilter) {
         self.is_empty = false;
         let item = Item::Filter(Arc::new(filter));
@@ -46,12 +47,14 @@ impl NewFilters {
 
     /// Keeps the filters for searches of the content with this digest.
     pub(in crate::store) fn keep(mut self, sha256: &str) {
-        if !self.is_empty {
-            let rename = |share: &mut Share| share.filters.rename(&self.key, sha256);
-            let replaced = CACHE.lock().change(&self.owner, rename);
-            drop(replaced);
-            self.is_empty = true;
+        if self.is_empty {
+            return;
         }
+
+        let rename = |share: &mut Share| share.filters.rename(&self.key, sha256);
+        let replaced = CACHE.lock().change(&self.owner, rename);
+        drop(replaced);
+        self.is_empty = true;
     }
 }
 

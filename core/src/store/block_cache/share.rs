@@ -1,4 +1,4 @@
-//! What one owner has in the cache.
+//! [`Share`]: the cached items of one owner.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -9,34 +9,36 @@ use bytes::Bytes;
 
 use crate::store::block_filter::BlockFilter;
 
-/// About how many bytes the cache needs for an item beside its content.
+/// The approximate bytes that the cache needs for an item beside its content.
 pub(super) const ITEM_OVERHEAD: usize = 256;
 
-/// What an owner has in the cache.
+/// The cached items of one owner.
 #[derive(Default)]
 pub(super) struct Share {
     pub(super) blocks: Items,
     pub(super) filters: Items,
 }
 
-/// Items of one kind.
+/// Items of one kind, either blocks or filters.
 #[derive(Default)]
 pub(super) struct Items {
     pub(super) bytes: usize,
     pub(super) contents: HashMap<Arc<str>, CachedContent>,
+
     /// The contents by their last use.
     by_use: BTreeMap<u64, Arc<str>>,
 }
 
+/// The items of one content.
 #[derive(Default)]
 pub(super) struct CachedContent {
-    /// When it was last used, by [`BlockCache::clock`].
+    /// The time of the last use, by [`BlockCache::clock`].
     used: u64,
-    /// By the offset of the block in the content.
+    /// The items by the offset of their block in the content.
     pub(super) items: BTreeMap<u64, Item>,
 }
 
-/// What is known of a block.
+/// A block, or the filter of a block.
 #[derive(Clone)]
 pub(super) enum Item {
     Block(Bytes),
@@ -44,12 +46,13 @@ pub(super) enum Item {
 }
 
 impl Item {
-    /// The memory that it takes, with its overhead.
+    /// The memory that the item takes, with its overhead.
     pub(super) fn bytes(&self) -> usize {
         let bytes = match self {
             Self::Block(content) => content.len(),
             Self::Filter(filter) => filter.memory_bytes(),
         };
+
         bytes + ITEM_OVERHEAD
     }
 }
@@ -59,7 +62,7 @@ impl Share {
         self.blocks.bytes + self.filters.bytes
     }
 
-    /// The items of the same kind.
+    /// The items of the same kind as `item`.
     pub(super) fn like(&mut self, item: &Item) -> &mut Items {
         match item {
             Item::Block(_) => &mut self.blocks,
@@ -67,14 +70,15 @@ impl Share {
         }
     }
 
-    /// Removes an item to make room for another owner's.
+    /// Removes an item to make room for another owner.
     pub(super) fn evict(&mut self) -> Option<Item> {
         self.blocks.evict(None).or_else(|| self.filters.evict(None))
     }
 
-    /// Removes an item to make room for `item` of this content. A search of content that does not
-    /// fit keeps its first blocks: otherwise it would drop each block before the next search reads
-    /// it. Filters displace blocks, and blocks displace filters that take over `max_filters` bytes.
+    /// Removes an item to make room for `item` of the content `digest`. A search of content that
+    /// does not fit keeps its first blocks: otherwise it would drop each block before the next
+    /// search reads it. Filters displace blocks, and blocks displace filters that take over
+    /// `max_filters` bytes.
     pub(super) fn make_room(
         &mut self,
         digest: &str,
@@ -100,9 +104,10 @@ impl Items {
         self.contents.get(digest)?.items.get(&offset)
     }
 
-    /// Notes a use of this content.
+    /// Notes a use of the content.
     pub(super) fn touch(&mut self, digest: &str, clock: u64) {
         let Some(content) = self.contents.get_mut(digest) else { return };
+
         if let Some(digest) = self.by_use.remove(&content.used) {
             content.used = clock;
             self.by_use.insert(clock, digest);
@@ -116,7 +121,9 @@ impl Items {
             let content = CachedContent { used: clock, ..CachedContent::default() };
             self.contents.insert(digest, content);
         }
+
         self.touch(digest, clock);
+
         self.bytes += item.bytes();
         if let Some(content) = self.contents.get_mut(digest) {
             content.items.insert(offset, item);
@@ -130,10 +137,11 @@ impl Items {
         Some(content)
     }
 
-    /// Gives the items of `from` to `to`. Returns those that `to` had.
+    /// Moves the items from the key `from` to `to`. Returns the items that `to` had.
     pub(super) fn rename(&mut self, from: &str, to: &str) -> Option<CachedContent> {
         let content = self.remove(from)?;
         let replaced = self.remove(to);
+
         let to: Arc<str> = to.into();
         self.bytes += content.bytes();
         self.by_use.insert(content.used, Arc::clone(&to));
@@ -141,17 +149,20 @@ impl Items {
         replaced
     }
 
-    /// Removes an item of the content that was not used for the longest time, apart
-    /// from `except`. The last block goes first: a search starts with the first.
+    /// Removes an item of the content that was not used for the longest time, except content with
+    /// the digest `except`. The last block goes first, because a search starts with the first.
     pub(super) fn evict(&mut self, except: Option<&str>) -> Option<Item> {
         let mut oldest = self.by_use.iter().filter(|(_, digest)| Some(&***digest) != except);
         let (used, digest) = oldest.next().map(|(used, digest)| (*used, Arc::clone(digest)))?;
+
         let content = self.contents.get_mut(&digest)?;
         let (_, item) = content.items.pop_last()?;
+
         if content.items.is_empty() {
             self.contents.remove(&digest);
             self.by_use.remove(&used);
         }
+
         self.bytes -= item.bytes();
         Some(item)
     }
