@@ -26,7 +26,7 @@ use super::{
     settings::{Address, Kind},
 };
 
-/// The connection for commands of this process.
+/// The connection of this process for commands.
 pub(super) struct CommandConnection {
     target: Target,
     /// The limit for one command, including a reconnect.
@@ -45,36 +45,41 @@ struct Server {
     finder: Finder,
     timeout: Duration,
     live: Mutex<Option<LiveConnection>>,
+
     /// Held while connecting, so that concurrent callers share one attempt.
     connecting: tokio::sync::Mutex<()>,
 }
 
+/// A connection, and whether it is lost.
 #[derive(Clone)]
 struct LiveConnection {
     connection: MultiplexedConnection,
-    /// Whether the connection must not be used any more.
+    /// Whether the connection must not be used again.
     lost: Arc<AtomicBool>,
 }
 
-/// The client discovers the nodes and maintains its connections itself.
+/// A cluster. The client finds the nodes and reconnects to them.
 struct Cluster {
     client: ClusterClient,
     live: tokio::sync::OnceCell<ClusterConnection>,
 }
 
 impl CommandConnection {
-    /// Notifies `demoted` when a server stops accepting writes.
+    /// Prepares a connection, which the first command opens. It notifies `demoted` when a server
+    /// stops accepting writes.
     pub(super) fn new(
         address: &Address,
         timeout: Duration,
         demoted: Arc<Notify>,
     ) -> Result<Self, RedisError> {
         let classify = |error| RedisError::classify(error, timeout);
+
         if address.is_tls() {
-            // rustls panics without a default provider where several are built in. A
-            // provider that was installed earlier stays.
+            // rustls panics without a default provider where several are built in. An earlier
+            // choice of a provider stays.
             let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         }
+
         let target = if matches!(address.kind, Kind::Cluster) {
             let client = ClusterClient::builder(address.nodes.iter().cloned())
                 .connection_timeout(timeout)
@@ -85,9 +90,14 @@ impl CommandConnection {
             Target::Cluster(Cluster { client, live: tokio::sync::OnceCell::new() })
         } else {
             let finder = Finder::new(address).map_err(classify)?;
-            let (live, connecting) = (Mutex::default(), tokio::sync::Mutex::default());
-            Target::Server(Server { finder, timeout, live, connecting })
+            Target::Server(Server {
+                finder,
+                timeout,
+                live: Mutex::default(),
+                connecting: tokio::sync::Mutex::default(),
+            })
         };
+
         Ok(Self { target, timeout, demoted })
     }
 
@@ -107,7 +117,7 @@ impl CommandConnection {
         self.read(self.load_if_unknown(call, reply).await?)
     }
 
-    /// Runs the pipeline and the script atomically.
+    /// Runs the pipeline and the script atomically. Only the script's reply is returned.
     pub(super) async fn call_after<T: FromRedisValue>(
         &self,
         mut first: Pipeline,
@@ -119,12 +129,12 @@ impl CommandConnection {
             Value::Array(mut replies) => replies.pop().unwrap_or(Value::Nil),
             other => other,
         });
+
         // The commands before the script took effect even if the script was unknown.
         self.read(self.load_if_unknown(call, reply).await?)
     }
 
-    /// Loads the script and runs it again if the reply says that the server does
-    /// not know it.
+    /// Loads the script and runs it again if the reply says that the server does not have it.
     async fn load_if_unknown(
         &self,
         call: &Call<'_>,
@@ -143,11 +153,11 @@ impl CommandConnection {
         T::from_redis_value(reply).map_err(|error| RedisError::classify(error.into(), self.timeout))
     }
 
-    /// Boxed, and with a reply of one type, so that its future is compiled and checked once and
-    /// not for each caller.
+    /// Sends a request within the timeout. Boxed and with one type of reply, so that the future is
+    /// compiled once and not for each caller.
     fn request<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Result<Value, RedisError>> {
         async move {
-            // The connection on which the last attempt waits.
+            // The connection on which the last attempt waits, for the case of a timeout.
             let used = Mutex::new(None);
             let attempt = async {
                 match self.try_request(request, &used).await {
@@ -159,6 +169,7 @@ impl CommandConnection {
                     reply => reply,
                 }
             };
+
             match tokio::time::timeout(self.timeout, attempt).await {
                 Ok(reply) => reply.map_err(|error| RedisError::classify(error, self.timeout)),
                 Err(_) => {
@@ -173,6 +184,7 @@ impl CommandConnection {
         .boxed()
     }
 
+    /// Sends a request once. `used` receives the connection on which it waits.
     async fn try_request(
         &self,
         request: Request<'_>,
@@ -183,6 +195,7 @@ impl CommandConnection {
                 *used.lock() = None;
                 let mut live = server.live().await?;
                 *used.lock() = Some(Arc::clone(&live.lost));
+
                 let reply = request.send(&mut live.connection).await;
                 live.check_liveness(reply)
             }
@@ -191,6 +204,7 @@ impl CommandConnection {
     }
 }
 
+/// A command or a pipeline to send.
 #[derive(Clone, Copy)]
 enum Request<'a> {
     Command(&'a Cmd),
@@ -207,20 +221,24 @@ impl Request<'_> {
 }
 
 impl Server {
+    /// The open connection, or a new one.
     async fn live(&self) -> RedisResult<LiveConnection> {
         match self.current() {
             Some(live) => Ok(live),
-            // Connecting is rare and its future large: boxed, each command's future stays small.
+            // Connecting is rare and its future large; boxed, each command's future stays small.
             None => self.connect().boxed().await,
         }
     }
 
+    /// Connects, unless another caller has connected in the meantime.
     async fn connect(&self) -> RedisResult<LiveConnection> {
         let _connecting = self.connecting.lock().await;
         if let Some(live) = self.current() {
             return Ok(live);
         }
+
         let lost = Arc::new(AtomicBool::new(false));
+
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(self.timeout))
             .set_response_timeout(Some(self.timeout))
@@ -234,7 +252,9 @@ impl Server {
                     Ok::<(), ()>(())
                 }
             });
+
         let connection = connect(&self.finder.servers().await?, &config).await?;
+
         let live = LiveConnection { connection, lost };
         *self.live.lock() = Some(live.clone());
         Ok(live)
@@ -246,8 +266,8 @@ impl Server {
 }
 
 impl LiveConnection {
-    /// Marks the connection as lost if the reply shows that it is unusable. A
-    /// read-only server counts as unusable, because another one is the primary now.
+    /// Marks the connection as lost if the reply shows that it is unusable. A read-only server is
+    /// unusable, because another server is the primary now.
     fn check_liveness<T>(&self, reply: RedisResult<T>) -> RedisResult<T> {
         if reply.as_ref().is_err_and(ends_connection) {
             self.lost.store(true, Ordering::Relaxed);
@@ -272,6 +292,7 @@ pub(super) async fn dedicated(
         .set_connection_timeout(Some(timeout))
         .set_response_timeout(Some(timeout))
         .set_push_sender(pushes);
+
     connect(&finder.servers().await?, &config).await
 }
 
@@ -281,12 +302,14 @@ async fn connect(
     config: &AsyncConnectionConfig,
 ) -> RedisResult<MultiplexedConnection> {
     let mut result = Err(::redis::RedisError::from((ErrorKind::InvalidClientConfig, "no servers")));
+
     for server in servers {
         result = server.get_multiplexed_async_connection_with_config(config).await;
         if result.is_ok() {
             break;
         }
     }
+
     result
 }
 
@@ -306,21 +329,26 @@ mod tests {
         let timeout = Duration::from_secs(2);
         let commands = CommandConnection::new(&address, timeout, Arc::default()).unwrap();
         let Target::Server(server) = &commands.target else { panic!("one server") };
+
         commands.query::<()>(&cmd("PING")).await.unwrap();
         let first = server.current().unwrap();
+
         let mut blocking = cmd("BLPOP");
         blocking.arg("nothing").arg(0);
         let waits = commands.query::<()>(&blocking);
+
         let replaced = async {
             // The first connection is replaced while a command waits on it.
             first.lost.store(true, Ordering::Relaxed);
             commands.query::<()>(&cmd("PING")).await.unwrap();
             server.current().unwrap()
         };
+
         let (waited, second) = tokio::join!(waits, replaced);
         assert!(matches!(waited, Err(RedisError::Timeout(_))), "{waited:?}");
         assert!(!Arc::ptr_eq(&first.lost, &second.lost));
         assert!(server.current().is_some_and(|now| Arc::ptr_eq(&now.lost, &second.lost)));
+
         // A timeout on the present connection replaces it.
         assert!(commands.query::<()>(&blocking).await.is_err());
         assert!(server.current().is_none());

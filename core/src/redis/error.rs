@@ -1,4 +1,4 @@
-//! [`RedisError`]: the errors of Redis, classified by what a caller can do.
+//! [`RedisError`]: the errors of Redis, classified by how a caller can react.
 
 use std::time::Duration;
 
@@ -32,11 +32,11 @@ pub enum RedisError {
     Layout(#[from] super::layout::LayoutError),
 }
 
-/// Error codes of a server that cannot serve requests now, or no longer.
+/// Error codes of a server that cannot serve requests at present.
 const UNAVAILABLE: [&str; 6] =
     ["LOADING", "BUSY", "CLUSTERDOWN", "MASTERDOWN", "TRYAGAIN", READ_ONLY];
 
-/// The error code of a server that is no longer the primary.
+/// The error code of a server that is not the primary.
 const READ_ONLY: &str = "READONLY";
 
 impl RedisError {
@@ -60,7 +60,7 @@ pub(super) fn ends_connection(error: &::redis::RedisError) -> bool {
     error.is_unrecoverable_error() || error.is_timeout() || is_read_only(error)
 }
 
-/// Whether the server accepts no writes because another one is the primary.
+/// Whether the server accepts no writes because another server is the primary.
 pub(super) fn is_read_only(error: &::redis::RedisError) -> bool {
     has_code(error, &[READ_ONLY])
 }
@@ -82,8 +82,8 @@ fn has_code(error: &::redis::RedisError, codes: &[&str]) -> bool {
         })
 }
 
-/// The code of an error inside a script. Redis before version 7 reports it within
-/// the text of another error.
+/// The code of an error inside a script. Redis before version 7 reports it within the text of
+/// another error.
 fn code_within_script(text: &str) -> Option<&str> {
     let (_, failure) = text.strip_prefix("Error running script")?.split_once(": -")?;
     failure.split(' ').next()
@@ -105,15 +105,19 @@ mod tests {
             let line = "@user_script:211: @user_script: 211";
             parsed(&format!("ERR Error running script (call to f_1ff): {line}: -{error}"))
         };
+
         for script in [seven, six] {
             let full = script("OOM command not allowed when used memory > 'maxmemory'.");
             assert!(matches!(RedisError::classify(full, Duration::ZERO), RedisError::Full(_)));
             let read_only = script("READONLY You can't write against a read only replica.");
+
             assert!(is_read_only(&read_only) && ends_connection(&read_only));
+
             let wrong = script("WRONGTYPE Operation against a key holding the wrong kind of value");
             assert!(!is_read_only(&wrong));
             assert!(matches!(RedisError::classify(wrong, Duration::ZERO), RedisError::Refused(_)));
         }
+
         let quoted = parsed("ERR unknown command 'x', with args beginning with: -OOM");
         assert!(matches!(RedisError::classify(quoted, Duration::ZERO), RedisError::Refused(_)));
     }

@@ -1,5 +1,5 @@
-//! [`Instance`]: a Larder instance on a Redis that several share. Each sends heartbeats, so that
-//! the others notice when it is gone.
+//! [`Instance`]: a Larder instance on a Redis that several instances share. Each instance sends
+//! heartbeats, so that the others notice when it is gone.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -14,9 +14,9 @@ const HEARTBEAT: Duration = Duration::from_secs(1);
 /// How long an instance counts as alive after a heartbeat.
 const HEARTBEAT_TTL: Duration = Duration::from_secs(5);
 
-/// This process, as the other instances on the same Redis see it. Sends
-/// heartbeats while a clone of it exists. The zset `replicas` holds all
-/// instances, scored by the time until which they count as alive.
+/// This process, as the other instances on the same Redis see it. It sends heartbeats while a clone
+/// of it exists. The zset `replicas` holds all instances, scored by the time until which they count
+/// as alive.
 #[derive(Clone)]
 pub struct Instance(Arc<Shared>);
 
@@ -32,11 +32,11 @@ struct Member {
 }
 
 impl Instance {
-    /// Joins the others under a new random name. Needs a Tokio runtime.
+    /// Joins the other instances under a new random name. Needs a Tokio runtime.
     pub fn join(redis: Redis, random: &Random) -> Self {
-        let (name, script) =
-            (random.id().into(), Script::with_time_functions(&[include_str!("instances.lua")]));
-        let member = Arc::new(Member { redis, name, script });
+        let script = Script::with_time_functions(&[include_str!("instances.lua")]);
+        let member = Arc::new(Member { redis, name: random.id().into(), script });
+
         let beating = Arc::clone(&member);
         let heartbeat = AbortOnDropHandle::new(tokio::spawn(async move { beating.beat().await }));
         Self(Arc::new(Shared { member, _heartbeat: heartbeat }))
@@ -52,21 +52,21 @@ impl Instance {
         &self.0.member.redis
     }
 
-    /// The names of the instances with a recent heartbeat. A Redis that has just
-    /// restarted may not have received all heartbeats: an instance is gone only
-    /// if it is missing twice, more than one heartbeat apart.
+    /// The names of the instances with a recent heartbeat. A Redis that has just restarted may lack
+    /// heartbeats, so an instance is gone only if it is missing twice, more than one heartbeat apart.
     pub(crate) async fn alive(&self) -> Result<Vec<String>, RedisError> {
         self.0.member.instances(Duration::ZERO).await
     }
 }
 
 impl Member {
-    /// The live instances, after a heartbeat of this one unless `ttl` is zero.
+    /// The live instances, after a heartbeat of this instance unless `ttl` is zero.
     async fn instances(&self, ttl: Duration) -> Result<Vec<String>, RedisError> {
         let call = self.script.on(&[self.redis.keys().single("replicas")]);
         self.redis.call(&call.arg(&*self.name).arg(millis(ttl))).await
     }
 
+    /// Sends heartbeats until dropped.
     async fn beat(&self) {
         loop {
             if let Err(error) = self.instances(HEARTBEAT_TTL).await {

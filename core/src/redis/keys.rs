@@ -1,11 +1,10 @@
 //! The names of keys, in one module so that no two kinds of key can collide.
 //!
-//! Example: `larder:{17}:entry:alice:results://search/42`, which is the prefix of
-//! this installation, the shard, the kind, the owner and the name. The shard is a
-//! hash tag in braces, so that in a cluster all keys of one owner share a slot and
-//! one script can change them together. It is a number rather than the owner, so
-//! that the same script can also change what concerns several owners (such as
-//! whose resource expires next), and Larder can enumerate the shards without
+//! Example: `larder:{17}:entry:alice:results://search/42`, which is the prefix of this installation,
+//! the shard, the kind, the owner and the name. The shard is a hash tag in braces, so that in a
+//! cluster all keys of one owner share a slot and one script can change them together. The shard is
+//! a number rather than the owner, so that the script can also change indexes of several owners
+//! (such as the owners whose resources expire next), and Larder can enumerate the shards without
 //! scanning all keys.
 
 use std::sync::Arc;
@@ -25,7 +24,7 @@ pub struct Keys {
     prefix: Arc<str>,
 }
 
-/// One of the [`SHARDS`].
+/// A shard, one of [`SHARDS`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shard {
     number: u8,
@@ -33,7 +32,7 @@ pub struct Shard {
 }
 
 impl Keys {
-    /// Keys with this prefix.
+    /// The names of keys with `prefix`.
     ///
     /// # Errors
     /// [`RedisError::Setting`] if the prefix is empty or contains characters other
@@ -45,6 +44,7 @@ impl Keys {
                 "redis.prefix: {prefix:?} must be non-empty and contain only letters, digits, - _ . and :"
             )));
         }
+
         Ok(Self { prefix: prefix.into() })
     }
 
@@ -63,12 +63,12 @@ impl Keys {
         (0..SHARDS).map(|number| self.shard(number))
     }
 
-    /// The only key of this kind in the installation.
+    /// The key of a kind that has one key in the installation.
     pub fn single(&self, kind: &str) -> String {
         format!("{}:{kind}", self.prefix)
     }
 
-    /// A channel. Channels do not belong to a shard.
+    /// The name of a channel. Channels do not belong to a shard.
     pub fn channel(&self, kind: &str) -> String {
         self.single(kind)
     }
@@ -89,12 +89,12 @@ impl Shard {
         &self.start
     }
 
-    /// The only key of this kind in the shard.
+    /// The key of a kind that has one key in the shard.
     pub fn single(&self, kind: &str) -> String {
         format!("{}{kind}", self.start)
     }
 
-    /// The key of this kind for a name, which may contain any characters.
+    /// The key of a kind for `name`, which may contain any characters.
     ///
     /// ```
     /// # use larder_core as larder;
@@ -109,7 +109,8 @@ impl Shard {
         format!("{}{kind}:{}", self.start, escape(name))
     }
 
-    /// The same with a suffix. The suffix is not escaped, because nothing follows it.
+    /// The key of a kind for `name`, with `rest` as its end. `rest` is not escaped, because nothing
+    /// follows it.
     pub fn key_with(&self, kind: &str, name: &str, rest: &str) -> String {
         format!("{}{kind}:{}:{rest}", self.start, escape(name))
     }
@@ -125,13 +126,12 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'|')
     .remove(b'@');
 
-/// Percent-encodes a name, so that it contains no colon, brace, space or control
-/// character.
+/// Percent-encodes a name, so that it contains no colon, brace, space or control character.
 pub(crate) fn escape(name: &str) -> String {
     percent::encode(name, ENCODED)
 }
 
-/// Decodes what [`escape`] encoded.
+/// Decodes a name that [`escape`] encoded; `None` if it is malformed.
 pub(crate) fn unescape(escaped: &str) -> Option<String> {
     percent::decode(escaped)
 }
@@ -160,7 +160,7 @@ mod tests {
         }
     }
 
-    /// Keys that exist in Redis stay readable only if the encoding stays as it is.
+    /// Changes of the encoding would make the keys that exist in Redis unreadable.
     #[test]
     fn the_encoding_of_names_is_part_of_the_layout() {
         for (name, escaped) in [
@@ -174,7 +174,9 @@ mod tests {
             assert_eq!(escape(name), escaped);
             assert_eq!(unescape(escaped).as_deref(), Some(name));
         }
+
         assert_eq!(unescape("%c3%a9").as_deref(), Some("é"));
+
         for malformed in ["%", "a%4", "%zz", "%%41", "%+1", "%C3"] {
             assert_eq!(unescape(malformed), None, "{malformed}");
         }
@@ -185,6 +187,7 @@ mod tests {
         let keys = Keys::new("larder").expect("the prefix is valid");
         let shards: HashSet<_> =
             (0..1000).map(|n| keys.shard_of(&n.to_string()).number()).collect();
+
         assert_eq!(shards.len(), usize::from(SHARDS));
         assert_eq!(keys.shards().count(), usize::from(SHARDS));
     }

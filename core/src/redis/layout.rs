@@ -1,5 +1,5 @@
-//! The layout of the data in Redis, and the migrations that lead to it. See
-//! `migrations/README.md`.
+//! The layout of the data in Redis, and the migrations that lead to it. `migrations/README.md`
+//! describes them.
 
 use std::{borrow::Cow, fmt, time::Duration};
 
@@ -14,8 +14,8 @@ const LOCK_TTL: Duration = Duration::from_secs(30);
 /// The interval at which a waiting instance tries to take the lock.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The code around a migration. It runs the migration if the shard has the
-/// previous layout, and returns the shard's layout afterwards.
+/// The code around a migration. It runs the migration if the shard has the previous layout, and
+/// returns the shard's layout afterwards.
 const STEP: (&str, &str) = (
     "local layout = tonumber(redis.call('GET', KEYS[1]) or '0')
 if layout ~= tonumber(ARGV[1]) then return layout end
@@ -103,7 +103,7 @@ impl Layout {
         Self { migrations: migrations.collect() }
     }
 
-    /// The layout that the migrations in a folder lead to.
+    /// The layout to which the migrations in a folder lead.
     #[cfg(test)]
     pub(crate) fn in_folder(folder: &std::path::Path) -> Self {
         let mut migrations: Vec<Migration> = std::fs::read_dir(folder)
@@ -120,6 +120,7 @@ impl Layout {
                 }
             })
             .collect();
+
         migrations.sort_by_key(|migration| migration.number);
         Self { migrations }
     }
@@ -138,8 +139,10 @@ impl Layout {
             let mut get = cmd("GET");
             redis.query::<Option<u32>>(get.arg(key(&shard))).await
         });
+
         let versions = try_join_all(shards).await?;
         let versions = versions.into_iter().map(Option::unwrap_or_default);
+
         Ok(Status {
             oldest: versions.clone().min().unwrap_or_default(),
             newest: versions.max().unwrap_or_default(),
@@ -149,21 +152,23 @@ impl Layout {
     /// Checks that all shards have this layout.
     ///
     /// # Errors
-    /// [`RedisError::Layout`] if one has another.
+    /// [`RedisError::Layout`] if a shard has another layout.
     pub async fn check(&self, redis: &Redis) -> Result<(), RedisError> {
         let status = self.status(redis).await?;
         if status.newest > self.version() {
             return Err(self.mismatch(redis, status.newest));
         }
+
         if status.oldest < self.version() {
             return Err(self.mismatch(redis, status.oldest));
         }
         Ok(())
     }
 
-    /// The error for another layout.
+    /// The error for data with the layout `found`.
     pub(crate) fn mismatch(&self, redis: &Redis, found: u32) -> RedisError {
-        let (location, required) = (redis.0.address.to_string(), self.version());
+        let location = redis.0.address.to_string();
+        let required = self.version();
         RedisError::Layout(if found > required {
             LayoutError::Newer { location, found, required }
         } else {
@@ -177,8 +182,8 @@ impl Layout {
         &self.migrations[applied..]
     }
 
-    /// Runs the missing migrations and returns them. Of several instances that do
-    /// this at once, one migrates while the others wait.
+    /// Runs the missing migrations and returns them. If several instances migrate at once, one runs
+    /// the migrations while the others wait.
     ///
     /// # Errors
     /// [`RedisError::Layout`] if the data has a newer layout.
@@ -191,14 +196,18 @@ impl Layout {
             Err(RedisError::Layout(LayoutError::Older { .. })) => {}
             checked => return checked.map(|()| Vec::new()),
         }
+
         let lock = Lock::take(redis, random).await?;
         let migrated = self.run_missing(redis, &lock).await;
-        // The lock would expire by itself, but others may be waiting for it.
+
+        // The lock would expire by itself, but other instances may be waiting for it.
         let unlocked = lock.release().await;
+
         let migrated = migrated?;
         unlocked.map(|()| migrated)
     }
 
+    /// Runs the missing migrations shard by shard, under the lock.
     async fn run_missing(
         &self,
         redis: &Redis,
@@ -208,16 +217,19 @@ impl Layout {
         if status.newest > self.version() {
             return Err(self.mismatch(redis, status.newest));
         }
+
         let missing = self.missing(status.oldest);
         for migration in missing {
             let code = [STEP.0, &migration.code, STEP.1].concat();
             let script = Script::new(&code);
+
             for shard in redis.keys().shards() {
                 let call = script.on(&[key(&shard)]).arg(migration.number - 1);
                 redis.call::<u32>(&call.arg(migration.number).arg(shard.start())).await?;
                 lock.renew().await?;
             }
         }
+
         Ok(missing.to_vec())
     }
 }
@@ -227,8 +239,8 @@ pub(crate) fn key(shard: &Shard) -> String {
     shard.single("layout")
 }
 
-/// A lock for one migrating instance at a time. It expires if its holder dies. Two
-/// holders would do no harm, because each migration runs once per shard.
+/// A lock for one migrating instance at a time. The lock expires if its holder dies. Two holders
+/// would do no harm, because each migration runs once per shard.
 struct Lock<'a> {
     redis: &'a Redis,
     key: String,
@@ -236,14 +248,18 @@ struct Lock<'a> {
 }
 
 impl<'a> Lock<'a> {
+    /// Waits for the lock and takes it.
     async fn take(redis: &'a Redis, random: &Random) -> Result<Self, RedisError> {
-        let (key, token) = (redis.keys().single("migrating"), random.id());
+        let key = redis.keys().single("migrating");
+        let token = random.id();
+
         loop {
             let mut set = cmd("SET");
             set.arg(&key).arg(&token).arg("NX").arg("PX").arg(millis(LOCK_TTL));
             if redis.query::<Option<String>>(&set).await?.is_some() {
                 return Ok(Self { redis, key, token });
             }
+
             tokio::time::sleep(POLL_INTERVAL).await;
         }
     }

@@ -1,10 +1,9 @@
-//! The connection to Redis: one shared connection for commands, one for
-//! pub/sub, key names, scripts, and the layout of the stored data. Knows nothing
-//! of what is stored.
+//! The connection to Redis: one shared connection for commands, one for pub/sub, key names,
+//! scripts, and the layout of the stored data. This module knows nothing of the data itself.
 //!
 //! The command connection reconnects by itself, and no caller waits longer than
-//! [`RedisSettings::timeout`]. The whole process shares it, so never send a
-//! blocking command over it.
+//! [`RedisSettings::timeout`]. The whole process shares it, so a blocking command must never go
+//! over it.
 
 mod connection;
 mod error;
@@ -47,8 +46,8 @@ use self::{connection::CommandConnection, settings::Address, subscriptions::PubS
 /// The delay between two attempts to subscribe while Redis is unreachable.
 const RETRY: Duration = Duration::from_millis(200);
 
-/// A Redis server, a primary behind Sentinels, or a cluster. Cheap to clone; all
-/// clones share its connections.
+/// A Redis server, a primary behind Sentinels, or a cluster. Cheap to clone; all clones share its
+/// connections.
 #[derive(Clone)]
 pub struct Redis(Arc<Inner>);
 
@@ -69,15 +68,17 @@ impl Redis {
         let keys = Keys::new(&settings.prefix)?;
         let address = Address::parse(&settings.url)?;
         let demoted = Arc::new(Notify::new());
+
         let commands = CommandConnection::new(&address, settings.timeout, Arc::clone(&demoted))?;
         commands.query::<()>(&cmd("PING")).await?;
         warn_of_eviction(&commands, &address).await;
+
         let pubsub = PubSub::new(&address, settings.timeout, demoted)?;
         Ok(Self(Arc::new(Inner { commands, pubsub, keys, address })))
     }
 
-    /// Identifies the installation: address and prefix, without passwords. Equal
-    /// for all instances with the same URL and prefix.
+    /// The identity of the installation: address and prefix, without passwords. Instances with equal
+    /// URL and prefix have equal names.
     pub fn name(&self) -> String {
         format!("{}#{}", self.0.address, self.0.keys.prefix())
     }
@@ -90,7 +91,7 @@ impl Redis {
     /// Sends a PING.
     ///
     /// # Errors
-    /// When Redis does not reply.
+    /// Returned if Redis does not reply.
     pub async fn ping(&self) -> Result<(), RedisError> {
         self.query(&cmd("PING")).await
     }
@@ -100,8 +101,7 @@ impl Redis {
         self.0.commands.query(cmd).await
     }
 
-    /// Sends several commands at once. In a cluster, all their keys must be of
-    /// one [`Shard`].
+    /// Sends several commands at once. In a cluster, all their keys must be of one [`Shard`].
     pub(crate) async fn pipeline<T: FromRedisValue>(
         &self,
         pipeline: &Pipeline,
@@ -114,8 +114,8 @@ impl Redis {
         self.0.commands.call(call).await
     }
 
-    /// Runs the pipeline and then the script, atomically and in one round trip.
-    /// The pipeline's own replies must be ignored.
+    /// Runs the pipeline and then the script, atomically and in one round trip. The pipeline's own
+    /// replies must be ignored.
     pub(crate) async fn call_after<T: FromRedisValue>(
         &self,
         first: Pipeline,
@@ -124,13 +124,13 @@ impl Redis {
         self.0.commands.call_after(first, call).await
     }
 
-    /// Subscribes to a channel; delivers what is published after this returns.
-    /// All subscriptions share one connection.
+    /// Subscribes to a channel. Messages that are published after this returns are delivered. All
+    /// subscriptions share one connection.
     pub(crate) async fn subscribe(&self, channel: &str) -> Result<Subscription, RedisError> {
         self.0.pubsub.subscribe(channel).await
     }
 
-    /// Subscribes to a channel, and retries until that succeeds.
+    /// Subscribes to a channel, and retries until it succeeds.
     pub(crate) async fn subscribe_with_retry(&self, channel: &str) -> Subscription {
         loop {
             match self.subscribe(channel).await {
@@ -142,12 +142,13 @@ impl Redis {
     }
 }
 
-/// Larder refuses content that does not fit. A Redis that evicts keys would lose
-/// stored results.
+/// Warns if this Redis evicts keys: Larder refuses content that does not fit, but eviction would
+/// lose stored results.
 async fn warn_of_eviction(commands: &CommandConnection, address: &Address) {
-    // INFO may be forbidden or may lack these fields; then nothing is reported.
+    // INFO may be forbidden or lack these fields; then nothing is reported.
     let memory = commands.query::<String>(cmd("INFO").arg("memory")).await.unwrap_or_default();
     let value = |name: &str| memory.lines().find_map(|line| line.strip_prefix(name));
+
     if let (Some(limit), Some(policy)) = (value("maxmemory:"), value("maxmemory_policy:"))
         && limit != "0"
         && policy != "noeviction"
@@ -156,8 +157,8 @@ async fn warn_of_eviction(commands: &CommandConnection, address: &Address) {
     }
 }
 
-/// A duration in milliseconds, for scripts and commands. At most 2^52, because
-/// Lua represents integers exactly up to 2^53.
+/// A duration in milliseconds, for scripts and commands. The maximum is 2^52, because Lua represents
+/// integers exactly up to 2^53.
 pub(crate) fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX).min(1 << 52)
 }

@@ -2,17 +2,17 @@
 
 use super::{Redis, RedisError, Shard, cmd};
 
-/// A page of names, as they are stored.
+/// A page of names, as stored.
 pub(crate) struct Names {
-    /// About as many names as asked for, each perhaps more than once.
+    /// About as many names as requested; a name may appear more than once.
     pub(crate) names: Vec<String>,
-    /// Where the next page begins, as `<shard>:<cursor>`; `None` after the last one.
+    /// The cursor of the next page, as `<shard>:<cursor>`; `None` after the last page.
     pub(crate) next: Option<String>,
 }
 
 impl Redis {
     /// A page of about `limit` names in the key `key` of all shards. `scan` is `HSCAN` or `ZSCAN`,
-    /// `after` the `next` of the page before.
+    /// `after` is [`Names::next`] of the previous page.
     pub(crate) async fn scan_names(
         &self,
         scan: &str,
@@ -22,25 +22,30 @@ impl Redis {
     ) -> Result<Names, RedisError> {
         let (first, cursor) = after.and_then(|after| after.split_once(':')).unwrap_or(("0", "0"));
         let first: usize = first.parse().unwrap_or_default();
+
         let mut cursor = cursor.to_owned();
         let mut names = Vec::new();
+
         for (number, shard) in self.keys().shards().enumerate().skip(first) {
             loop {
                 if names.len() >= limit.max(1) {
                     return Ok(Names { names, next: Some(format!("{number}:{cursor}")) });
                 }
+
                 let found;
                 (cursor, found) = self.scan_shard(scan, key, &shard, &cursor, limit).await?;
                 names.extend(found);
+
                 if cursor == "0" {
                     break;
                 }
             }
         }
+
         Ok(Names { names, next: None })
     }
 
-    /// One step of such a scan in a shard: the next cursor, and about `limit` names. The cursor is
+    /// Scans one step of a shard. Returns the next cursor, and about `limit` names. The cursor is
     /// `0` before the first step and after the last one.
     pub(crate) async fn scan_shard(
         &self,
@@ -52,6 +57,7 @@ impl Redis {
     ) -> Result<(String, Vec<String>), RedisError> {
         let mut scan = cmd(scan);
         scan.arg(shard.single(key)).arg(cursor).arg("COUNT").arg(limit.max(1));
+
         let (next, found): (String, Vec<(String, String)>) = self.query(&scan).await?;
         Ok((next, found.into_iter().map(|(name, _)| name).collect()))
     }

@@ -2,7 +2,7 @@
 
 use ::redis::{Cmd, ToRedisArgs, cmd};
 
-/// A script and its SHA-1 digest, by which EVALSHA calls it.
+/// A script and its SHA-1 digest, which EVALSHA takes.
 #[derive(Debug)]
 pub(crate) struct Script {
     code: String,
@@ -15,12 +15,12 @@ impl Script {
         Self { code: code.to_owned(), digest }
     }
 
-    /// Joins the parts to one script, after the functions of `time.lua`.
+    /// Joins `parts` to one script, after the functions of `time.lua`.
     pub(crate) fn with_time_functions(parts: &[&str]) -> Self {
         Self::new(&[&[include_str!("time.lua")], parts].concat().concat())
     }
 
-    /// A call with these keys, all of one shard.
+    /// A call with `keys`, which are all of one shard.
     pub(crate) fn on<K: ToRedisArgs>(&self, keys: &[K]) -> Call<'_> {
         let mut evalsha = cmd("EVALSHA");
         evalsha.arg(&self.digest).arg(keys.len()).arg(keys);
@@ -45,7 +45,7 @@ impl Call<'_> {
         &self.evalsha
     }
 
-    /// The command that loads the script; in a cluster, on all nodes.
+    /// The command that loads the script, in a cluster on all nodes.
     pub(super) fn load(&self) -> Cmd {
         let mut load = cmd("SCRIPT");
         load.arg("LOAD").arg(&self.script.code);

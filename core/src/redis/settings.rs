@@ -8,7 +8,7 @@ use ::redis::{
 
 use super::RedisError;
 
-/// How to reach Redis. The `Debug` output contains no password.
+/// The address of Redis, and how to use it. The `Debug` output contains no password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RedisSettings {
     /// The URL, with user and password percent-encoded:
@@ -23,13 +23,13 @@ pub struct RedisSettings {
     pub url: String,
     /// The limit for one command, including a reconnect.
     pub timeout: Duration,
-    /// The prefix of all keys and channels. Installations with different prefixes
-    /// can share one Redis.
+
+    /// The prefix of all keys and channels. Installations with different prefixes can share a Redis.
     pub prefix: String,
 }
 
 impl RedisSettings {
-    /// The URL, with a timeout of two seconds and the prefix `larder`.
+    /// Settings for `url`, with a timeout of two seconds and the prefix `larder`.
     pub fn new(url: impl Into<String>) -> Self {
         Self { url: url.into(), timeout: Duration::from_secs(2), prefix: "larder".into() }
     }
@@ -70,7 +70,7 @@ pub(super) struct Address {
     pub(super) kind: Kind,
 }
 
-/// What the hosts of a URL are.
+/// The kind of servers that the hosts of a URL are.
 pub(super) enum Kind {
     Server,
     Cluster,
@@ -89,24 +89,29 @@ impl Address {
                 "store.url: invalid Redis URL: {problem}. Examples: redis://user:password@host:6379/0, rediss:// for TLS, redis+cluster://host:7000,host:7001, redis+sentinel://host:26379,host:26379/name"
             ))
         };
+
         let (scheme, rest) = url.split_once("://").ok_or_else(|| invalid("no scheme"))?;
         if !SCHEMES.iter().any(|known| known.strip_suffix("://") == Some(scheme)) {
             return Err(invalid("unknown scheme"));
         }
+
         let (scheme, kind) = scheme.split_once('+').unwrap_or((scheme, ""));
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(end);
         let (login, hosts) =
             authority.rfind('@').map_or(("", authority), |end| authority.split_at(end + 1));
+
         let node = |login: &str, host: &str, path: &str| {
             let url = format!("{scheme}://{login}{host}{path}");
             let info = url.into_connection_info().map_err(|error| invalid(&error.to_string()))?;
             let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
             Ok::<_, RedisError>(info.set_redis_settings(settings))
         };
+
         let all = |login: &str, path: &str| {
             hosts.split(',').map(|host| node(login, host, path)).collect::<Result<Vec<_>, _>>()
         };
+
         let (nodes, kind) = match kind {
             "cluster" => (all(login, path)?, Kind::Cluster),
             "sentinel" => {
@@ -120,6 +125,7 @@ impl Address {
                         "the name of the primary that the Sentinels monitor is missing",
                     ));
                 }
+
                 let own = sentinel_login(query).map_err(|problem| invalid(&problem))?;
                 let sentinel = |host: &str| node(&own, &with_port(host, SENTINEL_PORT), "");
                 let nodes = hosts.split(',').map(sentinel).collect::<Result<Vec<_>, _>>()?;
@@ -135,6 +141,7 @@ impl Address {
             }
             _ => (all(login, path)?, Kind::Server),
         };
+
         Ok(Self { nodes, kind })
     }
 
@@ -144,9 +151,10 @@ impl Address {
     }
 }
 
-/// The credentials of the Sentinels, as they stand before a host in a URL.
+/// The credentials of the Sentinels, in the form before a host in a URL.
 fn sentinel_login(query: &str) -> Result<String, String> {
-    let (mut user, mut password) = ("", None);
+    let mut user = "";
+    let mut password = None;
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         match pair.split_once('=') {
             Some(("sentinel_username", value)) => user = value,
@@ -159,6 +167,7 @@ fn sentinel_login(query: &str) -> Result<String, String> {
             }
         }
     }
+
     Ok(match password {
         Some(password) => format!("{user}:{password}@"),
         None if user.is_empty() => String::new(),
@@ -166,7 +175,7 @@ fn sentinel_login(query: &str) -> Result<String, String> {
     })
 }
 
-/// The host with a port, the default if it has none.
+/// The host with its port, or with `default` if it has none.
 fn with_port(host: &str, default: u16) -> String {
     // The colons of an IPv6 address are in brackets.
     match host.rfind(':') {
@@ -185,7 +194,9 @@ impl fmt::Display for Address {
             Kind::Cluster => "+cluster",
             Kind::Sentinels { .. } => "+sentinel",
         };
+
         write!(f, "redis{tls}{kind}://")?;
+
         for (index, node) in self.nodes.iter().enumerate() {
             let separator = if index > 0 { "," } else { "" };
             match node.addr() {
@@ -197,6 +208,7 @@ impl fmt::Display for Address {
                 addr => write!(f, "{separator}{addr}")?,
             }
         }
+
         let login = match &self.kind {
             Kind::Sentinels { primary, login } => {
                 write!(f, "/{primary}")?;
@@ -204,7 +216,8 @@ impl fmt::Display for Address {
             }
             _ => self.nodes[0].redis_settings(),
         };
-        // The database number, unless it is the default.
+
+        // The default database is not shown.
         if login.db() == 0 { Ok(()) } else { write!(f, "/{}", login.db()) }
     }
 }
@@ -225,9 +238,11 @@ mod tests {
             let address = Address::parse(url).expect("the URL is valid");
             assert_eq!(address.to_string(), shown);
             assert_eq!(address.is_tls(), url.starts_with("rediss"));
+
             for node in &address.nodes {
                 assert_eq!(node.redis_settings().username(), user);
             }
+
             assert!(RedisSettings::is_for(url));
             assert!(!format!("{:?}", RedisSettings::new(url)).contains("cret"));
         }
@@ -253,6 +268,7 @@ mod tests {
             "redis+other://me:secret@a",
         ] {
             let error = Address::parse(url).map(|address| address.to_string()).expect_err(url);
+
             assert!(error.to_string().contains("store.url"), "{error}");
             assert!(!error.to_string().contains("secret"), "{error}");
         }
@@ -263,15 +279,18 @@ mod tests {
         let url = "redis+sentinel://me:s%40cret@a,[::1],b:7/main/3?sentinel_username=watch&sentinel_password=s%2Fcret";
         for (url, tls) in [(url.to_owned(), false), (url.replace("redis+", "rediss+"), true)] {
             let address = Address::parse(&url).expect("the URL is valid");
+
             let shown = "+sentinel://a:26379,[::1]:26379,b:7/main/3";
             assert_eq!(address.to_string(), format!("redis{}{shown}", if tls { "s" } else { "" }));
             assert_eq!(address.is_tls(), tls);
             assert!(RedisSettings::is_for(&url));
             assert!(!format!("{:?}", RedisSettings::new(&url)).contains("cret"));
+
             for node in &address.nodes {
                 let login = node.redis_settings();
                 assert_eq!((login.username(), login.password()), (Some("watch"), Some("s/cret")));
             }
+
             let Kind::Sentinels { primary, login } = &address.kind else {
                 panic!("the URL names Sentinels")
             };
@@ -279,6 +298,7 @@ mod tests {
             assert_eq!((login.username(), login.password()), (Some("me"), Some("s@cret")));
             assert_eq!(login.db(), 3);
         }
+
         let address = Address::parse("redis+sentinel://a/main").expect("the URL is valid");
         assert_eq!(address.to_string(), "redis+sentinel://a:26379/main");
         assert_eq!(address.nodes[0].redis_settings().password(), None);

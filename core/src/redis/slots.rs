@@ -1,4 +1,4 @@
-//! [`RedisSlots`]: slots of the vault in Redis, each a hash of version and content.
+//! [`RedisSlots`]: slots of the vault in Redis. Each slot is a hash of version and content.
 
 use std::{fmt, time::Duration};
 
@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use super::{Redis, RedisError, Script, cmd, millis};
 use crate::vault::{Slot, Slots, VaultError};
 
-/// How long a slot that is written without a time to live exists. A token in use is refreshed,
-/// and its slot written again, much sooner.
+/// The life of a slot that is written without a time to live. A token in use is refreshed, and its
+/// slot written again, much sooner.
 const TTL: Duration = Duration::from_secs(90 * 24 * 3600);
 
 /// Slots that all instances on one Redis share.
@@ -18,7 +18,7 @@ pub struct RedisSlots {
 }
 
 impl RedisSlots {
-    /// Slots in this Redis.
+    /// Slots in `redis`.
     pub fn new(redis: Redis) -> Self {
         Self { redis, replace: Script::new(include_str!("slots.lua")) }
     }
@@ -34,6 +34,7 @@ impl Slots for RedisSlots {
         let mut read = cmd("HMGET");
         read.arg(self.key(name)).arg("version").arg("content");
         let (version, content): (Option<u64>, Option<Vec<u8>>) = self.redis.query(&read).await?;
+
         Ok(Slot { version: version.unwrap_or_default(), content: content.unwrap_or_default() })
     }
 
@@ -46,6 +47,7 @@ impl Slots for RedisSlots {
     ) -> Result<bool, VaultError> {
         let call = self.replace.on(&[self.key(name)]).arg(version);
         let call = call.arg(content.as_slice()).arg(millis(ttl.unwrap_or(TTL)));
+
         Ok(self.redis.call(&call).await?)
     }
 }
@@ -81,7 +83,7 @@ mod tests {
             [(); 2].map(|()| Arc::new(RedisSlots::new(redis.clone())) as Arc<dyn Slots>)
         }
 
-        /// The clock is that of Redis.
+        /// The clock is Redis' own.
         async fn pass(&self, _: Duration) {}
     }
 

@@ -12,11 +12,11 @@ use crate::{
     random::Random,
 };
 
-/// How long a key seals.
+/// The time for which a key seals.
 const PERIOD: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The time between the creation of a key and its first use. Each instance reads the keys
-/// several times within it, so that none receives a state that an unknown key has sealed.
+/// The time between the creation of a key and its first use. Each instance reads the keys several
+/// times within it, so that no instance receives a state that an unknown key has sealed.
 const LEAD: Duration = Duration::from_secs(10 * 60);
 
 /// The interval between two readings of the keys.
@@ -40,7 +40,9 @@ impl StateKeys {
     pub async fn open(redis: Redis, random: Random) -> Result<Self, RedisError> {
         let keys = SharedKeys::new(redis, random);
         let (current, _) = keys.read().await?;
+
         let ring = KeyRing::new(current);
+
         let refreshed = ring.clone();
         let refresh = tokio::spawn(async move { keys.refresh(&refreshed).await });
         Ok(Self { ring, _refresh: AbortOnDropHandle::new(refresh) })
@@ -64,21 +66,23 @@ impl SharedKeys {
         Self { redis, random, script }
     }
 
-    /// Reads the keys: the one that seals, and the others.
+    /// Reads the keys: the one that seals, and the others, which only open.
     async fn read(&self) -> Result<(SecretKey, Vec<SecretKey>), RedisError> {
         let fresh = self.random.secret();
         let call = self.script.on(&[self.redis.keys().single("state-keys")]).arg(&fresh);
         let call = call.arg(millis(PERIOD)).arg(millis(LEAD));
         let keys: Vec<String> = self.redis.call(&call).await?;
+
         let mut keys = keys.into_iter().map(|key| SecretKey::from(key.into_bytes()));
         // The script always returns a key.
         let current = keys.next().unwrap_or_else(|| Arc::from(fresh.into_bytes()));
         Ok((current, keys.collect()))
     }
 
-    /// Keeps the ring up to date.
+    /// Reads the keys every [`REFRESH`] and puts them into the ring.
     async fn refresh(&self, ring: &KeyRing) {
         tokio::time::sleep(REFRESH).await;
+
         loop {
             match self.read().await {
                 Ok((current, others)) => {
@@ -108,11 +112,12 @@ mod tests {
         testing::{Installations, RedisServer},
     };
 
-    /// Makes the keys older, as if time had passed.
+    /// Makes the keys older by `span`.
     async fn age(redis: &Redis, span: Duration) {
         let name = redis.keys().single("state-keys");
         let keys: Vec<(String, u64)> =
             redis.query(cmd("HGETALL").arg(&name)).await.expect("it is a hash");
+
         for (key, from) in keys {
             let from = from - millis(span);
             let mut set = cmd("HSET");
@@ -127,24 +132,28 @@ mod tests {
         let redis = installations.redis(0).await;
         let [one, two] = [(); 2].map(|()| SharedKeys::new(redis.clone(), Random::system()));
         let read = async |keys: &SharedKeys| keys.read().await.expect("there are keys");
+
         let (first, others) = read(&one).await;
         assert!(first.len() == 64 && others.is_empty());
         assert_eq!(read(&two).await, (first.clone(), vec![]));
-        // The next key is known to both before it seals.
+
+        // Both instances know the next key before it seals.
         age(&redis, PERIOD.saturating_sub(LEAD / 2)).await;
         let (current, next) = read(&one).await;
         assert_eq!((&current, next.len()), (&first, 1));
         assert_eq!(read(&two).await, (first.clone(), next.clone()));
-        // Once it seals, the first one still opens, but not for ever.
+
+        // After the rotation, the first key still opens for one period.
         age(&redis, LEAD).await;
         assert_eq!(read(&two).await, (next[0].clone(), vec![first.clone()]));
         age(&redis, PERIOD).await;
         let (current, others) = read(&one).await;
         assert!(current == next[0] && !others.contains(&first), "{}", others.len());
-        // After a long pause without any instance, the first one seals with a key of its own.
+        // After a long pause of all instances, the first instance seals with a new key.
         age(&redis, 10 * PERIOD).await;
         let (fresh, others) = read(&one).await;
         assert!(fresh != next[0] && others.is_empty());
+
         let name = redis.keys().single("state-keys");
         let ttl: i64 = redis.query(cmd("PTTL").arg(name)).await.expect("it says");
         assert!(ttl > 0, "the keys do not expire");
@@ -156,6 +165,7 @@ mod tests {
         let redis = installations.redis(0).await;
         let keys = SharedKeys::new(redis.clone(), Random::system());
         let one = StateKeys::open(redis.clone(), Random::system()).await.expect("it opens");
+
         let current = keys.read().await.expect("there are keys").0;
         assert!(one.ring().current() == current, "the instances have different keys");
     }

@@ -17,7 +17,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{RedisError, connection::dedicated, finder::Finder, settings::Address};
 
-/// The number of undelivered messages after which a subscriber misses messages.
+/// The most undelivered messages of a subscriber, which then misses messages.
 pub(super) const BACKLOG: usize = 256;
 
 /// The interval of the PINGs that detect a dead connection.
@@ -27,13 +27,13 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 const MIN_BACKOFF: Duration = Duration::from_millis(50);
 const MAX_BACKOFF: Duration = Duration::from_secs(1);
 
-/// What a subscription delivers.
+/// A message or a gap, as a subscription delivers it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ChannelEvent {
     /// A published message.
     Message(Bytes),
-    /// Messages may be missing, because the connection was lost or this subscriber
-    /// was too slow. May precede messages that are older than the gap.
+    /// Messages may be missing, because the connection was lost or this subscriber was too slow. A
+    /// gap may arrive before messages that are older than it.
     Gap,
 }
 
@@ -41,6 +41,7 @@ pub(crate) enum ChannelEvent {
 #[derive(Debug)]
 pub(crate) struct Subscription {
     events: mpsc::Receiver<ChannelEvent>,
+
     overflowed: Arc<AtomicBool>,
     channel: Arc<str>,
     id: u64,
@@ -53,6 +54,7 @@ impl Subscription {
         if self.overflowed.swap(false, Ordering::Relaxed) {
             return ChannelEvent::Gap;
         }
+
         match self.events.recv().await {
             Some(event) => event,
             // The connection's task ends only with the process.
@@ -75,7 +77,7 @@ impl Drop for Subscription {
     }
 }
 
-/// The subscribers by channel.
+/// The subscribers by channel, and the requests to the connection's task.
 #[derive(Debug)]
 struct Registry {
     channels: Mutex<HashMap<Arc<str>, Vec<Subscriber>>>,
@@ -91,11 +93,12 @@ struct Subscriber {
     overflowed: Arc<AtomicBool>,
 }
 
+/// A request to the connection's task.
 #[derive(Debug)]
 enum Request {
-    /// Subscribe, and confirm through the sender.
+    /// Subscribes, and confirms through the sender.
     Join(Arc<str>, oneshot::Sender<()>),
-    /// Unsubscribe if the channel has no subscribers left.
+    /// Unsubscribes if the channel has no subscribers left.
     Leave(Arc<str>),
 }
 
@@ -107,8 +110,8 @@ pub(super) struct PubSub {
 }
 
 impl PubSub {
-    /// Reconnects when `demoted` is notified. The connections of a demoted server
-    /// stay open, but deliver nothing until it follows the new primary.
+    /// Opens the connection, and reopens it when `demoted` is notified: the connections of a demoted
+    /// server stay open, but deliver nothing until the server follows the new primary.
     pub(super) fn new(
         address: &Address,
         timeout: Duration,
@@ -116,8 +119,12 @@ impl PubSub {
     ) -> Result<Self, RedisError> {
         let finder = Finder::new(address).map_err(|error| RedisError::classify(error, timeout))?;
         let (sender, requests) = mpsc::unbounded_channel();
-        let ids = AtomicU64::new(0);
-        let registry = Arc::new(Registry { channels: Mutex::default(), requests: sender, ids });
+        let registry = Arc::new(Registry {
+            channels: Mutex::default(),
+            requests: sender,
+            ids: AtomicU64::new(0),
+        });
+
         let connection = PubSubConnection {
             registry: Arc::clone(&registry),
             finder,
@@ -126,6 +133,7 @@ impl PubSub {
             joined: HashSet::new(),
             demoted,
         };
+
         let task = AbortOnDropHandle::new(tokio::spawn(connection.run()));
         Ok(Self { registry, timeout, _task: task })
     }
@@ -137,13 +145,20 @@ impl PubSub {
         let (sender, events) = mpsc::channel(BACKLOG);
         let subscriber = Subscriber { id, events: sender, overflowed: Arc::clone(&overflowed) };
         self.registry.channels.lock().entry(Arc::clone(&channel)).or_default().push(subscriber);
-        let registry = Arc::clone(&self.registry);
+
         // Created before the wait, so that dropping it also undoes an unfinished request.
-        let subscription =
-            Subscription { events, overflowed, channel: Arc::clone(&channel), id, registry };
+        let subscription = Subscription {
+            events,
+            overflowed,
+            channel: Arc::clone(&channel),
+            id,
+            registry: Arc::clone(&self.registry),
+        };
+
         let (confirm, confirmed) = oneshot::channel();
         // If the task has ended, the confirmation fails below.
         let _ = self.registry.requests.send(Request::Join(channel, confirm));
+
         match tokio::time::timeout(self.timeout, confirmed).await {
             Ok(Ok(())) => Ok(subscription),
             Ok(Err(_)) => {
@@ -170,7 +185,7 @@ impl Registry {
 }
 
 impl Subscriber {
-    /// Never waits: a full queue becomes a gap.
+    /// Queues an event without waiting. A full queue becomes a gap.
     fn send(&self, event: ChannelEvent) {
         if let Err(mpsc::error::TrySendError::Full(_)) = self.events.try_send(event) {
             self.overflowed.store(true, Ordering::Relaxed);
@@ -190,19 +205,25 @@ struct PubSubConnection {
 }
 
 impl PubSubConnection {
+    /// Connects and serves the connection, again and again, until dropped.
     async fn run(mut self) {
         let mut backoff = MIN_BACKOFF;
         let mut first = true;
+
         loop {
             let (sender, mut pushes) = mpsc::unbounded_channel();
+
             match self.connect(sender).await {
                 Ok(mut connection) => {
                     if !first {
                         self.registry.send_to_all(&ChannelEvent::Gap);
                     }
-                    (first, backoff) = (false, MIN_BACKOFF);
+                    first = false;
+                    backoff = MIN_BACKOFF;
+
                     let reason = self.serve(&mut connection, &mut pushes).await;
                     tracing::warn!(%reason, "lost the pub/sub connection to Redis");
+
                     tokio::time::sleep(backoff).await;
                 }
                 Err(error) => {
@@ -220,11 +241,13 @@ impl PubSubConnection {
         pushes: mpsc::UnboundedSender<PushInfo>,
     ) -> RedisResult<MultiplexedConnection> {
         let mut connection = dedicated(&self.finder, self.timeout, pushes).await?;
+
         self.joined = self.registry.channels.lock().keys().cloned().collect();
         if !self.joined.is_empty() {
             let channels: Vec<&str> = self.joined.iter().map(AsRef::as_ref).collect();
             connection.subscribe(channels).await?;
         }
+
         Ok(connection)
     }
 
@@ -235,6 +258,7 @@ impl PubSubConnection {
         pushes: &mut mpsc::UnboundedReceiver<PushInfo>,
     ) -> String {
         let mut heartbeat = tokio::time::interval(HEARTBEAT);
+
         loop {
             tokio::select! {
                 push = pushes.recv() => match push {
@@ -259,6 +283,7 @@ impl PubSubConnection {
         }
     }
 
+    /// Subscribes or unsubscribes the connection.
     async fn apply(
         &mut self,
         connection: &mut MultiplexedConnection,
@@ -280,13 +305,16 @@ impl PubSubConnection {
                 }
             }
         }
+
         Ok(())
     }
 
+    /// Sends a message to the subscribers of its channel.
     fn deliver(&self, data: Vec<::redis::Value>) {
         let mut data = data.into_iter();
         let channel = data.next().and_then(|channel| String::from_redis_value(channel).ok());
         let message = data.next().and_then(|message| Vec::<u8>::from_redis_value(message).ok());
+
         if let (Some(channel), Some(message)) = (channel, message) {
             self.registry.send(&channel, &ChannelEvent::Message(message.into()));
         }

@@ -10,7 +10,7 @@ use crate::{random::Random, testing::RedisServer};
 
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Exceeds the duration of every step in these tests.
+/// The most time of a step in these tests.
 const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 async fn try_open(server: &RedisServer) -> Result<Redis, RedisError> {
@@ -39,10 +39,11 @@ async fn next_event(subscription: &mut Subscription) -> ChannelEvent {
     timeout(TEST_TIMEOUT, subscription.next()).await.expect("an event arrives")
 }
 
-/// The output of `work`, which must not take much longer than the timeout.
+/// The output of `work`, which must not take much longer than [`TIMEOUT`].
 async fn promptly<T>(work: impl Future<Output = T>) -> T {
     let begin = Instant::now();
     let result = work.await;
+
     assert!(begin.elapsed() < TIMEOUT * 8, "it took {:?}", begin.elapsed());
     result
 }
@@ -65,16 +66,19 @@ async fn commands_pipelines_and_scripts_are_answered() {
     let server = RedisServer::start().await;
     let redis = open(&server).await;
     set(&redis, "a", "1").await.expect("it can be set");
+
     let mut commands = pipe();
     commands.get("a").incr("b", 41).incr("b", 1);
     let replies: (String, i64, i64) =
         redis.pipeline(&commands).await.expect("all commands succeed");
     assert_eq!(replies, ("1".into(), 41, 42));
+
     let script = Script::new("return redis.call('GET', KEYS[1]) .. ARGV[1]");
     for _ in 0..2 {
         let answer: String = redis.call(&script.on(&["a"]).arg("x")).await.expect("it runs");
         assert_eq!(answer, "1x");
     }
+
     let refused = redis.query::<()>(cmd("INCR").arg("a").arg("x")).await;
     assert!(matches!(refused, Err(RedisError::Refused(_))), "{refused:?}");
 }
@@ -94,13 +98,16 @@ async fn a_killed_redis_fails_commands_promptly_and_is_found_again() {
     let script = Script::new("return redis.call('GET', KEYS[1])");
     set(&redis, "a", "1").await.expect("it can be set");
     redis.call::<String>(&script.on(&["a"])).await.expect("it runs");
+
     server.kill();
     for _ in 0..5 {
         let down = promptly(get(&redis, "a")).await;
         assert!(matches!(down, Err(RedisError::Unreachable(_))), "{down:?}");
     }
+
     server.restart().await;
     assert_eq!(eventually(async || get(&redis, "a").await).await.as_deref(), Some("1"));
+
     let again: String = redis.call(&script.on(&["a"])).await.expect("it is loaded again");
     assert_eq!(again, "1");
 }
@@ -119,13 +126,16 @@ async fn commands_to_a_paused_redis_time_out() {
     let server = RedisServer::start().await;
     let redis = open(&server).await;
     set(&redis, "a", "1").await.expect("it can be set");
+
     server.pause();
     let attempts = (0..50).map(|_| promptly(get(&redis, "a")));
     for slow in join_all(attempts).await {
         assert!(matches!(slow, Err(RedisError::Timeout(_))), "{slow:?}");
     }
+
     let slow = promptly(get(&redis, "a")).await;
     assert!(matches!(slow, Err(RedisError::Timeout(_))), "{slow:?}");
+
     server.resume();
     assert_eq!(eventually(async || get(&redis, "a").await).await.as_deref(), Some("1"));
 }
@@ -137,12 +147,15 @@ async fn subscriptions_share_a_connection_and_receive_their_channel() {
     let mut one = redis.subscribe("one").await.expect("the subscription succeeds");
     let mut again = redis.subscribe("one").await.expect("the subscription succeeds");
     let mut two = redis.subscribe("two").await.expect("the subscription succeeds");
+
     for channel in ["one", "none", "two"] {
         publish(&redis, channel, "a message").await;
     }
+
     for subscription in [&mut one, &mut again, &mut two] {
         assert_eq!(next_event(subscription).await, ChannelEvent::Message("a message".into()));
     }
+
     let clients: String = redis.query(cmd("CLIENT").arg("LIST")).await.expect("it lists them");
     assert_eq!(clients.lines().count(), 2, "{clients}");
 
@@ -153,6 +166,7 @@ async fn subscriptions_share_a_connection_and_receive_their_channel() {
         let channels: Vec<String> = redis.query(channels).await.expect("it lists them");
         (channels == ["one"]).then_some(()).ok_or(())
     };
+
     eventually(listened).await;
     publish(&redis, "one", "another").await;
     assert_eq!(next_event(&mut again).await, ChannelEvent::Message("another".into()));
@@ -163,11 +177,14 @@ async fn a_lost_connection_is_reported_as_a_gap() {
     let mut server = RedisServer::start().await;
     let redis = open(&server).await;
     let mut subscription = redis.subscribe("channel").await.expect("the subscription succeeds");
+
     server.kill();
     let refused = promptly(redis.subscribe("other")).await;
     assert!(refused.is_err(), "no server is running");
+
     server.restart().await;
     assert_eq!(next_event(&mut subscription).await, ChannelEvent::Gap);
+
     publish(&redis, "channel", "after it").await;
     assert_eq!(next_event(&mut subscription).await, ChannelEvent::Message("after it".into()));
 }
@@ -178,20 +195,23 @@ async fn a_slow_subscriber_receives_a_gap() {
     let redis = open(&server).await;
     let mut slow = redis.subscribe("channel").await.expect("the subscription succeeds");
     let mut quick = redis.subscribe("channel").await.expect("the subscription succeeds");
+
     for _ in 0..1000 {
         publish(&redis, "channel", "a message").await;
         assert_eq!(next_event(&mut quick).await, ChannelEvent::Message("a message".into()));
     }
+
     assert_eq!(next_event(&mut slow).await, ChannelEvent::Gap);
     for _ in 0..super::subscriptions::BACKLOG {
         assert_eq!(next_event(&mut slow).await, ChannelEvent::Message("a message".into()));
     }
+
     publish(&redis, "channel", "the last").await;
     assert_eq!(next_event(&mut slow).await, ChannelEvent::Message("the last".into()));
 }
 
 #[tokio::test]
-async fn of_ten_concurrent_migrations_one_runs() {
+async fn one_of_ten_concurrent_migrations_runs() {
     let server = RedisServer::start().await;
     let redis = open(&server).await;
     let layout = Layout::current();
@@ -208,9 +228,12 @@ async fn of_ten_concurrent_migrations_one_runs() {
     let done = done.into_iter().map(|done| done.expect("it migrates"));
     let did: Vec<_> = done.filter(|did| !did.is_empty()).collect();
     assert_eq!(did.len(), 1, "{did:?}");
+
     let names: Vec<String> = did[0].iter().map(ToString::to_string).collect();
     assert_eq!(names, ["0001_resources", "0002_compressed_blocks", "0003_usage", "0004_parts"]);
+
     layout.check(&redis).await.expect("it is there now");
+
     let lock: bool = redis.query(cmd("EXISTS").arg("larder:migrating")).await.expect("it answers");
     assert!(!lock, "the lock remains");
 }
@@ -222,6 +245,7 @@ async fn a_lock_whose_holder_died_expires() {
     let mut held = cmd("SET");
     held.arg("larder:migrating").arg("a dead holder").arg("PX").arg(300);
     redis.query::<()>(&held).await.expect("it is held");
+
     let done = Layout::current().migrate(&redis, &Random::system()).await.expect("it migrates");
     assert_eq!(done.len(), Layout::current().version() as usize);
 }
@@ -233,6 +257,7 @@ async fn a_later_migration_runs_once_per_shard_and_the_older_version_is_refused(
     let redis = open(&server).await;
     let random = Random::system();
     let older = Layout::current();
+
     let number = older.version() + 1;
     let folder = tempfile::tempdir().expect("there is room");
     let present = concat!(env!("CARGO_MANIFEST_DIR"), "/../migrations");
@@ -240,9 +265,11 @@ async fn a_later_migration_runs_once_per_shard_and_the_older_version_is_refused(
         let file = file.expect("Redis is reachable");
         std::fs::copy(file.path(), folder.path().join(file.file_name())).expect("it is copied");
     }
+
     let later = format!("{number:04}_rename");
     let path = folder.path().join(&later).with_extension("lua");
     std::fs::write(path, LATER).expect("it can be written");
+
     let newer = Layout::in_folder(folder.path());
 
     older.migrate(&redis, &random).await.expect("it migrates");
@@ -250,10 +277,11 @@ async fn a_later_migration_runs_once_per_shard_and_the_older_version_is_refused(
         set(&redis, &shard.single("thing"), "once,").await.expect("it can be set");
     }
     let old = newer.check(&redis).await.expect_err("it is too old").to_string();
-    let (found, needed) = (format!("layout {}", older.version()), format!("needs {number}"));
+    let found = format!("layout {}", older.version());
+    let needed = format!("needs {number}");
     assert!(old.contains(&found) && old.contains(&needed), "{old}");
 
-    // As after an interruption: some shards are already migrated.
+    // The state after an interruption: one shard is already migrated.
     let ahead = redis.keys().shards().next().expect("there are shards");
     redis
         .query::<()>(cmd("RENAME").arg(ahead.single("thing")).arg(ahead.single("renamed")))
@@ -270,6 +298,7 @@ async fn a_later_migration_runs_once_per_shard_and_the_older_version_is_refused(
         assert_eq!(renamed.as_deref(), Some(expected));
         assert_eq!(get(&redis, &shard.single("thing")).await.expect("it answers"), None);
     }
+
     for refused in [older.check(&redis).await, older.migrate(&redis, &random).await.map(|_| ())] {
         let refused = refused.expect_err("it is newer").to_string();
         assert!(refused.contains("newer"), "{refused}");
