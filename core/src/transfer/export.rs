@@ -16,13 +16,13 @@ use crate::{
     store::{Entry, ResourceUri, Store, StoreError, StoredResource},
 };
 
-/// How many owners are listed at a time.
+/// The number of owners in one listing.
 const OWNERS: usize = 256;
 
-/// How many resources are listed at a time.
+/// The number of resources in one listing.
 const RESOURCES: usize = 64;
 
-/// What was exported.
+/// The counts of an export.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Exported {
@@ -36,7 +36,7 @@ pub struct Exported {
     pub damaged: u64,
 }
 
-/// Writes all resources of all owners, with their revisions. Holds a few blocks at a time.
+/// Writes all resources of all owners, with their revisions. Holds a few blocks in memory.
 ///
 /// # Errors
 /// The store or the output fails; the export is incomplete then.
@@ -48,6 +48,7 @@ pub async fn export<W: AsyncWrite + Unpin>(
     let mut export = Export { store, frames: FrameWriter::new(out)?, done: Exported::default() };
     let header = serde_json::json!({ "format": "larder-export", "version": VERSION, "exported": store.now().as_millis() });
     export.frames.write(FrameKind::Header, header.to_string().as_bytes()).await?;
+
     let mut after = None;
     loop {
         let page = store.owners(after.as_deref(), OWNERS).await?;
@@ -59,7 +60,9 @@ pub async fn export<W: AsyncWrite + Unpin>(
             break;
         }
     }
+
     let Export { mut frames, done, .. } = export;
+
     let end = serde_json::to_vec(&done).map_err(std::io::Error::from)?;
     frames.write(FrameKind::End, &end).await?;
     Ok((done, frames.finish().await?))
@@ -72,18 +75,21 @@ struct Export<'s, W> {
 }
 
 impl<W: AsyncWrite + Unpin> Export<'_, W> {
+    /// Writes all resources of an owner.
     async fn owner(
         &mut self,
         owner: &Owner,
         report: &mut impl FnMut(Progress<'_>),
     ) -> Result<(), TransferError> {
         let mut after: Option<ResourceUri> = None;
+
         loop {
             let from = after.as_ref().map(ResourceUri::as_str);
             let page = self.store.list(owner, "", from, RESOURCES).await?;
             for entry in &page.entries {
                 self.resource(entry, report).await?;
             }
+
             after = page.entries.last().map(|entry| entry.uri.clone());
             if !page.more {
                 return Ok(());
@@ -91,6 +97,7 @@ impl<W: AsyncWrite + Unpin> Export<'_, W> {
         }
     }
 
+    /// Writes the revisions of a resource.
     async fn resource(
         &mut self,
         entry: &Entry,
@@ -111,7 +118,7 @@ impl<W: AsyncWrite + Unpin> Export<'_, W> {
         }
     }
 
-    /// Writes a revision. The inner error is that of its content, which is then abandoned.
+    /// Writes a revision. The inner error is an error of its content, which is then abandoned.
     async fn revision(
         &mut self,
         found: &StoredResource,
@@ -119,6 +126,7 @@ impl<W: AsyncWrite + Unpin> Export<'_, W> {
         let metadata = serde_json::to_vec(&Revision::from(&*found.entry));
         let metadata = metadata.map_err(std::io::Error::from)?;
         self.frames.write(FrameKind::Revision, &metadata).await?;
+
         let mut content = pin!(found.stream());
         while let Some(piece) = content.next().await {
             match piece {
@@ -129,6 +137,7 @@ impl<W: AsyncWrite + Unpin> Export<'_, W> {
                 }
             }
         }
+
         self.done.revisions += 1;
         self.done.bytes += found.entry.size;
         Ok(Ok(()))

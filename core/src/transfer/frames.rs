@@ -1,4 +1,4 @@
-//! Frames of an export, compressed: a writer and a reader that hold one frame at most.
+//! Compressed frames of an export: a writer and a reader that hold one frame at most.
 
 use std::io::Write;
 
@@ -10,10 +10,10 @@ use super::TransferError;
 /// The maximum length of a payload: a block of content, or metadata.
 const MAX_PAYLOAD: usize = 1 << 20;
 
-/// How many bytes are read or written at a time.
+/// The most bytes that are read or written at a time.
 const CHUNK: usize = 128 << 10;
 
-/// What a frame contains.
+/// The content of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FrameKind {
     Header,
@@ -51,13 +51,16 @@ impl<W: AsyncWrite + Unpin> FrameWriter<W> {
             let (part, next) = rest.split_at(rest.len().min(MAX_PAYLOAD));
             let code = KINDS.iter().find(|(known, _)| *known == kind).map_or(0, |(_, code)| *code);
             let length = u32::try_from(part.len()).unwrap_or_default();
+
             self.encoder.write_all(&[code])?;
             self.encoder.write_all(&length.to_be_bytes())?;
             self.encoder.write_all(part)?;
+
             if self.encoder.get_ref().len() >= CHUNK {
                 self.out.write_all(self.encoder.get_ref()).await?;
                 self.encoder.get_mut().clear();
             }
+
             if next.is_empty() {
                 return Ok(());
             }
@@ -65,7 +68,7 @@ impl<W: AsyncWrite + Unpin> FrameWriter<W> {
         }
     }
 
-    /// Writes what is left, and returns the output.
+    /// Writes the rest, and returns the output.
     pub(super) async fn finish(mut self) -> std::io::Result<W> {
         let rest = self.encoder.finish()?;
         self.out.write_all(&rest).await?;
@@ -79,7 +82,7 @@ pub(super) struct FrameReader<R> {
     input: R,
     decoder: raw::Decoder<'static>,
     buffer: Vec<u8>,
-    /// The position in the buffer, and the end of what was read into it.
+    /// The range of the buffer that is not decoded yet.
     unread: std::ops::Range<usize>,
     is_begun: bool,
 }
@@ -90,21 +93,25 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         Ok(Self { input, decoder, buffer, unread: 0..0, is_begun: false })
     }
 
-    /// The next frame.
+    /// Reads the next frame.
     pub(super) async fn next(&mut self) -> Result<(FrameKind, Vec<u8>), TransferError> {
         let mut head = [0; 5];
         self.read_exact(&mut head).await?;
         let [code, length @ ..] = head;
         let kind = KINDS.iter().find(|(_, known)| *known == code).map(|(kind, _)| *kind);
+
         let length = u32::from_be_bytes(length) as usize;
+
         match kind {
             Some(FrameKind::Header) if !self.is_begun => self.is_begun = true,
             _ if !self.is_begun => return Err(TransferError::NotAnExport),
             _ => {}
         }
+
         let Some(kind) = kind.filter(|_| length <= MAX_PAYLOAD) else {
             return Err(TransferError::Damaged("a frame is unknown or too long".to_owned()));
         };
+
         let mut payload = vec![0; length];
         self.read_exact(&mut payload).await?;
         Ok((kind, payload))
@@ -122,11 +129,13 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
                     TransferError::NotAnExport
                 }
             })?;
+
             self.unread.start += status.bytes_read;
             filled += status.bytes_written;
             if filled == out.len() || status.bytes_read + status.bytes_written > 0 {
                 continue;
             }
+
             let read = self.input.read(&mut self.buffer).await?;
             if read == 0 {
                 return Err(if self.is_begun {
@@ -135,6 +144,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
                     TransferError::NotAnExport
                 });
             }
+
             self.unread = 0..read;
         }
         Ok(())

@@ -12,10 +12,10 @@ use super::{
 };
 use crate::store::{Entry, Restored, Store, StoreError};
 
-/// How many pieces of content wait for the store.
+/// The most pieces of content that wait for the store.
 const PIECES: usize = 4;
 
-/// What was imported. Each revision of the export counts once.
+/// The counts of an import. Each revision of the export counts once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Imported {
@@ -61,11 +61,11 @@ enum ContentEnd {
     Abandoned,
 }
 
-/// Writes the resources of an export. What the store has already is not written again, so an
-/// import that was interrupted can be repeated. Holds a few blocks at a time.
+/// Writes the resources of an export. Revisions that the store has are not written again, so an
+/// interrupted import can be repeated. Holds a few blocks in memory.
 ///
 /// # Errors
-/// The store or the input fails. What was written before stays.
+/// The store or the input fails. Revisions that were written before stay.
 pub async fn import<R: AsyncRead + Unpin>(
     store: &Store,
     input: R,
@@ -80,8 +80,10 @@ pub async fn import<R: AsyncRead + Unpin>(
     if header.version != VERSION {
         return Err(TransferError::Version(header.version));
     }
+
     let mut done = Imported::default();
     let (mut revisions, mut bytes) = (0, 0);
+
     loop {
         let entry = match frames.next().await? {
             (FrameKind::Revision, metadata) => {
@@ -93,6 +95,7 @@ pub async fn import<R: AsyncRead + Unpin>(
                 return Err(TransferError::Damaged(format!("unexpected frame: {kind:?}")));
             }
         };
+
         match revision(store, &mut frames, &entry).await? {
             Some(Ok(restored)) => done.count(restored, entry.size),
             Some(Err(why)) if why.is_internal() => return Err(why.into()),
@@ -103,13 +106,14 @@ pub async fn import<R: AsyncRead + Unpin>(
             }
             None => {}
         }
+
         revisions += 1;
         bytes += entry.size;
         report(Progress::Done { revisions, bytes });
     }
 }
 
-/// Restores one revision; `None` if the export has abandoned it.
+/// Restores a revision; `None` if the export has abandoned it.
 async fn revision<R: AsyncRead + Unpin>(
     store: &Store,
     frames: &mut FrameReader<R>,
@@ -119,8 +123,10 @@ async fn revision<R: AsyncRead + Unpin>(
     let received = stream::unfold(received, |mut received: Received| async move {
         received.recv().await.map(|piece| (piece, received))
     });
+
     let restoring = store.restore(entry, received.boxed());
     let (end, restored) = tokio::join!(read_content(frames, entry.size, pieces), restoring);
+
     Ok(match end? {
         ContentEnd::Complete => Some(restored),
         ContentEnd::Abandoned => None,
@@ -134,12 +140,14 @@ async fn read_content<R: AsyncRead + Unpin>(
     pieces: mpsc::Sender<std::io::Result<Bytes>>,
 ) -> Result<ContentEnd, TransferError> {
     let mut left = size;
+
     let send = async |piece| {
         // If the store does not need the content, or refuses it, the rest is skipped.
         let _ = pieces.send(piece).await;
     };
-    // Without this, the content would seem to end here.
+    // Without an error, the content would seem to end here.
     let fail = async |why: &str| send(Err(std::io::Error::other(why.to_owned()))).await;
+
     while left > 0 {
         match frames.next().await {
             Ok((FrameKind::Content, piece)) if piece.len() as u64 <= left => {
@@ -160,5 +168,6 @@ async fn read_content<R: AsyncRead + Unpin>(
             }
         }
     }
+
     Ok(ContentEnd::Complete)
 }

@@ -2,9 +2,9 @@
 //!
 //! The format is one zstd stream of frames: a byte for the kind, the length of the payload as a
 //! big-endian `u32`, and the payload. Kinds: `H`, the header, first, in JSON; `R`, a revision's
-//! metadata in JSON; `C`, a piece of its content; `A`, the content of the revision ends early and
-//! does not count; `E`, the end, in JSON. The content of a revision follows its `R` and is
-//! complete after `size` bytes. Revisions of a resource are in order, earliest first.
+//! metadata in JSON; `C`, a piece of its content; `A`, an early end of the content, which does not
+//! count; `E`, the end, in JSON. The content of a revision follows its `R` and is complete after
+//! `size` bytes. Revisions of a resource are in order, earliest first.
 
 mod export;
 mod frames;
@@ -19,10 +19,10 @@ pub use self::{
 };
 use crate::store::StoreError;
 
-/// Something to show while a transfer runs.
+/// The progress of a running transfer.
 #[derive(Debug)]
 pub enum Progress<'a> {
-    /// So many revisions and bytes of content have been processed.
+    /// The revisions and bytes of content that have been processed so far.
     Done {
         /// The number of revisions.
         revisions: u64,
@@ -42,7 +42,7 @@ pub enum Progress<'a> {
     },
 }
 
-/// Why a transfer ended early.
+/// The reason why a transfer ended early.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransferError {

@@ -35,6 +35,7 @@ async fn exported(clock: &ManualClock) -> (Store, Vec<u8>) {
         put(&from, owner, "x:large", crate::testing::store::noise(700_000)).await;
         put(&from, owner, "x:empty", Vec::new()).await;
     }
+
     let (done, out) = export(&from, Vec::new(), |_| {}).await.unwrap();
     assert_eq!((done.revisions, done.gone, done.damaged), (206, 0, 0));
     (from, out)
@@ -43,19 +44,22 @@ async fn exported(clock: &ManualClock) -> (Store, Vec<u8>) {
 #[tokio::test]
 async fn a_store_is_exported_and_imported_once() {
     let clock = ManualClock::new();
+
     let (from, out) = exported(&clock).await;
     let to = store(&clock);
     let done = import(&to, &out[..], |_| {}).await.unwrap();
     assert_eq!((done.written, done.present), (206, 0));
+
     for owner in ["alice", "bob"] {
         for uri in ["x:7", "x:large", "x:empty"] {
             assert_eq!(text(&from, owner, uri).await, text(&to, owner, uri).await);
         }
     }
     assert_eq!(from.usage().await.unwrap(), to.usage().await.unwrap());
+
     let again = import(&to, &out[..], |_| {}).await.unwrap();
     assert_eq!(again, Imported { present: 206, ..Imported::default() });
-    // Another export has the same resources.
+    // An export of the imported resources is equal.
     let (second, _) = export(&to, Vec::new(), |_| {}).await.unwrap();
     assert_eq!(second, Exported { revisions: 206, bytes: done.bytes, ..Exported::default() });
 }
@@ -65,10 +69,12 @@ async fn an_export_that_is_cut_off_is_continued() {
     let clock = ManualClock::new();
     let (from, out) = exported(&clock).await;
     let to = store(&clock);
+
     for cut in [out.len() / 3, out.len() * 2 / 3, out.len() - 10] {
         let ended = import(&to, &out[..cut], |_| {}).await;
         assert!(matches!(ended, Err(TransferError::Incomplete)), "{ended:?}");
     }
+
     let done = import(&to, &out[..], |_| {}).await.unwrap();
     assert!(
         done.present > 0 && done.refused == 0 && done.written + done.present == 206,
@@ -85,11 +91,13 @@ async fn what_is_no_export_or_damaged_is_refused() {
         let ended = import(&to, other, |_| {}).await;
         assert!(matches!(ended, Err(TransferError::NotAnExport)), "{ended:?}");
     }
+
     let (_, mut out) = exported(&clock).await;
     let middle = out.len() / 2;
     for byte in &mut out[middle..middle + 1000] {
         *byte ^= 0x55;
     }
+
     let done = import(&to, &out[..], |_| {}).await;
     // Content that was changed has another digest.
     assert!(done.as_ref().map_or(true, |done| done.refused > 0), "{done:?}");
@@ -102,8 +110,10 @@ async fn what_has_expired_or_does_not_fit_is_counted() {
     let per_owner = OwnerQuota { bytes: 500_000, ..OwnerQuota::default() };
     let limits = MemoryLimits { per_owner, ..MemoryLimits::default() };
     let small = Store::memory(Arc::new(clock.clone()), limits, StoreLimits::default());
+
     let done = import(&small, &out[..], |_| {}).await.unwrap();
     assert_eq!((done.written, done.refused), (202, 4));
+
     clock.advance(Duration::from_hours(25));
     let late = store(&clock);
     let done = import(&late, &out[..], |_| {}).await.unwrap();
