@@ -1,4 +1,4 @@
-//! Slots in memory: they end with the process.
+//! Slots in memory, which end with the process.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -13,21 +13,23 @@ use parking_lot::Mutex;
 use super::{Slot, Slots, VaultError};
 use crate::clock::{Clock, Timestamp};
 
-/// Slots in memory, of a limited number.
+/// A limited number of slots in memory.
 pub struct MemorySlots {
     table: Mutex<Table>,
     clock: Arc<dyn Clock>,
     max: usize,
 }
 
-/// The slots by name.
+/// The slots by name, and indexes that find slots to remove in constant time.
 #[derive(Default)]
 struct Table {
     slots: HashMap<Arc<str>, StoredSlot>,
-    /// The slots that expire, the next one first.
+
+    /// The slots that expire, ordered by their expiry.
     expiries: BTreeSet<(Timestamp, Arc<str>)>,
-    /// The slots without content and expiry: each has only its version, which is needed for a
-    /// short time.
+
+    /// The slots without content and expiry, which only have their version. The version is needed
+    /// for a short time.
     emptied: HashSet<Arc<str>>,
 }
 
@@ -37,7 +39,7 @@ struct StoredSlot {
 }
 
 impl MemorySlots {
-    /// An empty storage of at most `max` slots.
+    /// Empty slots, at most `max` of them.
     pub fn new(clock: Arc<dyn Clock>, max: usize) -> Self {
         Self { table: Mutex::default(), clock, max }
     }
@@ -54,8 +56,8 @@ impl Table {
         }
     }
 
-    /// Removes the slots without content. Costs nothing if there are none, so a full table
-    /// refuses in constant time.
+    /// Removes the slots without content. Each slot is removed once, so a full table refuses in
+    /// constant time.
     fn remove_emptied(&mut self) {
         for name in self.emptied.drain() {
             self.slots.remove(&name);
@@ -69,10 +71,12 @@ impl Table {
         } else {
             self.emptied.remove(&name);
         }
+
         let before = self.slots.insert(Arc::clone(&name), StoredSlot { slot, expires });
         if let Some(expires) = before.and_then(|before| before.expires) {
             self.expiries.remove(&(expires, Arc::clone(&name)));
         }
+
         if let Some(expires) = expires {
             self.expiries.insert((expires, name));
         }
@@ -84,6 +88,7 @@ impl Slots for MemorySlots {
     async fn read(&self, name: &str) -> Result<Slot, VaultError> {
         let mut table = self.table.lock();
         table.remove_expired(self.clock.now());
+
         Ok(table.slots.get(name).map(|stored| stored.slot.clone()).unwrap_or_default())
     }
 
@@ -97,6 +102,7 @@ impl Slots for MemorySlots {
         let mut table = self.table.lock();
         let now = self.clock.now();
         table.remove_expired(now);
+
         let current = table.slots.get(name).map(|stored| stored.slot.version);
         if current.unwrap_or_default() != version {
             return Ok(false);
@@ -108,6 +114,7 @@ impl Slots for MemorySlots {
                 return Err(VaultError::Full(problem.to_owned()));
             }
         }
+
         let expires = ttl.map(|ttl| now.saturating_add(ttl));
         table.set(name, Slot { version: version + 1, content }, expires);
         Ok(true)
@@ -152,6 +159,7 @@ mod tests {
     async fn slots_are_limited_and_expired_ones_make_room() {
         let InMemory(clock, slots) = in_memory();
         let (ttl, content) = (Some(Duration::from_secs(60)), || b"x".to_vec());
+
         for n in 0..10 {
             assert!(slots.replace(&n.to_string(), 0, content(), ttl).await.unwrap());
         }
@@ -159,22 +167,27 @@ mod tests {
             slots.replace("more", 0, content(), None).await,
             Err(VaultError::Full(_))
         ));
-        // Those that exist can change.
+
+        // A slot that exists can change.
         assert!(slots.replace("1", 1, content(), None).await.unwrap());
+
         clock.advance(Duration::from_secs(60));
         assert!(slots.replace("more", 0, content(), None).await.unwrap());
+
         let sizes = || {
             let table = slots.table.lock();
             (table.slots.len(), table.expiries.len(), table.emptied.len())
         };
         assert_eq!(sizes(), (2, 0, 0));
-        // Emptied ones make room, too, unless they have content again.
+
+        // Emptied slots make room, too, unless they have content again.
         for n in 2..10 {
             assert!(slots.replace(&n.to_string(), 0, content(), None).await.unwrap());
         }
         assert!(slots.replace("2", 1, Vec::new(), None).await.unwrap());
         assert!(slots.replace("3", 1, Vec::new(), None).await.unwrap());
         assert!(slots.replace("3", 2, content(), None).await.unwrap());
+
         assert!(slots.replace("another", 0, content(), None).await.unwrap());
         assert_eq!(slots.read("3").await.unwrap().content, content());
         assert_eq!(sizes(), (10, 0, 0));

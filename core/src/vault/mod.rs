@@ -1,6 +1,6 @@
-//! [`Vault`]: small secrets at rest, such as tokens for other servers. Each is sealed before it
-//! reaches its slot, and opens only there. Slots have versions, so instances never overwrite
-//! each other's changes.
+//! [`Vault`]: small secrets at rest, such as tokens for other servers. A secret is sealed before it
+//! reaches its slot, and opens only there. Slots have versions, so no instance overwrites the
+//! changes of another one.
 
 mod memory;
 #[cfg(any(feature = "console", feature = "login", feature = "upstream"))]
@@ -22,7 +22,7 @@ pub use self::seal::Sealer;
 #[cfg(any(feature = "console", feature = "login", feature = "upstream"))]
 const MAX_BYTES: usize = 64 << 10;
 
-/// A slot as of one read.
+/// A snapshot of a slot.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Slot {
     /// The number of changes so far.
@@ -34,19 +34,19 @@ pub struct Slot {
 /// Storage of sealed values by name.
 #[async_trait]
 pub trait Slots: fmt::Debug + Send + Sync + 'static {
-    /// The slot of that name. A slot that was never written, or has expired, is empty. Some time
+    /// Reads the slot `name`. A slot that was never written, or has expired, is empty. Some time
     /// after its expiry, its version may begin at 0 again.
     ///
     /// # Errors
-    /// [`VaultError::Unavailable`].
+    /// [`VaultError::Unavailable`] if the storage cannot be reached.
     async fn read(&self, name: &str) -> Result<Slot, VaultError>;
 
-    /// Replaces the content of a slot that still has this version. Returns whether it did. The
-    /// slot expires after `ttl`; without one, the storage may remove a slot that nobody writes for
+    /// Replaces the content of a slot that still has `version`. Returns whether it did. The slot
+    /// expires after `ttl`; without `ttl`, the storage may remove a slot that nobody writes for
     /// months.
     ///
     /// # Errors
-    /// [`VaultError::Unavailable`], or [`VaultError::Full`].
+    /// [`VaultError::Unavailable`] if the storage cannot be reached, and [`VaultError::Full`].
     async fn replace(
         &self,
         name: &str,
@@ -56,7 +56,7 @@ pub trait Slots: fmt::Debug + Send + Sync + 'static {
     ) -> Result<bool, VaultError>;
 }
 
-/// Why a secret cannot be read or written. Has no secrets.
+/// The reason why a secret cannot be read or written. Its text has no secrets.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum VaultError {
     /// The storage of the slots cannot be reached.
@@ -77,7 +77,7 @@ pub struct Vault {
 
 #[cfg(any(feature = "console", feature = "login", feature = "upstream"))]
 impl Vault {
-    /// A vault over these slots.
+    /// A vault over `slots`.
     pub fn new(slots: Arc<dyn Slots>, sealer: Sealer) -> Self {
         Self { slots, sealer }
     }
@@ -87,8 +87,8 @@ impl Vault {
         &self.sealer
     }
 
-    /// The value of that name, and the version for [`Vault::replace`]. There is no value if
-    /// another key has sealed it.
+    /// The value of the slot `name`, and the version for [`Vault::replace`]. A value that another
+    /// key has sealed counts as absent.
     ///
     /// # Errors
     /// The slots are not available.
@@ -100,14 +100,16 @@ impl Vault {
         if content.is_empty() {
             return Ok((None, version));
         }
+
         let value = self.sealer.open(name, &content);
         if value.is_none() {
             tracing::warn!("a stored login was sealed with another key and is ignored");
         }
+
         Ok((value, version))
     }
 
-    /// Replaces or removes a value, if its slot still has this version. Returns whether it did.
+    /// Replaces or removes a value, if its slot still has `version`. Returns whether it did.
     ///
     /// # Errors
     /// The slots are not available, or the value is too large.
@@ -120,7 +122,7 @@ impl Vault {
         self.replace_for(name, version, value, None).await
     }
 
-    /// As [`Vault::replace`]; the value expires after `ttl`.
+    /// Replaces or removes a value as [`Vault::replace`]. The value expires after `ttl`.
     ///
     /// # Errors
     /// As [`Vault::replace`].
@@ -136,6 +138,7 @@ impl Vault {
             let problem = format!("the tokens are larger than {} KiB", MAX_BYTES >> 10);
             return Err(VaultError::Full(problem));
         }
+
         self.slots.replace(name, version, content, ttl).await
     }
 }
@@ -163,11 +166,14 @@ mod tests {
         let secret = "the secret".to_owned();
         assert!(vault_of_key.replace("a", 0, Some(&secret)).await.unwrap());
         assert_eq!(vault_of_key.read("a").await.unwrap(), (Some(secret.clone()), 1));
+
         let sealed = slots.read("a").await.unwrap().content;
         assert!(!sealed.windows(6).any(|bytes| bytes == b"secret"));
-        // Moved to another slot, changed, or with another key.
+
+        // The sealed value is moved to another slot, changed, and opened with another key.
         slots.replace("b", 0, sealed.clone(), None).await.unwrap();
         assert_eq!(vault_of_key.read::<String>("b").await.unwrap(), (None, 1));
+
         let mut changed = sealed;
         changed[20] ^= 1;
         slots.replace("c", 0, changed, None).await.unwrap();
@@ -181,8 +187,10 @@ mod tests {
         assert!(vault.replace("a", 0, Some(&1)).await.unwrap());
         assert!(!vault.replace("a", 0, Some(&2)).await.unwrap());
         assert_eq!(vault.read("a").await.unwrap(), (Some(1), 1));
+
         assert!(vault.replace::<u8>("a", 1, None).await.unwrap());
         assert_eq!(vault.read::<u8>("a").await.unwrap(), (None, 2));
+
         let large = "x".repeat(MAX_BYTES);
         assert!(matches!(vault.replace("b", 0, Some(&large)).await, Err(VaultError::Full(_))));
     }
