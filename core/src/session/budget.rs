@@ -1,4 +1,4 @@
-//! The bytes that finished streams may occupy until they can no longer be resumed.
+//! [`ReplayBudget`]: limits the bytes of finished streams that can still be resumed.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -7,8 +7,8 @@ use parking_lot::Mutex;
 use super::SessionLimits;
 use crate::auth::Owner;
 
-/// Counts the bytes of the streams that this process has finished and that can be resumed, by
-/// owner and in all.
+/// Counts the bytes of the streams that this process has finished and that can be resumed, by owner
+/// and in total.
 #[derive(Debug)]
 pub(super) struct ReplayBudget {
     max: usize,
@@ -22,7 +22,7 @@ struct Used {
     owners: HashMap<Owner, usize>,
 }
 
-/// A part of the budget, until dropped.
+/// Bytes of the budget, reserved until this value is dropped.
 #[derive(Debug)]
 pub(super) struct Reservation {
     budget: Arc<ReplayBudget>,
@@ -32,17 +32,21 @@ pub(super) struct Reservation {
 
 impl ReplayBudget {
     pub(super) fn new(limits: &SessionLimits) -> Arc<Self> {
-        let (max, max_per_owner) = (limits.replay_bytes, limits.replay_bytes_per_principal);
-        Arc::new(Self { max, max_per_owner, used: Mutex::default() })
+        Arc::new(Self {
+            max: limits.replay_bytes,
+            max_per_owner: limits.replay_bytes_per_principal,
+            used: Mutex::default(),
+        })
     }
 
-    /// Reserves bytes, if both limits allow it.
+    /// Reserves bytes, or returns `None` if that exceeds the owner's limit or the total.
     pub(super) fn reserve(self: &Arc<Self>, owner: &Owner, bytes: usize) -> Option<Reservation> {
         let mut used = self.used.lock();
         let of_owner = used.owners.get(owner).copied().unwrap_or(0);
         if used.total + bytes > self.max || of_owner + bytes > self.max_per_owner {
             return None;
         }
+
         used.total += bytes;
         used.owners.insert(owner.clone(), of_owner + bytes);
         Some(Reservation { budget: Arc::clone(self), owner: owner.clone(), bytes })
@@ -53,6 +57,7 @@ impl Drop for Reservation {
     fn drop(&mut self) {
         let mut used = self.budget.used.lock();
         used.total -= self.bytes;
+
         if let Some(of_owner) = used.owners.get_mut(&self.owner) {
             *of_owner -= self.bytes;
             if *of_owner == 0 {
@@ -67,20 +72,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_budget_is_bounded_by_owner_and_in_all_and_given_back() {
+    fn the_budget_is_limited_per_owner_and_in_total_and_given_back() {
         let limits = SessionLimits {
             replay_bytes: 15,
             replay_bytes_per_principal: 10,
             ..SessionLimits::default()
         };
         let budget = ReplayBudget::new(&limits);
-        let (ana, bea) = (Owner::new("ana"), Owner::new("bea"));
+        let ana = Owner::new("ana");
+        let bea = Owner::new("bea");
+
         let first = budget.reserve(&ana, 10).expect("it fits");
         assert!(budget.reserve(&ana, 1).is_none(), "more than one owner may have");
         assert!(budget.reserve(&bea, 6).is_none(), "more than all may have");
         let second = budget.reserve(&bea, 5).expect("it fits");
+
         drop(first);
         assert!(budget.reserve(&bea, 5).is_some() && budget.reserve(&ana, 10).is_some());
+
         drop(second);
         let used = budget.used.lock();
         assert!(used.total == 0 && used.owners.is_empty());

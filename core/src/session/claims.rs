@@ -1,6 +1,6 @@
-//! The parts of a session that an upstream needs, shared by several instances. [`Claims`] say
-//! which instance holds a part that cannot move to another one, such as a process. [`Notes`]
-//! keep what another instance needs to continue a part that can.
+//! The parts of a session that an upstream needs, shared by several instances. [`Claims`] say which
+//! instance holds a part that cannot move to another instance, such as a process. [`Notes`] keep
+//! the text that another instance needs to continue a part that can move.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,16 +12,16 @@ use super::SessionError;
 #[async_trait]
 pub trait Claims: Send + Sync + 'static {
     /// Claims a part of a session for this instance, or renews the claim. Returns whether this
-    /// instance has it now.
+    /// instance holds the part now.
     ///
     /// # Errors
-    /// [`SessionError::Unavailable`].
+    /// [`SessionError::Unavailable`] if the claims cannot be reached.
     async fn claim(&self, session: &str, part: &str) -> Result<bool, SessionError>;
 
-    /// Gives a claim up. Nothing happens if this instance does not have it.
+    /// Gives a claim up. Does nothing if this instance does not hold it.
     ///
     /// # Errors
-    /// [`SessionError::Unavailable`].
+    /// [`SessionError::Unavailable`] if the claims cannot be reached.
     async fn release(&self, session: &str, part: &str) -> Result<(), SessionError>;
 
     /// The interval at which claims must be renewed.
@@ -31,40 +31,40 @@ pub trait Claims: Send + Sync + 'static {
 /// Texts that instances store with a session for each other.
 #[async_trait]
 pub trait Notes: Send + Sync + 'static {
-    /// Stores the text for a part of a session, in place of an earlier one. It expires after the
-    /// idle time of sessions unless [`extend`](Self::extend) is called.
+    /// Stores the text for a part of a session, in place of an earlier text. The text expires after
+    /// the idle time of sessions unless [`extend`](Self::extend) is called.
     ///
     /// # Errors
-    /// [`SessionError::Unavailable`].
+    /// [`SessionError::Unavailable`] if the notes cannot be reached.
     async fn keep(&self, session: &str, part: &str, text: &str) -> Result<(), SessionError>;
 
-    /// The text, and how many times it was read: 1 the first time.
+    /// Returns the text and the number of reads so far, which is 1 for the first.
     ///
     /// # Errors
-    /// [`SessionError::Unavailable`].
+    /// [`SessionError::Unavailable`] if the notes cannot be reached.
     async fn read(&self, session: &str, part: &str) -> Result<Option<(String, u32)>, SessionError>;
 
     /// Extends the life of the text, if there is one.
     ///
     /// # Errors
-    /// [`SessionError::Unavailable`].
+    /// [`SessionError::Unavailable`] if the notes cannot be reached.
     async fn extend(&self, session: &str, part: &str) -> Result<(), SessionError>;
 
     /// Removes the text.
     ///
     /// # Errors
-    /// [`SessionError::Unavailable`].
+    /// [`SessionError::Unavailable`] if the notes cannot be reached.
     async fn remove(&self, session: &str, part: &str) -> Result<(), SessionError>;
 
     /// The interval at which texts must be extended.
     fn extension(&self) -> Duration;
 }
 
-/// How several instances share the parts of sessions.
+/// The claims and notes with which several instances share the parts of sessions.
 #[derive(Clone)]
 pub struct SharedParts {
-    /// For the parts that cannot move.
+    /// The claims to parts that cannot move.
     pub claims: Arc<dyn Claims>,
-    /// For the parts that any instance can continue.
+    /// The notes on parts that any instance can continue.
     pub notes: Arc<dyn Notes>,
 }

@@ -1,4 +1,4 @@
-//! [`SessionError`]: why a session or stream cannot be used.
+//! [`SessionError`]: the reasons why a session or stream cannot be used.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub enum SessionError {
     Unavailable,
 }
 
-/// The limit errors, with the same text for all implementations.
+/// The errors of limits, with the same text for all implementations.
 impl SessionError {
     pub(super) fn too_many_sessions(max: usize) -> Self {
         Self::TooMany(format!(

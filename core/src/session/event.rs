@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use bytes::Bytes;
 
-/// One message on a stream.
+/// A message of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     /// The event's id, for `Last-Event-ID`.
@@ -23,8 +23,8 @@ pub struct EventId {
 }
 
 impl EventId {
-    /// Another id for the same position: event ids are unique, so a priming event in the
-    /// middle of a stream needs one of its own. `token` consists of ASCII letters and digits.
+    /// A different id for the same position. Event ids are unique, so a priming event in the middle
+    /// of a stream needs an id of its own. `token` consists of ASCII letters and digits.
     pub fn alias(&self, token: &str) -> String {
         format!("{self}.{token}")
     }
@@ -38,9 +38,11 @@ impl EventId {
             }
             None => text,
         };
+
         let (stream, position) = text.rsplit_once('-')?;
         let digits = !position.is_empty() && position.bytes().all(|b| b.is_ascii_digit());
         let position = position.parse().ok().filter(|_| digits)?;
+
         Some(Self { stream: stream.into(), position })
     }
 }
@@ -56,10 +58,11 @@ mod tests {
     use super::EventId;
 
     #[test]
-    fn ids_round_trip_and_garbage_is_refused() {
+    fn an_id_is_parsed_as_it_was_formatted_and_any_other_text_is_refused() {
         let id = EventId { stream: "ab12".into(), position: 7 };
         assert_eq!(EventId::parse(&id.to_string()), Some(id.clone()));
         assert_eq!(EventId::parse(&id.alias("c3")), Some(id));
+
         for garbage in [
             "",
             "-",

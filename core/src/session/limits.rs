@@ -27,7 +27,7 @@ pub struct SessionLimits {
     /// Maximum number of bytes in the streams of one principal that one process has finished
     /// and keeps for resumption.
     pub replay_bytes_per_principal: usize,
-    /// The same for all principals.
+    /// Maximum number of such bytes of all principals.
     pub replay_bytes: usize,
 }
 

@@ -1,10 +1,9 @@
-//! Sessions and stream logs: the state that the legacy protocol revisions
-//! (2025-03-26 to 2025-11-25) keep between requests.
+//! Sessions and stream logs: the state that the legacy protocol revisions (2025-03-26 to
+//! 2025-11-25) keep between requests.
 //!
-//! A session is a small record with a sliding expiry, bound to its principal. An
-//! idle session has no task and no buffer. A stream is an append-only log of
-//! messages with one writer and a closing mark. A follower that loses its
-//! connection resumes after the last event it received.
+//! A session is a small record with a sliding expiry, bound to its principal. An idle session has no
+//! task and no buffer. A stream is an append-only log of messages with one writer and a closing
+//! mark. A follower that loses its connection resumes after the last event it received.
 
 mod budget;
 mod claims;
@@ -37,7 +36,7 @@ use crate::{
     protocol::{Announcement, ClientFacts, LogLevel, ProtocolVersion, RequestId},
 };
 
-/// A session as of one lookup. Only the log level can change later.
+/// A snapshot of a session. Only the log level can change later.
 #[derive(Debug, Clone)]
 pub struct Session {
     /// The session's id: 128 random bits in hexadecimal.
@@ -52,23 +51,24 @@ pub struct Session {
     pub log_level: LogLevel,
 }
 
-/// What a follower receives. Ends when the stream is closed or another follower takes over.
+/// The items that a follower receives. They end when the stream is closed or another follower takes
+/// over.
 pub type Deliveries = Pin<Box<dyn Stream<Item = Result<Delivery, SessionError>> + Send>>;
 
-/// One item for a follower.
+/// An item for a follower.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Delivery {
     /// A message.
     Event(Event),
-    /// The writer asks the client to reconnect. The last item; the stream itself
-    /// continues and can be followed again.
+    /// The writer asks the client to reconnect. This is the last item; the stream itself continues
+    /// and can be followed again.
     Disconnect {
         /// How long the client should wait before it reconnects.
         retry: Duration,
     },
 }
 
-/// A subscriber of a shared resource, and the link by which it knows the resource.
+/// A subscriber of a shared resource, and the link to which it subscribed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Watch {
     /// The owner of the subscribed sessions.
@@ -77,15 +77,15 @@ pub struct Watch {
     pub link: String,
 }
 
-/// Storage of sessions and their streams. Where it is another process, any method
-/// may fail with [`SessionError::Unavailable`].
+/// Storage of sessions and their streams. If the storage is another process, any method may fail
+/// with [`SessionError::Unavailable`].
 #[async_trait]
 pub trait Sessions: fmt::Debug + Send + Sync + 'static {
     /// Creates a session.
     ///
     /// # Errors
-    /// [`SessionError::TooMany`] if the principal has too many sessions,
-    /// [`SessionError::Full`] if all principals together have.
+    /// [`SessionError::TooMany`] if the principal has too many sessions, [`SessionError::Full`] if
+    /// all principals together have too many.
     async fn create(
         &self,
         principal: Principal,
@@ -111,8 +111,8 @@ pub trait Sessions: fmt::Debug + Send + Sync + 'static {
     /// Removes a subscription (`resources/unsubscribe`).
     async fn unsubscribe(&self, session: &Session, uri: &str) -> Result<(), SessionError>;
 
-    /// Records that sessions of another owner subscribe to a resource of `owner`
-    /// through a link. The record expires after `ttl`.
+    /// Records that sessions of another owner subscribe to a resource of `owner` through a link. The
+    /// record expires after `ttl`.
     async fn watch(
         &self,
         owner: &Owner,
@@ -121,58 +121,57 @@ pub trait Sessions: fmt::Debug + Send + Sync + 'static {
         ttl: Duration,
     ) -> Result<(), SessionError>;
 
-    /// The recorded watches of a resource, in any order. The sessions may have
-    /// unsubscribed or ended since.
+    /// The recorded watches of a resource, in any order. Their sessions may have unsubscribed or
+    /// ended since.
     async fn watches(&self, owner: &Owner, uri: &str) -> Result<Vec<Watch>, SessionError>;
 
-    /// Opens a stream for the messages of a call. If the writing process dies,
-    /// followers receive an error response with the call's id.
+    /// Opens a stream for the messages of a call. If the writing process dies, followers receive an
+    /// error response with the call's id.
     ///
     /// # Errors
     /// [`SessionError::TooMany`] if the session has too many open streams,
-    /// [`SessionError::NotFound`] if it has ended.
+    /// [`SessionError::NotFound`] if the session has ended.
     async fn open(
         &self,
         session: &Session,
         call: &RequestId,
     ) -> Result<Box<dyn StreamWriter>, SessionError>;
 
-    /// Follows a stream of this session from after an event. Disconnects the
-    /// previous follower, because a message goes to one connection only
-    /// (2025-11-25, transports: Multiple Connections).
+    /// Follows a stream of this session from after an event. Disconnects the previous follower,
+    /// because a message goes to one connection only (2025-11-25, transports: Multiple Connections).
     ///
     /// # Errors
     /// [`SessionError::NoStream`] for an id of another session;
     /// [`SessionError::Trimmed`] if later events are no longer kept.
     async fn follow(&self, session: &Session, after: &EventId) -> Result<Deliveries, SessionError>;
 
-    /// Follows the session's standalone stream, which carries messages that belong to
-    /// no call, from the first message not yet delivered to any connection. Also
-    /// returns the event id that precedes that message.
+    /// Follows the session's standalone stream, which carries messages that belong to no call, from
+    /// the first message that no connection has received. Also returns the event id before that
+    /// message.
     async fn standalone(&self, session: &Session) -> Result<(EventId, Deliveries), SessionError>;
 
     /// Appends an announcement to the standalone streams of the owner's sessions; an updated
-    /// resource only where the session subscribes to it. `changes` are the IDs of the changes
-    /// that it announces, oldest first: if several processes announce the same ones, each session
-    /// receives the announcement once.
+    /// resource only where the session subscribes to it. `changes` are the IDs of the announced
+    /// changes, oldest first: if several processes announce equal changes, each session receives the
+    /// announcement once.
     async fn announce(&self, owner: &Owner, announcement: &Announcement, changes: &[Arc<str>]);
 
     /// Appends an announcement to the standalone streams of all sessions.
     async fn announce_to_all(&self, announcement: &Announcement);
 
-    /// Sends a signal to the other processes that serve this session.
-    /// [`Sessions::delete`] sends [`Signal::Ended`] itself.
+    /// Sends a signal to the other processes that serve this session. [`Sessions::delete`] itself
+    /// sends [`Signal::Ended`].
     async fn signal(&self, session: &Session, signal: Signal) -> Result<(), SessionError>;
 
-    /// The signals that other processes send from now on.
+    /// The signals that other processes send from this call on.
     fn signals(&self) -> Signals;
 
-    /// Identifies the storage if processes share it: equal in all of them, without
-    /// credentials. `None` if the sessions belong to this process alone.
+    /// The identity of the storage, equal in all processes that share it, without credentials.
+    /// `None` if the sessions belong to this process alone.
     fn shared_location(&self) -> Option<String>;
 
-    /// The number of sessions, which may include recently expired ones. Must be
-    /// cheap, because metrics call it every few seconds.
+    /// The number of sessions, which may include recently expired ones. Cheap, because metrics call
+    /// this every few seconds.
     async fn count(&self) -> Result<u64, SessionError>;
 
     /// Removes expired sessions and streams, until dropped.
@@ -182,13 +181,13 @@ pub trait Sessions: fmt::Debug + Send + Sync + 'static {
 /// Whether the last message of a stream is kept for followers that come later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retention {
-    /// It is kept for the replay time, if there is room.
+    /// The message is kept for the replay time, if there is room.
     Kept,
     /// Only the present follower receives it, because the client can send the request again.
     NotKept,
 }
 
-/// The error response that replaces an answer which is not kept (JSON).
+/// The error response (JSON) in place of an answer that is not kept.
 fn unkept_answer_error(call: &RequestId) -> String {
     let message = "The connection was lost before the answer was sent, and the answer is not kept. Send the request again.";
     json!({ "jsonrpc": "2.0", "id": call, "error": { "code": -32603, "message": message } })
@@ -204,12 +203,12 @@ pub trait StreamWriter: Send {
     /// Appends one JSON-RPC message.
     async fn append(&mut self, message: Bytes) -> Result<(), SessionError>;
 
-    /// Appends the last message and closes the stream atomically, so that a finished
-    /// call is never mistaken for one whose process died.
+    /// Appends the last message and closes the stream atomically, so that a finished call is never
+    /// mistaken for a call whose process died.
     ///
-    /// Only the present follower receives a message that is not kept, or for which the budget of
-    /// kept streams has no room. Without a follower, the stream ends with an error response
-    /// instead, which asks the client to send the request again.
+    /// If the message is not kept, or the budget of kept streams has no room for it, only the
+    /// present follower receives it. Without a follower, the stream then ends with an error response
+    /// that asks the client to send the request again.
     async fn finish(&mut self, message: Bytes, retention: Retention) -> Result<(), SessionError>;
 
     /// Asks the follower to reconnect once everything appended so far is delivered.

@@ -28,5 +28,5 @@ pub enum Signal {
 /// A session id and a signal for that session.
 pub type SessionSignal = (Arc<str>, Signal);
 
-/// The received signals. May end when no process can send any.
+/// The received signals. They may end when no process can send any.
 pub type Signals = Pin<Box<dyn Stream<Item = SessionSignal> + Send>>;

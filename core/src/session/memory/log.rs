@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// A log with one writer and at most one follower at a time.
+/// A log with one writer, and at most one follower at a time.
 #[derive(Debug)]
 pub(super) struct Log {
     pub(super) stream: Arc<str>,
@@ -28,6 +28,7 @@ pub(super) struct Log {
     changed: Notify,
 }
 
+/// The messages of a log, and its follower.
 #[derive(Debug)]
 struct State {
     events: VecDeque<(Timestamp, Bytes)>,
@@ -36,17 +37,20 @@ struct State {
     trimmed: u64,
     /// The last position delivered to a follower.
     delivered: u64,
-    /// The number of the present follower; a follower with a lower one is cut off.
+
+    /// The number of the present follower. Followers with lower numbers are cut off.
     follower: u64,
     following: bool,
-    /// Asks the present follower to disconnect after it has received everything.
+    /// The delay for a reconnect, if the present follower must disconnect after the last event.
     disconnect: Option<Duration>,
+
     closed: bool,
-    /// When the last writer or follower ended.
+    /// The end of the last writer or follower.
     last_used: Timestamp,
+
     /// The last announced change.
     last_change: Option<Box<str>>,
-    /// Counts the bytes of a finished log, until the log is dropped.
+    /// The bytes of a finished log in the budget, counted until the log is dropped.
     reservation: Option<Reservation>,
 }
 
@@ -65,6 +69,7 @@ impl Log {
             last_change: None,
             reservation: None,
         };
+
         Self {
             stream,
             max_events: limits.events_per_stream,
@@ -86,9 +91,11 @@ impl Log {
         if state.closed {
             return;
         }
+
         let now = self.clock.now();
         state.bytes += message.len();
         state.events.push_back((now, message));
+
         while self.exceeds_limits(state, now) {
             let oldest = state.events.pop_front().map_or(0, |(_, message)| message.len());
             state.bytes -= oldest;
@@ -96,9 +103,9 @@ impl Log {
         }
     }
 
-    /// Appends the last message and closes the log. `reserve` takes the bytes from the budget
-    /// of kept logs; `lost` makes the error that replaces a message which is not kept. Returns
-    /// whether the log can be resumed.
+    /// Appends the last message and closes the log. `reserve` takes the bytes from the budget of kept
+    /// logs; `lost` makes the error in place of a message that is not kept. Returns whether the log
+    /// can be resumed.
     pub(super) fn finish(
         &self,
         message: Bytes,
@@ -111,16 +118,20 @@ impl Log {
             let bytes = state.bytes + message.len();
             let reservation = (retention == Retention::Kept).then(|| reserve(bytes)).flatten();
             let is_kept = reservation.is_some() || !state.following;
-            let last = if reservation.is_some() || state.following { message } else { lost() };
-            if reservation.is_some() || state.following {
+
+            let last = if reservation.is_some() || state.following {
                 state.reservation = reservation;
+                message
             } else {
                 state.make_room(reserve);
-            }
+                lost()
+            };
             self.push(&mut state, last);
             state.close(self.clock.now());
+
             is_kept
         };
+
         self.changed.notify_waiters();
         is_kept
     }
@@ -137,30 +148,32 @@ impl Log {
         self.changed.notify_waiters();
     }
 
-    /// Whether the oldest event must be dropped. The newest is kept regardless of its
-    /// size, because it may be the call's result.
+    /// Whether the oldest event must be dropped. The newest event is kept regardless of its size,
+    /// because it may be the call's result.
     fn exceeds_limits(&self, state: &State, now: Timestamp) -> bool {
         let is_old = |(at, _): &(Timestamp, Bytes)| now.since(*at) > self.max_age;
+
         state.events.len() > 1
             && (state.events.len() > self.max_events
                 || state.bytes > self.max_bytes
                 || state.events.front().is_some_and(is_old))
     }
 
-    /// Appends the message, unless this change is already announced or the last
-    /// undelivered message is identical, because a repeated change notification
-    /// carries no information.
+    /// Appends a message, unless its change is already announced or the last undelivered message is
+    /// identical: a repeated change notification carries no information.
     pub(super) fn append_once(&self, message: Bytes, change: Option<&str>) {
         let is_duplicate = {
             let mut state = self.state.lock();
             if change.is_some() && state.last_change.as_deref() == change {
                 return;
             }
+
             state.last_change = change.map(Into::into);
             let end = state.trimmed + state.events.len() as u64;
             let last = state.events.back().map(|(_, last)| last);
             end > state.delivered && last == Some(&message)
         };
+
         if !is_duplicate {
             self.append(message);
         }
@@ -171,7 +184,7 @@ impl Log {
         self.changed.notify_waiters();
     }
 
-    /// Asks the follower to disconnect; no effect without one.
+    /// Asks the follower to disconnect. Has no effect without a follower.
     pub(super) fn disconnect(&self, retry: Duration) {
         {
             let mut state = self.state.lock();
@@ -180,10 +193,11 @@ impl Log {
         self.changed.notify_waiters();
     }
 
-    /// When the log was last in use: now, if it has a follower or an open writer. A
-    /// session's standalone stream has no such writer.
+    /// The time of the last use, which is now if the log has a follower or an open writer. The
+    /// standalone stream of a session has no such writer.
     pub(super) fn last_used(&self, standalone: bool) -> Timestamp {
         let state = self.state.lock();
+
         let in_use = state.following || !(standalone || state.closed);
         if in_use { self.clock.now() } else { state.last_used }
     }
@@ -205,24 +219,29 @@ impl Log {
             let end = state.trimmed + state.events.len() as u64;
             let replay_ends = state.last_used.saturating_add(self.replay);
             let id = EventId { stream: Arc::clone(&self.stream), position }.to_string();
+
             if position > end || (state.closed && self.clock.now() >= replay_ends) {
                 return Err(SessionError::NoStream(id));
             }
             if position < state.trimmed {
                 return Err(SessionError::Trimmed(id));
             }
+
             state.follower += 1;
             state.following = true;
             state.disconnect = None;
             state.follower
         };
-        // Wakes the previous follower, which then sees that it is cut off.
+
+        // Wakes the previous follower, which finds that it is cut off.
         self.changed.notify_waiters();
+
         let follower = Follower { log: Arc::clone(self), follower };
         let begin = Some((follower, position));
         Ok(stream::unfold(begin, |following| async move {
             let (following, position) = following?;
             let next = following.next(position).await?;
+
             let continues = matches!(next, Ok(Delivery::Event(_)));
             Some((next, continues.then_some((following, position + 1))))
         })
@@ -236,7 +255,7 @@ impl State {
         self.last_used = now;
     }
 
-    /// Reserves room for the messages, or drops them.
+    /// Reserves bytes for the kept messages, or drops the messages.
     fn make_room(&mut self, reserve: impl Fn(usize) -> Option<Reservation>) {
         self.reservation = reserve(self.bytes);
         if self.reservation.is_none() {
@@ -254,25 +273,30 @@ struct Follower {
 }
 
 impl Follower {
+    /// Waits for the item after `position`. `None` ends the deliveries.
     async fn next(&self, position: u64) -> Option<Result<Delivery, SessionError>> {
         loop {
             let mut changed = std::pin::pin!(self.log.changed.notified());
             changed.as_mut().enable();
+
             {
                 let mut state = self.log.state.lock();
                 if state.follower != self.follower {
                     return None;
                 }
+
                 let id = |position| EventId { stream: Arc::clone(&self.log.stream), position };
                 let Some(index) = position.checked_sub(state.trimmed) else {
                     return Some(Err(SessionError::Trimmed(id(position).to_string())));
                 };
+
                 let index = usize::try_from(index).unwrap_or(usize::MAX);
                 if let Some((_, data)) = state.events.get(index).cloned() {
                     state.delivered = state.delivered.max(position + 1);
                     let event = Event { id: id(position + 1), data };
                     return Some(Ok(Delivery::Event(event)));
                 }
+
                 if state.closed {
                     return None;
                 }
@@ -280,6 +304,7 @@ impl Follower {
                     return Some(Ok(Delivery::Disconnect { retry }));
                 }
             }
+
             changed.await;
         }
     }
@@ -288,11 +313,13 @@ impl Follower {
 impl Drop for Follower {
     fn drop(&mut self) {
         let mut state = self.log.state.lock();
-        if state.follower == self.follower {
-            state.following = false;
-            if !state.closed {
-                state.last_used = self.log.clock.now();
-            }
+        if state.follower != self.follower {
+            return;
+        }
+
+        state.following = false;
+        if !state.closed {
+            state.last_used = self.log.clock.now();
         }
     }
 }

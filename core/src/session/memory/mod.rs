@@ -38,25 +38,35 @@ pub struct MemorySessions {
     inner: Arc<Inner>,
 }
 
+/// The state that the storage shares with its writers.
 #[derive(Debug)]
 struct Inner {
     clock: Arc<dyn Clock>,
     random: Random,
     limits: SessionLimits,
-    // Held for a few map operations and never across an await.
+
+    /// The lock is held for a few map operations and never across an await.
     table: Mutex<Table>,
     watches: Mutex<Watches>,
     budget: Arc<ReplayBudget>,
-    /// Notified when something is added that may expire next.
+
+    /// Notified when something is added that may be the next to expire.
     added: Notify,
 }
 
 impl MemorySessions {
     /// Creates an empty storage.
     pub fn new(clock: Arc<dyn Clock>, random: Random, limits: SessionLimits) -> Self {
-        let (table, watches, added) = (Mutex::default(), Mutex::default(), Notify::new());
-        let budget = ReplayBudget::new(&limits);
-        Self { inner: Arc::new(Inner { clock, random, limits, table, watches, budget, added }) }
+        let inner = Inner {
+            budget: ReplayBudget::new(&limits),
+            clock,
+            random,
+            limits,
+            table: Mutex::default(),
+            watches: Mutex::default(),
+            added: Notify::new(),
+        };
+        Self { inner: Arc::new(inner) }
     }
 }
 
@@ -69,6 +79,7 @@ impl Inner {
         let message = announcement.encode(None);
         let logs =
             self.table.lock().standalone_streams_receiving(owner, announcement, || self.new_log());
+
         for log in logs {
             log.append_once(message.clone(), change);
         }
@@ -93,9 +104,14 @@ impl Sessions for MemorySessions {
         client: ClientFacts,
     ) -> Result<Arc<Session>, SessionError> {
         let inner = &self.inner;
-        let (id, log_level) = (inner.random.id().into(), LogLevel::Info);
-        let client = Arc::new(client);
-        let session = Arc::new(Session { id, principal, version, client, log_level });
+        let session = Arc::new(Session {
+            id: inner.random.id().into(),
+            principal,
+            version,
+            client: Arc::new(client),
+            log_level: LogLevel::Info,
+        });
+
         let expires = inner.clock.now().saturating_add(inner.limits.idle);
         inner.table.lock().insert(Arc::clone(&session), expires, &inner.limits)?;
         inner.added.notify_one();
@@ -103,19 +119,25 @@ impl Sessions for MemorySessions {
     }
 
     async fn get(&self, id: &str, principal: &Principal) -> Result<Arc<Session>, SessionError> {
-        let (now, idle) = (self.inner.clock.now(), self.inner.limits.idle);
+        let now = self.inner.clock.now();
+        let idle = self.inner.limits.idle;
+
         let mut table = self.inner.table.lock();
         let record = table.record(id).filter(|r| r.session.principal == *principal);
         let record = record.filter(|r| r.expires_at(idle) > now).ok_or(SessionError::NotFound)?;
+
         record.expires = now.saturating_add(idle);
         Ok(Arc::clone(&record.session))
     }
 
     async fn delete(&self, id: &str, principal: &Principal) -> Result<bool, SessionError> {
-        let (now, idle) = (self.inner.clock.now(), self.inner.limits.idle);
+        let now = self.inner.clock.now();
+        let idle = self.inner.limits.idle;
+
         let mut table = self.inner.table.lock();
         let record = table.record(id).filter(|r| r.session.principal == *principal);
         let Some(expired) = record.map(|r| r.expires_at(idle) <= now) else { return Ok(false) };
+
         table.remove(id);
         Ok(!expired)
     }
@@ -149,7 +171,8 @@ impl Sessions for MemorySessions {
         ttl: Duration,
     ) -> Result<(), SessionError> {
         let now = self.inner.clock.now();
-        let (resource, until) = ((owner.clone(), uri.to_owned()), now.saturating_add(ttl));
+        let resource = (owner.clone(), uri.to_owned());
+        let until = now.saturating_add(ttl);
         self.inner.watches.lock().add(resource, watch, until, now);
         Ok(())
     }
@@ -171,6 +194,7 @@ impl Sessions for MemorySessions {
         if !opened {
             return Err(SessionError::too_many_streams(max));
         }
+
         Ok(Box::new(MemoryWriter {
             inner: Arc::clone(&self.inner),
             session: Arc::clone(&session.id),
@@ -189,6 +213,7 @@ impl Sessions for MemorySessions {
     async fn standalone(&self, session: &Session) -> Result<(EventId, Deliveries), SessionError> {
         let log =
             self.inner.with_record(session, |record| record.standalone(|| self.inner.new_log()))?;
+
         let start = EventId { stream: Arc::clone(&log.stream), position: log.undelivered() };
         Ok((start.clone(), log.follow(start.position)?))
     }
@@ -202,7 +227,7 @@ impl Sessions for MemorySessions {
     }
 
     async fn signal(&self, _session: &Session, _signal: Signal) -> Result<(), SessionError> {
-        // There are no other processes.
+        // Memory has no other processes.
         Ok(())
     }
 
@@ -223,12 +248,15 @@ impl Sessions for MemorySessions {
         loop {
             let notified = added.notified();
             let now = clock.now();
+
             let next = {
                 let mut table = self.inner.table.lock();
                 table.remove_expired(now, limits.idle);
                 table.next_check()
             };
+
             let next = next.unwrap_or_else(|| now.saturating_add(Duration::from_secs(60 * 60)));
+
             tokio::select! {
                 () = clock.sleep_until(next) => {}
                 () = notified => {}
@@ -237,7 +265,7 @@ impl Sessions for MemorySessions {
     }
 }
 
-/// The writer of a stream. Drop closes the stream and starts its replay time.
+/// The writer of a stream. Dropping it closes the stream and starts the replay time.
 struct MemoryWriter {
     inner: Arc<Inner>,
     session: Arc<str>,
@@ -265,12 +293,14 @@ impl StreamWriter for MemoryWriter {
 
     async fn finish(&mut self, message: Bytes, retention: Retention) -> Result<(), SessionError> {
         let lost = || unkept_answer_error(&self.call).into();
-        if !self.log.finish(message, retention, |bytes| self.reserve(bytes), lost) {
-            // The present follower holds the log until it has read it.
-            let mut table = self.inner.table.lock();
-            if let Some(record) = table.record(&self.session) {
-                record.remove_stream(&self.log.stream);
-            }
+        if self.log.finish(message, retention, |bytes| self.reserve(bytes), lost) {
+            return Ok(());
+        }
+
+        // The present follower holds the log until it has read everything.
+        let mut table = self.inner.table.lock();
+        if let Some(record) = table.record(&self.session) {
+            record.remove_stream(&self.log.stream);
         }
         Ok(())
     }
@@ -284,6 +314,7 @@ impl StreamWriter for MemoryWriter {
 impl Drop for MemoryWriter {
     fn drop(&mut self) {
         self.log.abandon(|bytes| self.reserve(bytes));
+
         let until = self.inner.clock.now().saturating_add(self.inner.limits.replay);
         self.inner.table.lock().keep_stream_until(until, &self.session, &self.log.stream);
         self.inner.added.notify_one();

@@ -1,4 +1,4 @@
-//! [`Table`]: the sessions in memory, by their ID, their owner and what they subscribe to.
+//! [`Table`]: the sessions in memory, by their ID, their owner and their subscriptions.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -16,12 +16,12 @@ pub(super) struct Table {
     by_owner: HashMap<Owner, HashSet<Arc<str>>>,
     /// The sessions that subscribe to a resource, by owner and URI.
     subscribers: HashMap<Owner, HashMap<Box<str>, HashSet<Arc<str>>>>,
-    /// When to check whether a session, or one of its streams, has expired. A session's
-    /// sliding expiry does not update this; the check schedules the next one.
+    /// When to check whether a session, or a stream of it, has expired. The sliding expiry of a
+    /// session does not change this; the check schedules the next one.
     checks: BTreeSet<(Timestamp, Arc<str>, Option<Arc<str>>)>,
 }
 
-/// A session and its mutable state. Small while idle.
+/// A session and its mutable state, which is small while the session is idle.
 #[derive(Debug)]
 pub(super) struct Record {
     pub(super) session: Arc<Session>,
@@ -32,16 +32,17 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// The expiry: `idle` after the last request, connection or running call.
+    /// The time of the expiry: `idle` after the last request, connection or running call.
     pub(super) fn expires_at(&self, idle: Duration) -> Timestamp {
         let standalone = self.standalone.iter().map(|log| log.last_used(true));
         let calls = self.calls.iter().map(|log| log.last_used(false));
+
         let last_used = standalone.chain(calls).max();
         self.expires.max(last_used.map_or(self.expires, |used| used.saturating_add(idle)))
     }
 
-    /// Adds a call's stream. If there are `max` streams already, removes the oldest
-    /// finished one, or returns false if all are running.
+    /// Adds a call's stream. If there are `max` streams already, removes the oldest finished stream,
+    /// or returns false if all are running.
     pub(super) fn add_stream(&mut self, log: Arc<Log>, max: usize) -> bool {
         if self.calls.len() >= max {
             let Some(finished) = self.calls.iter().position(|log| log.is_closed()) else {
@@ -49,6 +50,7 @@ impl Record {
             };
             self.calls.remove(finished);
         }
+
         self.calls.push(log);
         true
     }
@@ -75,24 +77,28 @@ impl Record {
 }
 
 impl Table {
-    /// Inserts a session, unless there are too many.
+    /// Inserts a session, unless the owner or all owners have too many.
     pub(super) fn insert(
         &mut self,
         session: Arc<Session>,
         expires: Timestamp,
         limits: &SessionLimits,
     ) -> Result<(), SessionError> {
-        let (max, total) = (limits.sessions_per_principal, limits.sessions_total);
+        let max = limits.sessions_per_principal;
+        let total = limits.sessions_total;
         let owner = session.principal.owner();
+
         if self.by_owner.get(&owner).map_or(0, HashSet::len) >= max {
             return Err(SessionError::too_many_sessions(max));
         }
         if total != 0 && self.records.len() >= total {
             return Err(SessionError::too_many_in_total(total));
         }
+
         let id = Arc::clone(&session.id);
         self.by_owner.entry(owner).or_default().insert(Arc::clone(&id));
         self.checks.insert((expires, Arc::clone(&id), None));
+
         let record =
             Record { session, expires, subscriptions: None, standalone: None, calls: Vec::new() };
         self.records.insert(id, record);
@@ -107,8 +113,8 @@ impl Table {
         self.records.get_mut(id)
     }
 
-    /// The standalone streams of the sessions that receive the announcement, of one owner or
-    /// of all.
+    /// The standalone streams of the sessions that receive an announcement: the sessions of `owner`,
+    /// or all sessions.
     pub(super) fn standalone_streams_receiving(
         &mut self,
         owner: Option<&Owner>,
@@ -123,23 +129,27 @@ impl Table {
             (Some(owner), _) => self.by_owner.get(owner).into_iter().flatten().cloned().collect(),
             (None, _) => self.records.keys().cloned().collect(),
         };
+
         let records = &mut self.records;
         let log = |id| Some(records.get_mut(id)?.standalone(&new));
         ids.iter().filter_map(log).collect()
     }
 
-    /// Adds a subscription. Returns false if the session has `max` already, and None if the
-    /// session does not exist.
+    /// Adds a subscription. Returns false if the session has `max` subscriptions already, and `None`
+    /// if the session does not exist.
     pub(super) fn subscribe(&mut self, id: &str, uri: &str, max: usize) -> Option<bool> {
         let record = self.records.get_mut(id)?;
         let subscriptions = record.subscriptions.get_or_insert_with(HashSet::new);
+
         if subscriptions.contains(uri) {
             return Some(true);
         }
         if subscriptions.len() >= max {
             return Some(false);
         }
+
         subscriptions.insert(uri.into());
+
         let session = &record.session;
         let uris = self.subscribers.entry(session.principal.owner()).or_default();
         uris.entry(uri.into()).or_default().insert(Arc::clone(&session.id));
@@ -163,6 +173,7 @@ impl Table {
         uris: impl IntoIterator<Item = Box<str>>,
     ) {
         let Some(of_owner) = self.subscribers.get_mut(owner) else { return };
+
         for uri in uris {
             if let Some(sessions) = of_owner.get_mut(&uri) {
                 sessions.remove(id);
@@ -171,6 +182,7 @@ impl Table {
                 }
             }
         }
+
         if of_owner.is_empty() {
             self.subscribers.remove(owner);
         }
@@ -179,9 +191,11 @@ impl Table {
     /// Removes a session and closes its streams.
     pub(super) fn remove(&mut self, id: &str) {
         let Some(mut record) = self.records.remove(id) else { return };
+
         record.close();
         let owner = record.session.principal.owner();
         self.remove_subscribers(&owner, id, record.subscriptions.take().unwrap_or_default());
+
         if let Some(ids) = self.by_owner.get_mut(&owner) {
             ids.remove(id);
             if ids.is_empty() {
@@ -202,11 +216,13 @@ impl Table {
         }
     }
 
-    /// Removes the sessions and finished streams whose time has come.
+    /// Removes the sessions and finished streams that have expired.
     pub(super) fn remove_expired(&mut self, now: Timestamp, idle: Duration) {
         while self.checks.first().is_some_and(|(time, ..)| *time <= now) {
             let Some((_, id, stream)) = self.checks.pop_first() else { break };
+
             let Some(record) = self.records.get_mut(&id) else { continue };
+
             match stream {
                 Some(stream) => record.calls.retain(|log| log.stream != stream),
                 None => match record.expires_at(idle) {
@@ -219,7 +235,7 @@ impl Table {
         }
     }
 
-    /// When [`remove_expired`](Self::remove_expired) has something to check next.
+    /// The time of the next check of [`remove_expired`](Self::remove_expired).
     pub(super) fn next_check(&self) -> Option<Timestamp> {
         self.checks.first().map(|(time, ..)| *time)
     }

@@ -36,10 +36,12 @@ async fn an_expired_session_leaves_nothing_behind() {
     let limits = SessionLimits::default();
     let sessions = MemorySessions::new(Arc::new(clock.clone()), Random::counting(), limits);
     let version = ProtocolVersion::LATEST_LEGACY;
+
     let begun = sessions.create(Principal::Local, version, ClientFacts::default()).await;
     let session = begun.expect("a session begins");
     drop(sessions.open(&session, &RequestId::Number(1)).await.expect("a stream opens"));
     drop(sessions.standalone(&session).await.expect("it has a stream of its own"));
+
     clock.advance(Duration::from_secs(3 * 60 * 60));
     let mut table = sessions.inner.table.lock();
     table.remove_expired(clock.now(), Duration::from_secs(60 * 60));

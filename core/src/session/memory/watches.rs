@@ -1,4 +1,4 @@
-//! [`Watches`]: who subscribes to shared resources, and until when.
+//! [`Watches`]: the subscribers of shared resources, and when their watches expire.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -8,17 +8,18 @@ use crate::{auth::Owner, clock::Timestamp};
 /// A resource, by owner and URI.
 type Resource = (Owner, String);
 
-/// The watches of all resources.
+/// The watches of all resources. Both maps have the same watches: one finds the watches of a
+/// resource, the other one the next watch to expire.
 #[derive(Debug, Default)]
 pub(super) struct Watches {
-    /// The watches of a resource, each with its expiry.
+    /// The watches of a resource with their expiries.
     by_resource: HashMap<Resource, HashMap<Watch, Timestamp>>,
-    /// The same watches, the next to expire first.
+    /// The watches ordered by their expiry.
     by_expiry: BTreeSet<(Timestamp, Resource, Watch)>,
 }
 
 impl Watches {
-    /// Records a watch, or extends one that is recorded already.
+    /// Records a watch, or extends a recorded one.
     pub(super) fn add(
         &mut self,
         resource: Resource,
@@ -27,6 +28,7 @@ impl Watches {
         now: Timestamp,
     ) {
         self.remove_expired(now);
+
         let watches = self.by_resource.entry(resource.clone()).or_default();
         if let Some(before) = watches.insert(watch.clone(), until) {
             self.by_expiry.remove(&(before, resource.clone(), watch.clone()));
@@ -43,6 +45,7 @@ impl Watches {
     fn remove_expired(&mut self, now: Timestamp) {
         while self.by_expiry.first().is_some_and(|(expiry, ..)| *expiry <= now) {
             let Some((_, resource, watch)) = self.by_expiry.pop_first() else { break };
+
             if let Some(watches) = self.by_resource.get_mut(&resource) {
                 watches.remove(&watch);
                 if watches.is_empty() {
@@ -66,6 +69,7 @@ mod tests {
         for n in 0..1_000 {
             watches.add(resource.clone(), watch.clone(), at(10_000 + n), at(n));
         }
+
         assert_eq!(watches.by_expiry.len(), 1);
         assert_eq!(watches.get(&resource, at(10_998)), [watch]);
         assert!(watches.get(&resource, at(10_999)).is_empty());

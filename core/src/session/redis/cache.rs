@@ -10,9 +10,8 @@ use crate::{auth::Principal, session::Session};
 /// The maximum number of entries.
 const MAX_ENTRIES: usize = 10_000;
 
-/// Sessions by id, with the time of the lookup. Other instances send a notice when
-/// a session ends or changes; the time to live limits how long an entry is used if
-/// the notice is lost.
+/// Sessions by id, with the time of the lookup. Other instances send a notice when a session ends or
+/// changes; the time to live limits how long an entry is used if the notice is lost.
 #[derive(Debug)]
 pub(super) struct Cache {
     ttl: Duration,
@@ -21,15 +20,16 @@ pub(super) struct Cache {
     lookups: Mutex<HashMap<Arc<str>, InFlight>>,
 }
 
+/// The running lookups of a session.
 #[derive(Debug, Default)]
 struct InFlight {
     lookups: usize,
-    /// How often the session was invalidated meanwhile.
+    /// How often the session was invalidated since the first of these lookups.
     invalidations: u64,
 }
 
-/// A lookup of a session that is not cached. Its result is cached unless the session was
-/// invalidated meanwhile: the reply may be older than that.
+/// A lookup of a session that is not cached. Its result is cached unless the session was invalidated
+/// in the meantime: the reply may be older than the invalidation.
 pub(super) struct Lookup<'a> {
     cache: &'a Cache,
     id: Arc<str>,
@@ -37,8 +37,9 @@ pub(super) struct Lookup<'a> {
 }
 
 impl Lookup<'_> {
+    /// Caches the session, unless it was invalidated since the lookup began.
     pub(super) fn found(self, session: &Arc<Session>) {
-        // Held until the entry is there, so that an invalidation comes before or after both.
+        // Held until the entry is inserted, so that an invalidation comes before or after both.
         let lookups = self.cache.lookups.lock();
         if lookups.get(&self.id).is_some_and(|l| l.invalidations == self.invalidations) {
             let entry = (Arc::clone(session), Instant::now());
@@ -75,6 +76,7 @@ impl Cache {
     pub(super) fn look_up(&self, id: &str) -> Lookup<'_> {
         let id: Arc<str> = id.into();
         let mut lookups = self.lookups.lock();
+
         let in_flight = lookups.entry(Arc::clone(&id)).or_default();
         in_flight.lookups += 1;
         Lookup { cache: self, id, invalidations: in_flight.invalidations }
@@ -86,6 +88,7 @@ impl Cache {
         if let Some(in_flight) = lookups.get_mut(id) {
             in_flight.invalidations += 1;
         }
+
         self.entries.remove(id);
     }
 
@@ -95,6 +98,7 @@ impl Cache {
         for in_flight in lookups.values_mut() {
             in_flight.invalidations += 1;
         }
+
         self.entries.clear();
     }
 
@@ -125,18 +129,24 @@ mod tests {
             log_level: LogLevel::Info,
         });
         let is_cached = || cache.get("s", &Principal::Local).is_some();
+
         for invalidate in [|cache: &Cache| cache.remove("s"), Cache::clear] {
             let lookup = cache.look_up("s");
             invalidate(&cache);
             let later = cache.look_up("s");
+
             lookup.found(&session);
             assert!(!is_cached(), "the lookup was older than the invalidation");
+
             later.found(&session);
             assert!(is_cached());
+
             invalidate(&cache);
             assert!(!is_cached());
         }
+
         cache.look_up("s").found(&session);
+
         // An invalidation of another session changes nothing.
         let lookup = cache.look_up("s");
         cache.remove("other");

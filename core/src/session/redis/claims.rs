@@ -1,5 +1,5 @@
-//! Claims in Redis. A claim that is not renewed expires, so that another instance can take over
-//! what a dead one had.
+//! Claims in Redis. A claim that is not renewed expires, so that another instance can take over the
+//! parts of a dead one.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use crate::{
     session::{Claims, SessionError},
 };
 
-/// How long a claim lasts without renewal.
+/// The life of a claim without renewal.
 const TTL: Duration = Duration::from_secs(30);
 
-/// Claims of one instance.
+/// The claims of one instance.
 pub struct RedisClaims {
     instance: Instance,
     claim: Script,
@@ -22,17 +22,20 @@ pub struct RedisClaims {
 }
 
 impl RedisClaims {
-    /// The claims of this instance.
+    /// Claims that `instance` makes.
     pub fn new(instance: Instance) -> Self {
         let script = |code| Script::with_time_functions(&[code]);
-        let (claim, release) =
-            (script(include_str!("claim.lua")), script(include_str!("release.lua")));
-        Self { instance, claim, release }
+        Self {
+            instance,
+            claim: script(include_str!("claim.lua")),
+            release: script(include_str!("release.lua")),
+        }
     }
 
     async fn run(&self, script: &Script, session: &str, part: &str) -> Result<bool, SessionError> {
         let redis = self.instance.redis();
         let key = redis.keys().shard_of(session).key_with("claim", session, part);
+
         let call: Call<'_> = script.on(&[key]).arg(&**self.instance.name()).arg(millis(TTL));
         redis.call::<bool>(&call).await.map_err(|error| unavailable(&error))
     }

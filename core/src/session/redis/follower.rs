@@ -18,44 +18,44 @@ use crate::{
 /// The number of messages per read.
 const BATCH: usize = 256;
 
-/// The interval at which the follower checks whether the writer is alive. A writer
-/// that is missing in two consecutive checks is gone; once may be a Redis that has
-/// just restarted.
+/// The interval at which the follower checks whether the writer is alive. A writer that is missing
+/// in two consecutive checks is gone; a single time may be a Redis that has just restarted.
 const LIVENESS_INTERVAL: Duration = Duration::from_millis(2500);
 
-/// How long a follower retries while Redis is unreachable. Longer than a writer
-/// does, so that the follower still learns how the call ended.
+/// How long a follower retries while Redis is unreachable. Longer than a writer does, so that the
+/// follower still learns how the call ended.
 const MAX_FOLLOWER_OUTAGE: Duration = Duration::from_secs(MAX_OUTAGE.as_secs() + 2);
 
-/// How long the notice that a session has ended may arrive after its streams are
-/// deleted.
+/// How long the notice that a session has ended may arrive after its streams are deleted.
 const NOTICE_DELAY: Duration = Duration::from_millis(500);
 
-/// A follower of a stream, until it is dropped or another one takes over.
+/// A follower of a stream, until this value is dropped or another follower takes over.
 pub(super) struct Follower {
     inner: Arc<Inner>,
     keys: SessionKeys,
     stream: Arc<str>,
-    /// The session's standalone stream, which has no writing call.
+    /// Whether this is the session's standalone stream, which has no writing call.
     standalone: bool,
     position: u64,
+
     number: u64,
     local: Arc<LocalFollower>,
     _lease: Lease,
     unread: VecDeque<Event>,
-    /// Since when Redis has been unreachable.
+
+    /// The start of the present outage of Redis.
     outage: Option<Instant>,
     /// Whether the writer was missing in the last check.
     writer_missing: bool,
 }
 
-/// The state of a stream, and its messages after a position.
+/// A snapshot of a stream, with its messages after a position.
 struct Snapshot {
     is_follower: bool,
     trimmed: u64,
     closed: bool,
     disconnect: Option<Duration>,
-    /// The writing instance and the call's id (JSON).
+    /// The writing instance, and the call's id (JSON).
     writer: Option<(String, String)>,
     events: VecDeque<Event>,
 }
@@ -64,8 +64,8 @@ struct Snapshot {
 type Replies = (Vec<Option<String>>, Vec<(String, Vec<Vec<u8>>)>);
 
 impl Inner {
-    /// Follows a stream from after an event, or the standalone stream from the first
-    /// undelivered message. Also returns the event id that precedes it.
+    /// Follows a stream from after an event, or the standalone stream from the first undelivered
+    /// message. Also returns the event id that precedes this message.
     pub(super) async fn follow(
         self: &Arc<Self>,
         keys: SessionKeys,
@@ -74,7 +74,8 @@ impl Inner {
         self.hub.wait_until_subscribed().await?;
         let (number, local) = self.hub.add_follower(Arc::clone(&keys.id));
         let lease = self.leases.acquire(&keys, None);
-        // Created before the call, so that dropping it also undoes a failed one.
+
+        // Created before the call, so that dropping it also undoes a failed call.
         let mut follower = Follower {
             inner: Arc::clone(self),
             keys,
@@ -88,13 +89,16 @@ impl Inner {
             outage: None,
             writer_missing: false,
         };
+
         let event_id = || after.map(ToString::to_string).unwrap_or_default();
         let call = follower.keys.session(&self.scripts.follow);
         let call = call.arg(escape(&follower.stream));
         let call = call.arg(after.map_or(0, |after| after.position));
         let call = call.arg(self.hub.channel()).arg(number);
+
         let reply: Vec<String> =
             self.redis.call(&call).await.map_err(|error| unavailable(&error))?;
+
         match &reply[..] {
             [status, stream, position, own] if status == "ok" => {
                 follower.stream = stream.as_str().into();
@@ -107,6 +111,7 @@ impl Inner {
             }
             _ => return Err(SessionError::NotFound),
         }
+
         let start = follower.event_id();
         let deliveries = stream::unfold(Some(follower), |follower| async move {
             let mut follower = follower?;
@@ -119,6 +124,7 @@ impl Inner {
 }
 
 impl Follower {
+    /// Waits for the next item. `None` ends the deliveries.
     async fn next(&mut self) -> Option<Result<Delivery, SessionError>> {
         let local = Arc::clone(&self.local);
         loop {
@@ -130,6 +136,7 @@ impl Follower {
             if let Some(event) = self.unread.pop_front() {
                 return self.deliver(event).await;
             }
+
             let snapshot = match self.read().await {
                 Ok(snapshot) => snapshot,
                 Err(error) => {
@@ -141,28 +148,34 @@ impl Follower {
                     continue;
                 }
             };
+
             self.outage = None;
+
             let Some(snapshot) = snapshot else {
                 // If the session has ended, its notice may still arrive.
                 let _ = tokio::time::timeout(NOTICE_DELAY, woken).await;
                 return if local.is_cut_off() { None } else { Some(Err(self.no_stream())) };
             };
+
             if !snapshot.is_follower {
                 return None;
             }
             if snapshot.trimmed > self.position {
                 return Some(Err(SessionError::Trimmed(self.event_id().to_string())));
             }
+
             if !snapshot.events.is_empty() {
                 self.unread = snapshot.events;
                 continue;
             }
+
             if snapshot.closed {
                 return None;
             }
             if let Some(retry) = snapshot.disconnect {
                 return Some(Ok(Delivery::Disconnect { retry }));
             }
+
             if self.standalone {
                 woken.await;
             } else if tokio::time::timeout(LIVENESS_INTERVAL, woken).await.is_err()
@@ -173,6 +186,7 @@ impl Follower {
         }
     }
 
+    /// Delivers a message. On the standalone stream, this instance must still be its follower.
     async fn deliver(&mut self, event: Event) -> Option<Result<Delivery, SessionError>> {
         if self.standalone {
             let call = self.keys.stream(&self.inner.scripts.delivered, &self.stream);
@@ -183,36 +197,47 @@ impl Follower {
                 Err(error) => return Some(Err(unavailable(&error))),
             }
         }
+
         self.position = event.id.position;
         Some(Ok(Delivery::Event(event)))
     }
 
-    /// Reads the stream after the present position. `None` if it no longer exists.
+    /// Reads the stream after the present position. `None` if the stream no longer exists.
     async fn read(&self) -> Result<Option<Snapshot>, RedisError> {
         let mut commands = pipe();
         commands.atomic();
         let fields =
             ["channel", "follower", "trimmed", "until", "disconnect", "writer", "call", "last"];
         commands.add_command(cmd("HMGET").arg(self.keys.log(&self.stream)).arg(&fields).clone());
-        // On the standalone stream another follower may take over between two messages, so
-        // they are not read ahead.
+
+        // On the standalone stream another follower may take over between two messages, so messages
+        // are not read ahead.
         let count = if self.standalone { 1 } else { BATCH };
         let mut range = cmd("XRANGE");
         range.arg(self.keys.entries(&self.stream)).arg(format!("(0-{}", self.position));
         commands.add_command(range.arg("+").arg("COUNT").arg(count).clone());
+
         let (log, entries): Replies = self.inner.redis.pipeline(&commands).await?;
+
         let mut log = log.into_iter();
         let mut field = || log.next().flatten();
-        let (channel, follower, trimmed) = (field(), field(), field());
-        let (until, disconnect, writer, call) = (field(), field(), field(), field());
+        let channel = field();
+        let follower = field();
+        let trimmed = field();
+        let until = field();
+        let disconnect = field();
+        let writer = field();
+        let call = field();
         if field().is_none() {
             return Ok(None);
         }
+
         let event = |(id, fields): (String, Vec<Vec<u8>>)| {
             let position = id.rsplit_once('-')?.1.parse().ok()?;
             let id = EventId { stream: Arc::clone(&self.stream), position };
             Some(Event { id, data: fields.into_iter().nth(1)?.into() })
         };
+
         let number = self.number.to_string();
         Ok(Some(Snapshot {
             is_follower: channel == Some(self.inner.hub.channel()) && follower == Some(number),
@@ -224,12 +249,13 @@ impl Follower {
         }))
     }
 
-    /// Closes the stream with an error if its writer is gone. Only the first of
-    /// several attempts to close it takes effect.
+    /// Closes the stream with an error if its writer is gone. Of several attempts to close it, only
+    /// the first takes effect.
     async fn check_liveness(&mut self, writer: &str, call: &str) {
         if *writer == **self.inner.instance.name() {
             return;
         }
+
         match self.inner.instance.alive().await {
             Ok(alive) if alive.iter().any(|instance| instance == writer) => {
                 self.writer_missing = false;
@@ -241,7 +267,7 @@ impl Follower {
                 // On failure, the next check tries again.
                 let _ = self.inner.close(&self.keys, &self.stream, writer, &message).await;
             }
-            // The next read fails as well and handles it.
+            // The next read fails as well and handles the outage.
             Err(_) => {}
         }
     }
@@ -258,13 +284,17 @@ impl Follower {
 impl Drop for Follower {
     fn drop(&mut self) {
         self.inner.hub.remove_follower(self.number);
+
         // Without a runtime the process is ending. The next follower takes over anyway.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         if self.stream.is_empty() || self.local.is_cut_off() {
             return;
         }
-        let (inner, keys) = (Arc::clone(&self.inner), self.keys.clone());
-        let (stream, number) = (Arc::clone(&self.stream), self.number);
+
+        let inner = Arc::clone(&self.inner);
+        let keys = self.keys.clone();
+        let stream = Arc::clone(&self.stream);
+        let number = self.number;
         runtime.spawn(async move {
             let call = keys.stream(&inner.scripts.unfollow, &stream);
             let call = call.arg(inner.hub.channel()).arg(number);

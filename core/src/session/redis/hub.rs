@@ -1,7 +1,7 @@
-//! [`Hub`]: the channels of this instance. On its own one it receives messages that wake
-//! its followers, because a stream has new messages; on the common one all instances
-//! receive notices about sessions. A new follower needs no subscription of its own, so it
-//! cannot miss a message between subscribing and reading.
+//! [`Hub`]: the channels of this instance. On its own channel an instance receives messages that
+//! wake its followers, because a stream has new messages; on the common channel all instances
+//! receive notices about sessions. A new follower needs no subscription of its own, so it cannot
+//! miss a message between subscribing and reading.
 
 use std::{
     collections::HashMap,
@@ -49,10 +49,13 @@ pub(super) struct Notice {
 pub(super) struct Hub {
     keys: Keys,
     instance: Arc<str>,
+
     followers: Mutex<HashMap<u64, Arc<LocalFollower>>>,
     /// Notices that wait for acknowledgements, by number.
     unacknowledged: Mutex<HashMap<u64, mpsc::UnboundedSender<()>>>,
+
     next_number: AtomicU64,
+
     signals: broadcast::Sender<SessionSignal>,
     subscribed: watch::Sender<bool>,
 }
@@ -115,10 +118,11 @@ impl Hub {
         *self.subscribed.borrow()
     }
 
-    /// Waits until both channels are subscribed to.
+    /// Waits until this instance is subscribed to both channels.
     pub(super) async fn wait_until_subscribed(&self) -> Result<(), SessionError> {
         let mut subscribed = self.subscribed.subscribe();
         let wait = subscribed.wait_for(|subscribed| *subscribed);
+
         match tokio::time::timeout(SUBSCRIBE_TIMEOUT, wait).await {
             Ok(Ok(_)) => Ok(()),
             _ => Err(SessionError::Unavailable),
@@ -127,10 +131,15 @@ impl Hub {
 
     /// Adds a follower and returns its number.
     pub(super) fn add_follower(&self, session: Arc<str>) -> (u64, Arc<LocalFollower>) {
-        let (woken, cut_off) = (Notify::new(), AtomicBool::new(false));
-        let follower = Arc::new(LocalFollower { session, woken, cut_off });
+        let follower = Arc::new(LocalFollower {
+            session,
+            woken: Notify::new(),
+            cut_off: AtomicBool::new(false),
+        });
+
         let number = self.next_number.fetch_add(1, Ordering::Relaxed);
         self.followers.lock().insert(number, Arc::clone(&follower));
+
         (number, follower)
     }
 
@@ -152,14 +161,19 @@ impl Hub {
         let number = self.next_number.fetch_add(1, Ordering::Relaxed);
         let (sender, received) = mpsc::unbounded_channel();
         self.unacknowledged.lock().insert(number, sender);
+
         let notice = self.encode(session, signal, Some(number));
         (notice, Acknowledgements { hub: self, number, received })
     }
 
     fn encode(&self, session: &Arc<str>, signal: Option<Signal>, number: Option<u64>) -> String {
-        let (from, session) = (Arc::clone(&self.instance), Arc::clone(session));
-        let notice = Notice { from, session, acknowledge: number, signal };
-        // Cannot fail: all maps have string keys.
+        let notice = Notice {
+            from: Arc::clone(&self.instance),
+            session: Arc::clone(session),
+            acknowledge: number,
+            signal,
+        };
+        // All maps have string keys, so this cannot fail.
         serde_json::to_string(&notice).unwrap_or_default()
     }
 
@@ -178,11 +192,12 @@ impl Hub {
         .boxed()
     }
 
-    /// Receives from both channels, until dropped.
+    /// Receives the messages of both channels, until dropped.
     pub(super) async fn run(&self, redis: &Redis, cache: &Cache) {
         let mut own = redis.subscribe_with_retry(&self.channel()).await;
         let mut common = redis.subscribe_with_retry(&self.common_channel()).await;
         self.subscribed.send_replace(true);
+
         loop {
             tokio::select! {
                 event = own.next() => match event {
@@ -205,13 +220,15 @@ impl Hub {
         let message = String::from_utf8_lossy(message);
         let Some((verb, number)) = message.split_once(' ') else { return };
         let Ok(number) = number.parse::<u64>() else { return };
+
         if verb == "done" {
             if let Some(sender) = self.unacknowledged.lock().get(&number) {
-                // Fails if the wait has timed out.
+                // Fails if the caller no longer waits.
                 let _ = sender.send(());
             }
             return;
         }
+
         let followers = self.followers.lock();
         match (verb, followers.get(&number)) {
             ("cut", Some(follower)) => follower.cut_off(),
@@ -220,31 +237,38 @@ impl Hub {
         }
     }
 
+    /// Handles a notice on the common channel.
     fn on_notice(&self, message: &Bytes, redis: &Redis, cache: &Cache) {
         let Ok(notice) = serde_json::from_slice::<Notice>(message) else {
-            // May come from a newer version.
+            // A newer version may send notices of another form.
             tracing::debug!("cannot decode a notice from another instance");
             return;
         };
+
         let ended = notice.signal == Some(Signal::Ended);
         if ended || notice.signal.is_none() {
             cache.remove(&notice.session);
         }
+
         if ended {
             let followers = self.followers.lock();
             for follower in followers.values().filter(|f| f.session == notice.session) {
                 follower.cut_off();
             }
         }
+
         if notice.from == self.instance {
             return;
         }
+
         if let Some(signal) = notice.signal {
             // Fails if there is no receiver.
             let _ = self.signals.send((notice.session, signal));
         }
+
         if let Some(number) = notice.acknowledge {
-            let (redis, channel) = (redis.clone(), self.channel_of(&notice.from));
+            let redis = redis.clone();
+            let channel = self.channel_of(&notice.from);
             tokio::spawn(async move {
                 let mut acknowledge = cmd("PUBLISH");
                 acknowledge.arg(channel).arg(format!("done {number}"));
@@ -254,7 +278,7 @@ impl Hub {
         }
     }
 
-    /// Has all followers read again, because messages may have been missed.
+    /// Makes all followers read again, because messages may have been missed.
     fn wake_all(&self) {
         for follower in self.followers.lock().values() {
             follower.woken.notify_waiters();
@@ -263,8 +287,8 @@ impl Hub {
 }
 
 impl Acknowledgements<'_> {
-    /// Waits until the other ones of these instances have acknowledged. Times out,
-    /// so that a hanging instance does not block the caller.
+    /// Waits until the others of these instances have acknowledged. Times out, so that a hanging
+    /// instance does not block the caller.
     pub(super) async fn wait_for(mut self, instances: &[String]) {
         let others = instances.iter().filter(|instance| ***instance != *self.hub.instance).count();
         let all = async {
@@ -272,6 +296,7 @@ impl Acknowledgements<'_> {
                 self.received.recv().await;
             }
         };
+
         if tokio::time::timeout(ACKNOWLEDGE_TIMEOUT, all).await.is_err() {
             tracing::debug!("not all instances have acknowledged a changed session");
         }

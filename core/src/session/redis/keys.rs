@@ -7,8 +7,8 @@ use crate::{
     redis::{Call, Keys, Script, Shard, escape},
 };
 
-/// Builds the keys of a session. They lie in the owner's shard and contain the
-/// owner's name, so that a lookup for another owner never finds them.
+/// Builds the keys of a session. They are in the owner's shard and contain the owner's name, so that
+/// a lookup for another owner never finds them.
 #[derive(Debug, Clone)]
 pub(super) struct SessionKeys {
     shard: Shard,
@@ -27,7 +27,7 @@ impl SessionKeys {
         Self::new(keys, owner, "".into())
     }
 
-    /// The same for an owner whose name is already escaped.
+    /// The keys of an owner whose name is already escaped.
     pub(super) fn of_escaped_owner(shard: &Shard, owner: &str) -> Self {
         Self { shard: shard.clone(), owner: owner.into(), id: "".into() }
     }
@@ -47,8 +47,9 @@ impl SessionKeys {
     }
 
     fn stream_key(&self, kind: &str, stream: &str) -> String {
-        // Clients supply these ids: escaped, they cannot name another session's keys.
-        let (id, stream) = (escape(&self.id), escape(stream));
+        // Clients supply these ids. Escaped, they cannot name another session's keys.
+        let id = escape(&self.id);
+        let stream = escape(stream);
         format!("{}{kind}:{}:{id}:{stream}", self.shard.start(), self.owner)
     }
 
@@ -57,7 +58,7 @@ impl SessionKeys {
         self.call(script, self.record())
     }
 
-    /// The session's own key.
+    /// The key of the session itself.
     pub(super) fn record(&self) -> String {
         format!("{}session:{}:{}", self.shard.start(), self.owner, escape(&self.id))
     }

@@ -1,5 +1,5 @@
-//! Leases on the sessions and streams that this instance uses, and the task that
-//! renews them before they expire.
+//! Leases on the sessions and streams that this instance uses, and the task that renews them before
+//! they expire.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -20,11 +20,11 @@ const CONCURRENCY: usize = 64;
 pub(super) struct Leases {
     /// The sessions by ID, each with the number of leases on it.
     sessions: Mutex<HashMap<Arc<str>, (SessionKeys, usize)>>,
-    /// The streams by name that this instance writes.
+    /// The streams that this instance writes, by name.
     streams: Mutex<HashMap<Arc<str>, SessionKeys>>,
 }
 
-/// Keeps a session, and possibly a stream of it, from expiring until dropped.
+/// Keeps a session, and possibly a stream of it, from expiring until this value is dropped.
 #[derive(Debug)]
 pub(super) struct Lease {
     leases: Arc<Leases>,
@@ -45,11 +45,14 @@ impl Leases {
         stream: Option<&Arc<str>>,
     ) -> Lease {
         let session = Arc::clone(&keys.id);
+
         let mut sessions = self.sessions.lock();
         sessions.entry(Arc::clone(&session)).or_insert_with(|| (keys.clone(), 0)).1 += 1;
+
         if let Some(stream) = stream {
             self.streams.lock().insert(Arc::clone(stream), keys.clone());
         }
+
         Lease { leases: Arc::clone(self), session, stream: stream.cloned() }
     }
 }
@@ -63,6 +66,7 @@ impl Drop for Lease {
                 sessions.remove(&self.session);
             }
         }
+
         if let Some(stream) = &self.stream {
             self.leases.streams.lock().remove(stream);
         }
@@ -83,10 +87,12 @@ impl Inner {
         let interval = self.limits.idle.min(self.limits.replay + LINGER) / 3;
         loop {
             tokio::time::sleep(interval).await;
+
             let streams: Vec<_> = {
                 let streams = self.leases.streams.lock();
                 streams.iter().map(|(stream, keys)| (Arc::clone(stream), keys.clone())).collect()
             };
+
             let lease = millis(self.limits.replay + LINGER);
             stream::iter(streams)
                 .for_each_concurrent(CONCURRENCY, |(stream, keys)| async move {
@@ -94,9 +100,11 @@ impl Inner {
                     log_failure(self.redis.call(&renewal).await);
                 })
                 .await;
+
             let sessions: Vec<_> =
                 self.leases.sessions.lock().values().map(|(keys, _)| keys.clone()).collect();
             let idle = millis(self.limits.idle);
+
             stream::iter(sessions)
                 .for_each_concurrent(CONCURRENCY, |keys| async move {
                     let renewal = keys.session(&self.scripts.get).arg(idle);

@@ -19,19 +19,28 @@ impl Inner {
         version: ProtocolVersion,
         client: ClientFacts,
     ) -> Result<Arc<Session>, SessionError> {
-        let (id, log_level) = (self.random.id().into(), LogLevel::Info);
-        let client = Arc::new(client);
-        let session = Arc::new(Session { id, principal, version, client, log_level });
-        let (max, total) = (self.limits.sessions_per_principal, self.limits.sessions_total);
+        let log_level = LogLevel::Info;
+        let session = Arc::new(Session {
+            id: self.random.id().into(),
+            principal,
+            version,
+            client: Arc::new(client),
+            log_level,
+        });
+
+        let max = self.limits.sessions_per_principal;
+        let total = self.limits.sessions_total;
         let Some(added) = self.total.admit(total, self.count()).await? else {
             return Err(SessionError::too_many_in_total(total));
         };
+
         let call = self.keys(&session).session(&self.scripts.create).arg(self.random.id());
         let call = call.arg(millis(self.limits.idle)).arg(max).arg(version.as_str());
         let call = call.arg(record::encode_client(&session.client));
         if self.call(call.arg(record::encode_level(log_level))).await?[0] == "many" {
             return Err(SessionError::too_many_sessions(max));
         }
+
         added.keep();
         Ok(session)
     }
@@ -46,6 +55,7 @@ impl Inner {
         if may_cache && let Some(session) = self.cache.get(id, principal) {
             return Ok(session);
         }
+
         let lookup = may_cache.then(|| self.cache.look_up(id));
         let keys = SessionKeys::new(self.redis.keys(), &principal.owner(), id.into());
         let call = keys.session(&self.scripts.get).arg(millis(self.limits.idle));
@@ -54,10 +64,13 @@ impl Inner {
             tracing::error!("cannot decode a session in Redis");
             SessionError::NotFound
         })?;
+
         let session = Arc::new(session);
+
         if let Some(lookup) = lookup {
             lookup.found(&session);
         }
+
         Ok(session)
     }
 
@@ -65,6 +78,7 @@ impl Inner {
         let keys = SessionKeys::new(self.redis.keys(), owner, Arc::clone(&id));
         let (notice, acknowledgements) = self.hub.acknowledged_notice(&id, Some(Signal::Ended));
         let call = keys.session(&self.scripts.delete).arg(self.hub.common_channel()).arg(notice);
+
         match self.call(call).await {
             Ok(_) => {
                 self.cache.remove(&id);
@@ -85,6 +99,7 @@ impl Inner {
         let call = self.keys(session).session(&self.scripts.set_level);
         let call = call.arg(record::encode_level(level));
         self.call(call.arg(self.hub.common_channel()).arg(notice)).await?;
+
         self.cache.remove(&session.id);
         acknowledgements.wait_for(&self.instance.alive().await.unwrap_or_default()).await;
         Ok(())
@@ -95,6 +110,7 @@ impl Inner {
             let call = SessionKeys::of_escaped_owner(&shard, "").all(&self.scripts.count);
             self.redis.call::<u64>(&call).await
         });
+
         let counts = try_join_all(counts).await.map_err(|error| unavailable(&error))?;
         Ok(counts.into_iter().sum())
     }

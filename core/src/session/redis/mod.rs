@@ -1,5 +1,5 @@
-//! Sessions and streams in Redis. Any instance serves any request of any session,
-//! and unused sessions expire by themselves.
+//! Sessions and streams in Redis. Any instance serves any request of any session, and unused
+//! sessions expire by themselves.
 //!
 //! All keys of an owner lie in one shard (see [`crate::redis::Keys`]) and begin with
 //! its prefix. `<owner>`, `<session>` and `<stream>` are escaped.
@@ -35,8 +35,8 @@
 //!                                          the idle time unless extended
 //! ```
 //!
-//! An open stream is leased by the instance that writes it, which renews the lease.
-//! So the streams of a dead instance soon expire.
+//! The instance that writes an open stream holds a lease on it and renews the lease, so the streams
+//! of a dead instance soon expire.
 
 mod announcements;
 mod cache;
@@ -79,11 +79,10 @@ use crate::{
 /// The maximum age of a cached session.
 const CACHE_TTL: Duration = Duration::from_secs(1);
 
-/// How long a stream remains for its present follower after it can no longer be
-/// resumed.
+/// How long a stream remains for its present follower after it can no longer be resumed.
 const LINGER: Duration = Duration::from_secs(10);
 
-/// How long writers retry while Redis is unreachable.
+/// How long a writer retries while Redis is unreachable.
 const MAX_OUTAGE: Duration = Duration::from_secs(10);
 
 /// The delay between two attempts.
@@ -95,19 +94,22 @@ pub struct RedisSessions {
     _tasks: [AbortOnDropHandle<()>; 3],
 }
 
+/// The state that the storage shares with its writers, followers and background tasks.
 struct Inner {
     redis: Redis,
     random: Random,
     limits: SessionLimits,
     scripts: Scripts,
+
     instance: Instance,
     hub: Hub,
     cache: Cache,
     leases: Arc<Leases>,
     budget: Arc<ReplayBudget>,
-    /// The sessions of all owners.
+
+    /// The number of sessions of all owners.
     total: Total,
-    /// What this instance has reserved for finished streams, the first to expire first.
+    /// The reservations for finished streams, ordered by their expiry.
     kept: Mutex<VecDeque<(Instant, Reservation)>>,
 }
 
@@ -128,7 +130,10 @@ impl RedisSessions {
             limits,
             instance,
         });
-        let (hub, pruning, renewing) = (Arc::clone(&inner), Arc::clone(&inner), Arc::clone(&inner));
+
+        let hub = Arc::clone(&inner);
+        let pruning = Arc::clone(&inner);
+        let renewing = Arc::clone(&inner);
         let tasks = [
             tokio::spawn(async move { hub.hub.run(&hub.redis, &hub.cache).await }),
             tokio::spawn(async move { pruning.prune_cache().await }),
@@ -139,13 +144,15 @@ impl RedisSessions {
 }
 
 impl Inner {
-    /// Holds a reservation until its stream expires, and gives back those that have expired.
+    /// Holds a reservation until its stream expires, and gives back expired reservations.
     fn keep(&self, reservation: Option<Reservation>) {
         let now = Instant::now();
+
         let mut kept = self.kept.lock();
         while kept.front().is_some_and(|(until, _)| *until <= now) {
             kept.pop_front();
         }
+
         kept.extend(reservation.map(|reservation| (now + self.limits.replay, reservation)));
     }
 
@@ -153,10 +160,11 @@ impl Inner {
         SessionKeys::new(self.redis.keys(), &session.principal.owner(), Arc::clone(&session.id))
     }
 
-    /// Runs a script whose reply begins with a status.
+    /// Runs a script whose reply begins with a status. The status `none` means no session.
     async fn call(&self, call: Call<'_>) -> Result<Vec<String>, SessionError> {
         let reply: Vec<String> =
             self.redis.call(&call).await.map_err(|error| unavailable(&error))?;
+
         match reply.first().map(String::as_str) {
             Some("none") | None => Err(SessionError::NotFound),
             _ => Ok(reply),
@@ -227,6 +235,7 @@ impl Sessions for RedisSessions {
         if after.stream.is_empty() {
             return Err(SessionError::NoStream(after.to_string()));
         }
+
         Ok(self.inner.follow(self.inner.keys(session), Some(after)).await?.1)
     }
 
@@ -238,6 +247,7 @@ impl Sessions for RedisSessions {
         let keys = SessionKeys::of_owner(self.inner.redis.keys(), owner);
         let fresh = [self.inner.random.id().into()];
         let changes = if changes.is_empty() { &fresh } else { changes };
+
         // A failure has been logged, and no caller waits for the result.
         let _ = self.inner.announce(&keys, announcement, changes).await;
     }

@@ -13,19 +13,22 @@ use crate::{
 /// Notes in the Redis of the sessions.
 pub struct RedisNotes {
     redis: Redis,
-    /// How long an idle session lives.
+    /// The life of an idle session.
     idle: Duration,
     keep: Script,
     read: Script,
 }
 
 impl RedisNotes {
-    /// Notes that live as long as sessions that are idle for this time.
+    /// Notes that expire after `idle`, as sessions do.
     pub fn new(redis: Redis, idle: Duration) -> Self {
         let script = |code| Script::with_time_functions(&[code]);
-        let (keep, read) =
-            (script(include_str!("keep_note.lua")), script(include_str!("read_note.lua")));
-        Self { redis, idle, keep, read }
+        Self {
+            redis,
+            idle,
+            keep: script(include_str!("keep_note.lua")),
+            read: script(include_str!("read_note.lua")),
+        }
     }
 
     fn key(&self, session: &str, part: &str) -> String {

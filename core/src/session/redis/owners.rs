@@ -7,26 +7,26 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use super::{Inner, RedisSessions, keys::SessionKeys, unavailable};
 use crate::{auth::Owner, redis::unescape, session::SessionError};
 
-/// How many sessions are ended at a time. Each waits until the instances know of it.
+/// The number of sessions that are ended at once. Each waits until all instances know of its end.
 const AT_ONCE: usize = 16;
 
-/// How many sessions are read at a time.
+/// The number of sessions that are read at once.
 const PAGE: usize = 256;
 
 /// A page of the owners of sessions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionOwnerPage {
-    /// The owners, each with the number of sessions; may be empty although there are more.
+    /// The owners with their numbers of sessions. May be empty although more pages follow.
     pub owners: Vec<(Owner, u64)>,
-    /// Where the next page begins; `None` after the last one.
+    /// The cursor of the next page; `None` after the last one.
     pub next: Option<String>,
 }
 
 impl RedisSessions {
-    /// A page of about `limit` owners of sessions. `after` is the `next` of the page before.
+    /// A page of about `limit` owners of sessions. `after` is the `next` of the previous page.
     ///
     /// # Errors
-    /// [`SessionError::Unavailable`].
+    /// [`SessionError::Unavailable`] if Redis does not answer.
     pub async fn owners(
         &self,
         after: Option<&str>,
@@ -34,6 +34,7 @@ impl RedisSessions {
     ) -> Result<SessionOwnerPage, SessionError> {
         let found = self.inner.redis.scan_names("ZSCAN", "owners", after, limit).await;
         let found = found.map_err(|error| unavailable(&error))?;
+
         let mut owners = Vec::new();
         for owner in found.names.iter().filter_map(|name| unescape(name)).map(Owner::new) {
             let sessions = self.count_of(&owner).await?;
@@ -41,29 +42,33 @@ impl RedisSessions {
                 owners.push((owner, sessions));
             }
         }
+
         Ok(SessionOwnerPage { owners, next: found.next })
     }
 
     /// The number of an owner's sessions.
     ///
     /// # Errors
-    /// [`SessionError::Unavailable`].
+    /// [`SessionError::Unavailable`] if Redis does not answer.
     pub async fn count_of(&self, owner: &Owner) -> Result<u64, SessionError> {
         Ok(self.inner.sessions_of(owner, 0, 0).await?.0)
     }
 
-    /// Ends all sessions of an owner and their streams, and returns how many there were. A
-    /// session that begins meanwhile may stay.
+    /// Ends all sessions of an owner and their streams. Returns their number. A session that begins
+    /// during the call may stay.
     ///
     /// # Errors
-    /// [`SessionError::Unavailable`]; some sessions may have ended then.
+    /// [`SessionError::Unavailable`] if Redis does not answer; some sessions may have ended then.
     pub async fn end_all(&self, owner: &Owner) -> Result<u64, SessionError> {
-        let (mut ended, mut left) = (0, 0);
+        let mut ended = 0;
+        let mut left = 0;
+
         loop {
             let (_, ids) = self.inner.sessions_of(owner, left, PAGE).await?;
             if ids.is_empty() {
                 return Ok(ended);
             }
+
             let found = ids.len();
             let ids = stream::iter(ids.into_iter().map(Arc::from));
             let existed: Vec<bool> = ids
@@ -71,16 +76,19 @@ impl RedisSessions {
                 .buffer_unordered(AT_ONCE)
                 .try_collect()
                 .await?;
+
             let existed = existed.into_iter().filter(|existed| *existed).count();
             ended += existed as u64;
-            // What another one has ended meanwhile may be listed again.
+
+            // Sessions that another instance ended meanwhile may be listed twice.
             left += found - existed;
         }
     }
 }
 
 impl Inner {
-    /// The number of an owner's sessions, and the IDs of at most `limit` after the first ones.
+    /// The number of an owner's sessions, and the IDs of at most `limit` sessions after the first
+    /// `skip`.
     async fn sessions_of(
         &self,
         owner: &Owner,
@@ -90,8 +98,10 @@ impl Inner {
         let call =
             SessionKeys::of_owner(self.redis.keys(), owner).all(&self.scripts.owner_sessions);
         let call = call.arg(skip).arg(limit);
+
         let (count, ids): (u64, Vec<String>) =
             self.redis.call(&call).await.map_err(|error| unavailable(&error))?;
+
         Ok((count, ids.iter().filter_map(|id| unescape(id)).collect()))
     }
 }

@@ -11,6 +11,7 @@ use crate::{
     session::{Session, Watch},
 };
 
+/// A client as JSON.
 #[derive(Serialize, Deserialize)]
 struct Client {
     #[serde(default)]
@@ -21,12 +22,12 @@ struct Client {
 
 pub(super) fn encode_client(facts: &ClientFacts) -> String {
     let ClientFacts { info, capabilities } = facts.clone();
-    // Decoded from JSON, so it can be encoded as JSON.
+    // The facts were decoded from JSON, so they can be encoded.
     serde_json::to_string(&Client { info, capabilities }).unwrap_or_default()
 }
 
 pub(super) fn encode_level(level: LogLevel) -> String {
-    // A JSON string, which cannot fail.
+    // A level is a JSON string, which can always be encoded.
     serde_json::to_string(&level).unwrap_or_default()
 }
 
@@ -38,6 +39,7 @@ pub(super) fn decode_session(
 ) -> Option<Session> {
     let [version, client, level] = fields else { return None };
     let Client { info, capabilities } = serde_json::from_str(client).ok()?;
+
     Some(Session {
         id: id.into(),
         principal: principal.clone(),

@@ -14,6 +14,7 @@ impl Inner {
         let max = self.limits.subscriptions_per_session;
         let call = self.keys(session).session(&self.scripts.subscribe).arg(uri).arg(max);
         let call = call.arg(millis(self.limits.idle));
+
         if self.call(call).await?[0] == "many" {
             return Err(SessionError::too_many_subscriptions(max));
         }
@@ -48,7 +49,7 @@ impl Inner {
     ) -> Result<Vec<Watch>, SessionError> {
         let keys = SessionKeys::of_owner(self.redis.keys(), owner);
         let reply = self.call(keys.all(&self.scripts.watches).arg(uri)).await?;
-        // The status in front of them is no watch.
+        // The first item is the status of the reply.
         Ok(reply[1..].iter().filter_map(|watch| record::decode_watch(watch)).collect())
     }
 }

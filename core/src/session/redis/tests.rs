@@ -1,5 +1,4 @@
-//! Beyond the contract: keys and their expiry, and failures of Redis and of
-//! instances.
+//! Tests beyond the contract: keys and their expiry, and failures of Redis and of instances.
 
 use std::{sync::Arc, time::Duration};
 
@@ -81,15 +80,20 @@ async fn an_expired_session_leaves_no_keys() {
     let idle = Duration::from_millis(500);
     let limits = SessionLimits { idle, replay: Duration::ZERO, ..SessionLimits::default() };
     let sessions = harness.instance(0, limits).await;
+
     let session = begin(&sessions).await;
     sessions.subscribe(&session, "a:1").await.expect("it can be subscribed to");
+
     let owner = Principal::Local.owner();
+
     sessions.announce(&owner, &Announcement::ResourceListChanged, &[]).await;
+
     let mut writer = sessions.open(&session, &RequestId::Number(1)).await.expect("it opens");
     writer.append("1".into()).await.expect("it is appended");
     drop(sessions.standalone(&session).await.expect("it can be followed"));
     writer.finish("2".into(), Retention::Kept).await.expect("it is appended");
     drop((writer, sessions));
+
     let redis = harness.0.redis(0).await;
     // Announcements expire after a minute, streams after the linger time.
     let left = async {
@@ -112,6 +116,7 @@ async fn an_expired_session_leaves_no_keys() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_that_has_lost_messages_ends_with_an_error() {
     let harness = OnRedis::new().await;
+
     let sessions = harness.instance(0, SessionLimits::default()).await;
     let session = begin(&sessions).await;
     let mut writer = sessions.open(&session, &RequestId::Number(7)).await.expect("it opens");
@@ -119,18 +124,23 @@ async fn a_stream_that_has_lost_messages_ends_with_an_error() {
     for message in ["1", "2"] {
         writer.append(message.into()).await.expect("it is appended");
     }
-    // As after a failover to a server that never received the second message.
+
+    // The state after a failover to a server that never received the second message.
     let redis = harness.0.redis(0).await;
     let keys = sessions.inner.keys(&session);
-    let (log, entries) = (keys.log(&start.stream), keys.entries(&start.stream));
+    let log = keys.log(&start.stream);
+    let entries = keys.entries(&start.stream);
+
     let mut rollback = pipe();
     rollback.cmd("HSET").arg(log).arg("last").arg(1);
     rollback.cmd("DEL").arg(&entries);
     rollback.cmd("XADD").arg(&entries).arg("0-1").arg("m").arg("1").arg("t").arg(0);
     redis.pipeline::<()>(&rollback).await.expect("the rollback succeeds");
+
     let follower = sessions.follow(&session, &start).await.expect("it is there");
     assert!(writer.append("3".into()).await.is_err(), "the stream would have a gap");
     drop(writer);
+
     let deliveries =
         tokio::time::timeout(Duration::from_secs(10), follower.collect::<Vec<_>>()).await;
     let last = deliveries.expect("the stream ends").pop().expect("it ends with an error");
@@ -142,13 +152,16 @@ async fn a_stream_that_has_lost_messages_ends_with_an_error() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_idle_session_uses_no_memory_of_the_instance() {
     let harness = OnRedis::new().await;
+
     let sessions = harness.instance(0, SessionLimits::default()).await;
     let beginning = stream::iter(0..2000).map(|_| begin(&sessions)).buffer_unordered(64);
     let begun: Vec<_> = beginning.collect().await;
+
     for session in &begun[..100] {
         sessions.get(&session.id, &Principal::Local).await.expect("it is there");
     }
     drop(sessions.standalone(&begun[0]).await.expect("it can be followed"));
+
     let released = async {
         while sessions.inner.cache.len() + sessions.inner.leases.len() > 0 {
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -158,7 +171,7 @@ async fn an_idle_session_uses_no_memory_of_the_instance() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn instances_that_coalesce_changes_in_different_ways_announce_each_once() {
+async fn a_change_is_announced_once_by_instances_that_coalesce_differently() {
     let harness = OnRedis::new().await;
     let one = harness.instance(0, SessionLimits::default()).await;
     let other = harness.instance(0, SessionLimits::default()).await;
@@ -168,19 +181,23 @@ async fn instances_that_coalesce_changes_in_different_ways_announce_each_once() 
     let (_, mut events) = other.standalone(&session).await.expect("it can be followed");
     let updated = Announcement::ResourceUpdated { uri: "a:1".into() };
     let ids: [Arc<str>; 4] = ["1", "2", "3", "4"].map(Into::into);
+
     let mut hears = async |announced: &Announcement| {
         let Some(Ok(Delivery::Event(event))) = events.next().await else { panic!("an event") };
         assert_eq!(event.data, announced.encode(None));
     };
+
     one.announce(&owner, &updated, &ids[..1]).await;
     hears(&updated).await;
     one.announce(&owner, &updated, &ids[..3]).await;
     hears(&updated).await;
-    // The other instance knows nothing that is new, and then something.
+
+    // The other instance announces only known changes, and then a new one.
     other.announce(&owner, &updated, &ids[..2]).await;
     other.announce(&owner, &updated, &ids[2..3]).await;
     other.announce(&owner, &Announcement::ToolListChanged, &[]).await;
     hears(&Announcement::ToolListChanged).await;
+
     other.announce(&owner, &updated, &ids[2..]).await;
     hears(&updated).await;
 }
@@ -190,7 +207,9 @@ async fn an_update_concerns_only_the_sessions_that_subscribe_to_the_resource() {
     let harness = OnRedis::new().await;
     let sessions = harness.instance(0, SessionLimits::default()).await;
     let redis = harness.0.redis(0).await;
-    let (first, second) = (begin(&sessions).await, begin(&sessions).await);
+    let first = begin(&sessions).await;
+    let second = begin(&sessions).await;
+
     let owner = Principal::Local.owner();
     let keys = sessions.inner.keys(&first);
     let subscribers = async |uri: &str| -> Vec<String> {
@@ -198,15 +217,18 @@ async fn an_update_concerns_only_the_sessions_that_subscribe_to_the_resource() {
         range.arg(keys.subscribers(uri)).arg(0).arg(-1);
         redis.query(&range).await.expect("it lists")
     };
+
     let updated = |uri: &str| Announcement::ResourceUpdated { uri: uri.into() };
     sessions.subscribe(&first, "a:1").await.expect("it can be subscribed to");
     sessions.subscribe(&second, "a:2").await.expect("it can be subscribed to");
     assert_eq!(subscribers("a:1").await, [&*first.id]);
     assert_eq!(subscribers("a:2").await, [&*second.id]);
-    // Nothing is written for a resource without subscribers.
+
+    // An announcement writes nothing for a resource without subscribers.
     sessions.announce(&owner, &updated("a:3"), &["1".into()]).await;
     let written: Vec<String> = redis.query(cmd("KEYS").arg("*announce*")).await.expect("it lists");
     assert!(written.is_empty(), "{written:?}");
+
     sessions.unsubscribe(&first, "a:1").await.expect("it is there");
     assert!(subscribers("a:1").await.is_empty());
     sessions.delete(&second.id, &Principal::Local).await.expect("it is there");
@@ -219,16 +241,21 @@ async fn a_subscription_lasts_as_long_as_its_session_is_used() {
     let sessions = harness.instance(0, SessionLimits::default()).await;
     let session = begin(&sessions).await;
     sessions.subscribe(&session, "a:1").await.expect("it can be subscribed to");
-    // As if the time had passed for which the session is in the set.
-    let (redis, keys) = (harness.0.redis(0).await, sessions.inner.keys(&session));
+
+    // The state after the time for which the session is in the set of subscribers.
+    let redis = harness.0.redis(0).await;
+    let keys = sessions.inner.keys(&session);
+
     let mut passed = pipe();
     passed.cmd("HSET").arg(keys.record()).arg("subscribed").arg(1);
     passed.cmd("DEL").arg(keys.subscribers("a:1"));
     redis.pipeline::<()>(&passed).await.expect("it is written");
+
     sessions.get(&session.id, &Principal::Local).await.expect("it is used");
     let owner = Principal::Local.owner();
     let updated = Announcement::ResourceUpdated { uri: "a:1".into() };
     sessions.announce(&owner, &updated, &[]).await;
+
     let (_, mut events) = sessions.standalone(&session).await.expect("it can be followed");
     let event = tokio::time::timeout(Duration::from_secs(10), events.next()).await;
     let Ok(Some(Ok(Delivery::Event(event)))) = event else { panic!("{event:?}") };
@@ -236,13 +263,15 @@ async fn a_subscription_lasts_as_long_as_its_session_is_used() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_reaches_thousands_of_sessions_once_though_instances_share_the_work() {
+async fn a_change_reaches_thousands_of_sessions_once_from_two_instances() {
     let harness = OnRedis::new().await;
     let one = harness.instance(0, SessionLimits::default()).await;
     let other = harness.instance(0, SessionLimits::default()).await;
     let beginning = stream::iter(0..2100).map(|_| begin(&one)).buffer_unordered(64);
+
     let begun: Vec<_> = beginning.collect().await;
     let owner = Principal::Local.owner();
+
     for change in ["first", "second"] {
         let announcement = if change == "first" {
             Announcement::ToolListChanged
@@ -255,6 +284,7 @@ async fn a_change_reaches_thousands_of_sessions_once_though_instances_share_the_
             other.announce(&owner, &announcement, &changes),
         );
     }
+
     for session in &begun {
         let (start, events) = other.standalone(session).await.expect("it can be followed");
         assert_eq!(start.position, 0);
@@ -266,13 +296,15 @@ async fn a_change_reaches_thousands_of_sessions_once_though_instances_share_the_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_announcement_to_all_reaches_the_other_shards_of_one_that_fails_and_many_owners() {
+async fn an_announcement_to_all_reaches_many_owners_although_other_shards_fail() {
     let harness = OnRedis::new().await;
     let sessions = harness.instance(0, SessionLimits::default()).await;
     let session = begin(&sessions).await;
+
     let redis = harness.0.redis(0).await;
     let own = redis.keys().shard_of(Principal::Local.owner().as_str()).single("owners");
     let shards = redis.keys().shards().map(|shard| shard.single("owners"));
+
     let mut damage = pipe();
     for owners in shards {
         if owners == own {
@@ -285,6 +317,7 @@ async fn an_announcement_to_all_reaches_the_other_shards_of_one_that_fails_and_m
         }
     }
     redis.pipeline::<()>(&damage).await.expect("Redis does as it is told");
+
     sessions.announce_to_all(&Announcement::ToolListChanged).await;
     let (_, mut events) = sessions.standalone(&session).await.expect("it can be followed");
     let next = tokio::time::timeout(Duration::from_secs(10), events.next()).await;

@@ -18,28 +18,30 @@ use crate::{
     session::{EventId, Retention, Session, SessionError, StreamWriter, unkept_answer_error},
 };
 
-/// Writes the stream of a call. Closes it on drop.
+/// The writer of a call's stream. Dropping it closes the stream.
 pub(super) struct RedisWriter {
     inner: Arc<Inner>,
     keys: SessionKeys,
     stream: Arc<str>,
     call: RequestId,
+
     position: u64,
-    /// The bytes of the messages so far, at most as many as the stream keeps.
+    /// The bytes of the messages so far, up to the number that the stream keeps.
     bytes: usize,
     owner: Owner,
+
     finished: bool,
-    /// A message could not be written, so the stream must not end as if the call had
+    /// Whether a message could not be written. Such a stream must not end as if the call had
     /// finished.
     broken: bool,
     lease: Option<Lease>,
 }
 
-/// How the last message is kept.
+/// The way in which the last message is kept.
 struct Last {
-    /// The error that replaces it for later followers; empty if it is kept.
+    /// The error for later followers in place of the message; empty if the message is kept.
     lost: String,
-    /// Whether the earlier messages are dropped with it.
+    /// Whether the earlier messages are dropped, too.
     trim: bool,
 }
 
@@ -51,20 +53,24 @@ pub(super) fn lost_call_error(call: &RequestId) -> String {
 }
 
 impl Inner {
+    /// Opens a stream for a call of the session.
     pub(super) async fn open(
         self: &Arc<Self>,
         session: &Session,
         call: &RequestId,
     ) -> Result<RedisWriter, SessionError> {
-        let (keys, stream) = (self.keys(session), Arc::from(self.random.id()));
+        let keys = self.keys(session);
+        let stream = Arc::from(self.random.id());
         let max = self.limits.streams_per_session;
         let lease = self.leases.acquire(&keys, Some(&stream));
+
         let open = keys.session(&self.scripts.open).arg(&*stream).arg(max);
         let open = open.arg(millis(self.limits.replay)).arg(millis(LINGER));
         let open = open.arg(&**self.instance.name()).arg(json!(call).to_string());
         if self.call(open).await?[0] == "many" {
             return Err(SessionError::too_many_streams(max));
         }
+
         Ok(RedisWriter {
             inner: Arc::clone(self),
             keys,
@@ -79,8 +85,7 @@ impl Inner {
         })
     }
 
-    /// Closes a stream if it is open and belongs to `writer`. A non-empty message is
-    /// appended first.
+    /// Closes a stream if it is open and belongs to `writer`. A non-empty message is appended first.
     pub(super) async fn close(
         &self,
         keys: &SessionKeys,
@@ -110,12 +115,14 @@ impl StreamWriter for RedisWriter {
         let budget = &self.inner.budget;
         let is_kept = retention == Retention::Kept;
         let mut kept = is_kept.then(|| budget.reserve(&self.owner, self.bytes + message.len()));
+
         let mut last = Last { lost: String::new(), trim: false };
         if kept.as_ref().is_none_or(Option::is_none) {
             last.lost = unkept_answer_error(&self.call);
             kept = Some(budget.reserve(&self.owner, self.bytes));
             last.trim = kept.as_ref().is_some_and(Option::is_none);
         }
+
         self.write(&message, Some(last)).await?;
         self.finished = true;
         self.inner.keep(kept.flatten());
@@ -130,34 +137,38 @@ impl StreamWriter for RedisWriter {
 }
 
 impl RedisWriter {
-    /// Appends a message. The last one also closes the stream.
+    /// Appends a message. `last` marks the last message, which also closes the stream.
     async fn write(&mut self, message: &Bytes, last: Option<Last>) -> Result<(), SessionError> {
         if self.broken {
             return Err(SessionError::Unavailable);
         }
-        let (inner, position) = (Arc::clone(&self.inner), self.position + 1);
+
+        let inner = Arc::clone(&self.inner);
+        let position = self.position + 1;
         let begin = Instant::now();
+
         loop {
             let call = self.keys.stream(&inner.scripts.append, &self.stream);
             let call = call.arg(position).arg(&message[..]);
             let replay = last.as_ref().map(|_| millis(inner.limits.replay).to_string());
             let call = call.arg(replay.unwrap_or_default());
             let call = with_limits(call.arg(millis(LINGER)), &inner.limits);
-            let call = call.arg(last.as_ref().map_or("", |last| &last.lost));
-            let call =
-                call.arg(if last.as_ref().is_some_and(|last| last.trim) { "trim" } else { "" });
+            let lost = last.as_ref().map_or("", |last| &last.lost);
+            let trim = if last.as_ref().is_some_and(|last| last.trim) { "trim" } else { "" };
+            let call = call.arg(lost).arg(trim);
+
             match inner.redis.call::<Vec<String>>(&call).await {
                 Ok(reply) if reply[0] == "ok" => {
                     self.position = position;
                     return Ok(());
                 }
-                // The session has ended, or a failover lost acknowledged messages. In the
-                // second case a follower still has to receive the error.
+                // The session has ended, or a failover lost acknowledged messages. In the second
+                // case a follower still has to receive the error.
                 Ok(_) => {
                     self.broken = true;
                     return Err(SessionError::NotFound);
                 }
-                // Retry: the outage may be short and the call's result expensive.
+                // The outage may be short and the call's result expensive, so try again.
                 Err(error) if begin.elapsed() < MAX_OUTAGE => {
                     tracing::debug!(%error, "cannot append a message yet");
                     tokio::time::sleep(RETRY).await;
@@ -176,21 +187,25 @@ impl Drop for RedisWriter {
         if self.finished {
             return;
         }
+
         // Without a runtime the process is ending, which other instances will notice.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let (inner, keys, stream) =
-            (Arc::clone(&self.inner), self.keys.clone(), Arc::clone(&self.stream));
+        let inner = Arc::clone(&self.inner);
+        let keys = self.keys.clone();
+        let stream = Arc::clone(&self.stream);
         let message = if self.broken { lost_call_error(&self.call) } else { String::new() };
         let lease = self.lease.take();
+
         runtime.spawn(async move {
             let begin = Instant::now();
-            // After that time the stream has expired.
+            // After this time the stream has expired.
             while begin.elapsed() < inner.limits.replay + LINGER {
                 if inner.close(&keys, &stream, inner.instance.name(), &message).await.is_ok() {
                     break;
                 }
                 tokio::time::sleep(RETRY).await;
             }
+
             drop(lease);
         });
     }
