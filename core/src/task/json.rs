@@ -1,4 +1,4 @@
-//! Tasks as the protocol shows them (extension `io.modelcontextprotocol/tasks`).
+//! Tasks in the form of the protocol (extension `io.modelcontextprotocol/tasks`).
 
 use serde_json::{Value, json};
 
@@ -15,6 +15,7 @@ impl TaskView {
             TaskState::Ended(TaskEnd::Failed(_)) => "failed",
             TaskState::Ended(TaskEnd::Cancelled) => "cancelled",
         };
+
         let mut task = json!({
             "taskId": &*self.id,
             "status": status,
@@ -23,15 +24,18 @@ impl TaskView {
             "ttlMs": self.ttl.as_millis(),
             "pollIntervalMs": self.poll_interval.as_millis(),
         });
+
         if let Some(message) = &self.message {
             task["statusMessage"] = json!(message);
         }
+
         match &self.state {
             TaskState::InputRequired(questions) => task["inputRequests"] = json!(questions),
             TaskState::Ended(TaskEnd::Completed(result)) => task["result"] = result.clone(),
             TaskState::Ended(TaskEnd::Failed(fault)) => task["error"] = error(fault),
             TaskState::Working | TaskState::Ended(TaskEnd::Cancelled) => {}
         }
+
         task
     }
 }

@@ -31,13 +31,15 @@ pub struct MemoryTasks {
     added: Notify,
 }
 
+/// The state that the storage shares with the runs of its tasks.
 #[derive(Debug)]
 struct Inner {
     clock: Arc<dyn Clock>,
-    // Held for a few map operations and never across an await.
+    /// The lock is held for a few map operations and never across an await.
     table: Mutex<Table>,
 }
 
+/// The tasks of all owners.
 #[derive(Debug, Default)]
 struct Table {
     tasks: HashMap<Arc<str>, Record>,
@@ -45,6 +47,7 @@ struct Table {
     by_expiry: BTreeSet<(Timestamp, Arc<str>)>,
 }
 
+/// A task, and its connection to the run.
 #[derive(Debug)]
 struct Record {
     owner: Owner,
@@ -54,7 +57,7 @@ struct Record {
     cancelled: CancellationToken,
 }
 
-/// The handle of the running side.
+/// A task for the process that runs it.
 #[derive(Debug)]
 struct Run {
     inner: Arc<Inner>,
@@ -88,6 +91,7 @@ impl Inner {
     fn update(&self, id: &str, update: impl FnOnce(&mut Record)) {
         let now = self.clock.now();
         let mut table = self.table.lock();
+
         let is_running = |record: &&mut Record| !matches!(record.view.state, TaskState::Ended(_));
         if let Some(record) = table.tasks.get_mut(id).filter(is_running) {
             update(record);
@@ -95,13 +99,15 @@ impl Inner {
         }
     }
 
-    /// Removes expired tasks. Returns the next expiry.
+    /// Removes expired tasks. Returns the next expiry of a task.
     fn remove_expired(&self) -> Option<Timestamp> {
         let now = self.clock.now();
         let mut table = self.table.lock();
         while table.by_expiry.first().is_some_and(|(expiry, _)| *expiry <= now) {
             let Some((_, id)) = table.by_expiry.pop_first() else { break };
+
             let Some(record) = table.tasks.remove(&id) else { continue };
+
             record.cancelled.cancel();
             if let Some(count) = table.per_owner.get_mut(&record.owner) {
                 *count -= 1;
@@ -110,6 +116,7 @@ impl Inner {
                 }
             }
         }
+
         table.by_expiry.first().map(|(expiry, _)| *expiry)
     }
 }
@@ -117,8 +124,10 @@ impl Inner {
 #[async_trait]
 impl Tasks for MemoryTasks {
     async fn create(&self, owner: &Owner) -> Result<(TaskView, Arc<dyn TaskRun>), Fault> {
-        let (inner, limits) = (&self.inner, &self.limits);
+        let inner = &self.inner;
+        let limits = &self.limits;
         inner.remove_expired();
+
         let now = inner.clock.now();
         let view = TaskView {
             id: self.random.id().into(),
@@ -129,7 +138,10 @@ impl Tasks for MemoryTasks {
             ttl: limits.ttl,
             poll_interval: limits.poll_interval,
         };
-        let (id, cancelled) = (Arc::clone(&view.id), CancellationToken::new());
+
+        let id = Arc::clone(&view.id);
+        let cancelled = CancellationToken::new();
+
         let mut table = inner.table.lock();
         if table.per_owner.get(owner).is_some_and(|count| *count >= limits.per_owner) {
             return Err(too_many(limits.per_owner));
@@ -137,8 +149,10 @@ impl Tasks for MemoryTasks {
         if limits.total != 0 && table.tasks.len() >= limits.total {
             return Err(too_many_in_total(limits.total));
         }
+
         *table.per_owner.entry(owner.clone()).or_default() += 1;
         table.by_expiry.insert((now.saturating_add(limits.ttl), Arc::clone(&id)));
+
         let record = Record {
             owner: owner.clone(),
             view: view.clone(),
@@ -146,7 +160,9 @@ impl Tasks for MemoryTasks {
             cancelled: cancelled.clone(),
         };
         table.tasks.insert(Arc::clone(&id), record);
+
         drop(table);
+
         self.added.notify_one();
         Ok((view, Arc::new(Run { inner: Arc::clone(inner), id, cancelled })))
     }
@@ -164,6 +180,7 @@ impl Tasks for MemoryTasks {
         if self.inner.get(owner, id).is_none() {
             return Ok(false);
         }
+
         self.inner.update(id, |record| {
             for (key, answer) in answers {
                 let Some(sender) = record.unanswered.remove(&key) else { continue };
@@ -184,6 +201,7 @@ impl Tasks for MemoryTasks {
         if self.inner.get(owner, id).is_none() {
             return Ok(false);
         }
+
         self.inner.update(id, |record| {
             record.end(TaskEnd::Cancelled);
             record.cancelled.cancel();
@@ -193,10 +211,12 @@ impl Tasks for MemoryTasks {
 
     async fn maintain(&self) {
         let clock = &self.inner.clock;
+
         loop {
             let added = self.added.notified();
             let hour = clock.now().saturating_add(Duration::from_secs(60 * 60));
             let next = self.inner.remove_expired().unwrap_or(hour);
+
             tokio::select! {
                 () = clock.sleep_until(next) => {}
                 () = added => {}
@@ -213,9 +233,11 @@ impl TaskRun for Run {
 
     async fn ask(&self, key: &str, question: &Value) -> Result<oneshot::Receiver<Value>, Fault> {
         let (sender, answer) = oneshot::channel();
+
         self.inner.update(&self.id, |record| {
             record.unanswered.insert(key.to_owned(), sender);
-            let (key, question) = (key.to_owned(), question.clone());
+            let key = key.to_owned();
+            let question = question.clone();
             match &mut record.view.state {
                 TaskState::InputRequired(questions) => {
                     questions.insert(key, question);
@@ -250,7 +272,7 @@ mod tests {
             let tasks = Arc::new(MemoryTasks::new(clock, Random::counting(), limits));
             let maintained = Arc::clone(&tasks);
             tokio::spawn(async move { maintained.maintain().await });
-            // Memory is not shared between processes, so both are the same.
+            // Memory is not shared between processes, so both handles are of one storage.
             [tasks.clone(), tasks]
         }
 

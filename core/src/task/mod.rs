@@ -1,5 +1,5 @@
 //! Tasks: calls that continue after the response to their request (the extension
-//! `io.modelcontextprotocol/tasks`, SEP-2663). Stored like sessions. Only the
+//! `io.modelcontextprotocol/tasks`, SEP-2663). The backends are the same as for sessions. Only the
 //! principal that created a task finds it, on any instance.
 
 mod json;
@@ -24,7 +24,7 @@ use crate::{auth::Owner, clock::Timestamp, protocol::Fault};
 /// The extension's name in capabilities.
 pub const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
-/// A task as of one lookup.
+/// A snapshot of a task.
 #[derive(Debug, Clone)]
 pub struct TaskView {
     /// The task's id: 128 random bits in hexadecimal.
@@ -33,9 +33,9 @@ pub struct TaskView {
     pub state: TaskState,
     /// The status message, for people.
     pub message: Option<String>,
-    /// When the task was created.
+    /// The time of the creation.
     pub created: Timestamp,
-    /// When the task last changed.
+    /// The time of the last change.
     pub updated: Timestamp,
     /// How long the task is kept after its creation.
     pub ttl: Duration,
@@ -54,34 +54,34 @@ pub enum TaskState {
     Ended(TaskEnd),
 }
 
-/// How a task ended.
+/// The end of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskEnd {
-    /// It has a result, which may be a tool error.
+    /// The task has a result, which may be a tool error.
     Completed(Value),
-    /// It has a protocol error.
+    /// The task has a protocol error.
     Failed(Fault),
-    /// The client has cancelled it.
+    /// The client has cancelled the task.
     Cancelled,
 }
 
-/// Storage of tasks, as their clients use it. All methods fail with
-/// [`Fault::Unavailable`] if the storage cannot be reached.
+/// Storage of tasks, for their clients. All methods fail with [`Fault::Unavailable`] if the storage
+/// cannot be reached.
 #[async_trait]
 pub trait Tasks: fmt::Debug + Send + Sync + 'static {
     /// Creates a task that this process runs.
     ///
     /// # Errors
-    /// [`Fault::TooMany`] if the owner has too many tasks, [`Fault::Busy`] if all owners
-    /// together have.
+    /// [`Fault::TooMany`] if the owner has too many tasks, [`Fault::Busy`] if all owners together
+    /// have too many.
     async fn create(&self, owner: &Owner) -> Result<(TaskView, Arc<dyn TaskRun>), Fault>;
 
     /// Looks up a task of the owner.
     async fn get(&self, owner: &Owner, id: &str) -> Result<Option<TaskView>, Fault>;
 
-    /// Stores answers by key; ignores those without an open question. Returns whether
-    /// the task exists.
+    /// Stores answers by the keys of their questions, and ignores answers without an open question.
+    /// Returns whether the task exists.
     async fn answer(
         &self,
         owner: &Owner,
@@ -96,24 +96,24 @@ pub trait Tasks: fmt::Debug + Send + Sync + 'static {
     async fn maintain(&self);
 }
 
-/// A task, as the process that runs it uses it.
+/// A task, for the process that runs it.
 #[async_trait]
 pub trait TaskRun: fmt::Debug + Send + Sync + 'static {
     /// Cancelled when the owner cancels the task or the task expires.
     fn cancelled(&self) -> &CancellationToken;
 
-    /// Asks the client a question. The receiver yields the answer, or fails if the task
-    /// ends first. A task must use each key only once.
+    /// Asks the client a question. The receiver yields the answer, or fails if the task ends first.
+    /// A task may use each key once.
     ///
     /// # Errors
-    /// [`Fault::Unavailable`].
+    /// [`Fault::Unavailable`] if the storage cannot be reached.
     async fn ask(&self, key: &str, question: &Value) -> Result<oneshot::Receiver<Value>, Fault>;
 
     /// Sets the status message.
     async fn set_message(&self, message: &str);
 
-    /// Ends the task unless it has ended. Retries until the task expires if the storage
-    /// cannot be reached.
+    /// Ends the task unless it has ended. If the storage cannot be reached, retries until the task
+    /// expires.
     async fn finish(&self, end: TaskEnd);
 }
 

@@ -1,8 +1,7 @@
-//! Tasks in Redis. One instance runs a task, any instance reads, answers and cancels
-//! it, and a task fails when the instance that ran it is gone.
+//! Tasks in Redis. One instance runs a task, any instance reads, answers and cancels it, and a task
+//! fails when the instance that ran it is gone.
 //!
-//! The keys of a task are in its owner's shard (see [`crate::redis::Keys`]) and
-//! expire with it.
+//! The keys of a task are in its owner's shard (see [`crate::redis::Keys`]) and expire with it.
 //!
 //! ```text
 //! task:<owner>:<id>  hash  created, updated, ttl (ms); message; runner: the instance;
@@ -12,9 +11,8 @@
 //! living-tasks       zset  tasks of all owners in this shard by expiry, for counting
 //! ```
 //!
-//! Each instance has a channel on which it learns which of its tasks have changed,
-//! and then reads them. A lost message therefore costs only time: after a reconnect
-//! the instance reads all its tasks.
+//! Each instance has a channel on which it receives the ids of its changed tasks, and then reads
+//! these tasks. A lost message costs only time: after a reconnect the instance reads all its tasks.
 
 mod keys;
 mod record;
@@ -47,8 +45,8 @@ use crate::{
     redis::{Call, ChannelEvent, Instance, Redis, RedisError, Total, cmd, millis},
 };
 
-/// How long an instance must be missing before its tasks fail. Longer than the
-/// interval of heartbeats, which a Redis that has just restarted has yet to receive.
+/// How long an instance must be missing before its tasks fail. Longer than the interval of
+/// heartbeats, which a Redis that has just restarted has yet to receive.
 const MISSING_INTERVAL: Duration = Duration::from_millis(2500);
 
 /// Stores tasks in Redis.
@@ -59,21 +57,28 @@ pub struct RedisTasks {
     _receiver: AbortOnDropHandle<()>,
 }
 
+/// The state that the storage shares with its runs and its receiver.
 struct Inner {
     instance: Instance,
     scripts: Scripts,
     runs: Arc<LocalRuns>,
-    /// The tasks of all owners.
+    /// The number of tasks of all owners.
     total: Total,
 }
 
 impl RedisTasks {
     /// The tasks in the instance's Redis. Needs a Tokio runtime.
     pub fn new(instance: Instance, random: Random, limits: TaskLimits) -> Self {
-        let (scripts, runs, total) = (Scripts::new(), Arc::default(), Total::default());
-        let inner = Arc::new(Inner { instance, scripts, runs, total });
+        let inner = Arc::new(Inner {
+            instance,
+            scripts: Scripts::new(),
+            runs: Arc::default(),
+            total: Total::default(),
+        });
+
         let receiving = Arc::clone(&inner);
         let receiver = tokio::spawn(async move { receiving.receive().await });
+
         Self { inner, random, limits, _receiver: AbortOnDropHandle::new(receiver) }
     }
 }
@@ -95,9 +100,12 @@ impl Inner {
     /// Receives the ids of changed tasks of this instance, until dropped.
     async fn receive(&self) {
         let channel = format!("{}{}", self.channel_prefix(), self.instance.name());
+
         let mut subscription = self.redis().subscribe_with_retry(&channel).await;
+
         // Tasks may have started before the subscription.
         self.runs.wake_all();
+
         loop {
             match subscription.next().await {
                 ChannelEvent::Message(id) => self.runs.wake(&String::from_utf8_lossy(&id)),
@@ -111,8 +119,7 @@ impl Inner {
         self.redis().call(&call).await.map_err(|error| unavailable(&error))
     }
 
-    /// Runs a script and returns whether its status is `ok`, that is, whether the task
-    /// exists.
+    /// Runs a script. Returns whether its status is `ok`, which means that the task exists.
     async fn succeeds(&self, call: Call<'_>) -> Result<bool, Fault> {
         Ok(self.call(call).await?.first().is_some_and(|status| status == "ok"))
     }
@@ -122,6 +129,7 @@ impl Inner {
             let call = self.scripts.count.on(&[keys::living(&shard)]);
             self.redis().call::<u64>(&call).await
         });
+
         let counts = try_join_all(counts).await.map_err(|error| unavailable(&error))?;
         Ok(counts.into_iter().sum())
     }
@@ -146,10 +154,13 @@ impl Inner {
             }
             return Ok(Some(record));
         }
+
         let message = "The server process that ran this task is gone, so its result is lost. Call the tool again.";
         let end = record::encode_end(&TaskEnd::Failed(Fault::Unavailable(message.into())));
         let call = keys.task(&self.scripts.mark_suspect).arg(&record.runner);
+
         self.call(call.arg(millis(MISSING_INTERVAL)).arg(end)).await?;
+
         self.read(keys).await
     }
 }
@@ -157,23 +168,30 @@ impl Inner {
 #[async_trait]
 impl Tasks for RedisTasks {
     async fn create(&self, owner: &Owner) -> Result<(TaskView, Arc<dyn TaskRun>), Fault> {
-        let (inner, limits) = (&self.inner, &self.limits);
+        let inner = &self.inner;
+        let limits = &self.limits;
         let Some(added) = inner.total.admit(limits.total, inner.count()).await? else {
             return Err(too_many_in_total(limits.total));
         };
+
         let id: Arc<str> = self.random.id().into();
         let keys = inner.keys(owner, &id);
+
         let call = keys.task_and_indexes(&inner.scripts.create).arg(&*id);
         let call = call.arg(millis(limits.ttl)).arg(limits.per_owner);
         let reply = inner.call(call.arg(&**inner.instance.name())).await?;
+
         let created = match &reply[..] {
             [status, now] if status == "ok" => now.parse().map(Timestamp::from_millis).ok(),
             _ => return Err(too_many(limits.per_owner)),
         };
         let created = created.ok_or_else(record::damaged)?;
+
         added.keep();
-        // Created after the task, because a run that finds no task takes it for ended.
+
+        // The run begins after the task exists, because a run that finds no task takes it for ended.
         let run = RedisRun::new(Arc::clone(inner), keys, Arc::clone(&id), limits.ttl);
+
         let view = TaskView {
             id,
             state: TaskState::Working,
@@ -183,18 +201,21 @@ impl Tasks for RedisTasks {
             ttl: limits.ttl,
             poll_interval: limits.poll_interval,
         };
+
         Ok((view, Arc::new(run)))
     }
 
     async fn get(&self, owner: &Owner, id: &str) -> Result<Option<TaskView>, Fault> {
         let inner = &self.inner;
         let keys = inner.keys(owner, id);
+
         let record = match inner.read(&keys).await? {
             Some(record) if record.is_running() && *record.runner != **inner.instance.name() => {
                 inner.check_liveness(&keys, record).await?
             }
             record => record,
         };
+
         Ok(record.map(|record| record.view(id, self.limits.poll_interval)))
     }
 
@@ -210,6 +231,7 @@ impl Tasks for RedisTasks {
         let call = answers
             .iter()
             .fold(call, |call, (key, answer)| call.arg(&**key).arg(answer.to_string()));
+
         inner.succeeds(call).await
     }
 

@@ -13,7 +13,7 @@ use crate::{
     task::{TaskEnd, TaskState, TaskView},
 };
 
-/// A task as stored in Redis.
+/// A task in the form in which Redis stores it.
 pub(super) struct Record {
     created: Timestamp,
     updated: Timestamp,
@@ -28,13 +28,15 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// Decodes the fields of the task's hash. `None` if there are none.
+    /// Decodes the fields of the task's hash. `None` if there are no fields.
     pub(super) fn decode(mut fields: HashMap<String, String>) -> Result<Option<Self>, Fault> {
         if fields.is_empty() {
             return Ok(None);
         }
+
         let end = fields.remove("end").map(|end| serde_json::from_str(&end)).transpose();
-        let (mut questions, mut answers) = (BTreeMap::new(), Vec::new());
+        let mut questions = BTreeMap::new();
+        let mut answers = Vec::new();
         for (field, value) in &fields {
             let json = || serde_json::from_str(value).map_err(|_| damaged());
             if let Some(key) = field.strip_prefix("question:") {
@@ -43,7 +45,9 @@ impl Record {
                 answers.push((key.to_owned(), json()?));
             }
         }
+
         let number = |field| fields.get(field).and_then(|n| n.parse().ok()).ok_or_else(damaged);
+
         Ok(Some(Self {
             created: Timestamp::from_millis(number("created")?),
             updated: Timestamp::from_millis(number("updated")?),
@@ -68,12 +72,13 @@ impl Record {
             None if questions.is_empty() => TaskState::Working,
             None => TaskState::InputRequired(questions),
         };
+
         TaskView { id: id.into(), state, message, created, updated, ttl, poll_interval }
     }
 }
 
 pub(super) fn encode_end(end: &TaskEnd) -> String {
-    // Consists of JSON values and strings, so it cannot fail.
+    // An end consists of JSON values and strings, which can always be encoded.
     serde_json::to_string(end).unwrap_or_default()
 }
 

@@ -1,4 +1,4 @@
-//! [`RedisRun`]: a task, as the instance that runs it uses it.
+//! [`RedisRun`]: a task, for the instance that runs it.
 
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
@@ -22,7 +22,7 @@ const RETRY: Duration = Duration::from_millis(200);
 pub(super) struct LocalRuns(Mutex<HashMap<Arc<str>, Arc<Notify>>>);
 
 impl LocalRuns {
-    /// Has the task's run read the task again.
+    /// Makes the task's run read the task again.
     pub(super) fn wake(&self, id: &str) {
         if let Some(changed) = self.0.lock().get(id) {
             changed.notify_one();
@@ -41,13 +41,14 @@ impl LocalRuns {
     }
 }
 
-/// The handle of the running side.
+/// A task for the instance that runs it.
 pub(super) struct RedisRun {
     state: Arc<State>,
     id: Arc<str>,
     _watcher: AbortOnDropHandle<()>,
 }
 
+/// The state that the run shares with the watcher of its task.
 struct State {
     inner: Arc<Inner>,
     keys: TaskKeys,
@@ -60,14 +61,20 @@ impl RedisRun {
     pub(super) fn new(inner: Arc<Inner>, keys: TaskKeys, id: Arc<str>, ttl: Duration) -> Self {
         let changed = Arc::new(Notify::new());
         inner.runs.0.lock().insert(Arc::clone(&id), Arc::clone(&changed));
-        let (unanswered, cancelled) = (Mutex::default(), CancellationToken::new());
-        let state = Arc::new(State { inner, keys, unanswered, cancelled });
+        let state = Arc::new(State {
+            inner,
+            keys,
+            unanswered: Mutex::default(),
+            cancelled: CancellationToken::new(),
+        });
+
         let watching = Arc::clone(&state);
         let watcher = tokio::spawn(async move {
             // After the time to live, the task has expired.
             let _ = tokio::time::timeout(ttl, watching.watch(&changed)).await;
             watching.stop();
         });
+
         Self { state, id, _watcher: AbortOnDropHandle::new(watcher) }
     }
 }
@@ -87,12 +94,13 @@ impl State {
         }
     }
 
-    /// Reads the task and delivers its answers. Returns whether it is still running.
+    /// Reads the task and delivers its answers. Returns whether the task still runs.
     async fn deliver_answers(&self) -> Result<bool, Fault> {
         let record = self.inner.read(&self.keys).await?;
         let Some(record) = record.filter(record::Record::is_running) else {
             return Ok(false);
         };
+
         let mut unanswered = self.unanswered.lock();
         for (key, answer) in record.answers {
             if let Some(sender) = unanswered.remove(&key) {
@@ -100,10 +108,11 @@ impl State {
                 let _ = sender.send(answer);
             }
         }
+
         Ok(true)
     }
 
-    /// Cancels the run, and the questions that wait.
+    /// Cancels the run, and drops its open questions.
     fn stop(&self) {
         self.unanswered.lock().clear();
         self.cancelled.cancel();
@@ -120,9 +129,10 @@ impl TaskRun for RedisRun {
         let State { inner, keys, unanswered, .. } = &*self.state;
         let (sender, answer) = oneshot::channel();
         unanswered.lock().insert(key.to_owned(), sender);
+
         let call = keys.task(&inner.scripts.ask).arg(key).arg(question.to_string());
         if !inner.succeeds(call).await? {
-            // The task has ended: there will be no answer.
+            // The task has ended, so no answer will come.
             unanswered.lock().remove(key);
         }
         Ok(answer)
@@ -130,19 +140,21 @@ impl TaskRun for RedisRun {
 
     async fn set_message(&self, message: &str) {
         let State { inner, keys, .. } = &*self.state;
-        // A failure has been logged; the message is only informative.
+        // A failure has been logged, and the message is only informative.
         let _ = inner.call(keys.task(&inner.scripts.set_message).arg(message)).await;
     }
 
     async fn finish(&self, end: TaskEnd) {
         let State { inner, keys, cancelled, unanswered } = &*self.state;
         let end = record::encode_end(&end);
+
         while inner.succeeds(keys.task(&inner.scripts.end).arg(&*end)).await.is_err() {
             tokio::select! {
                 () = cancelled.cancelled() => return,
                 () = tokio::time::sleep(RETRY) => {}
             }
         }
+
         unanswered.lock().clear();
     }
 }

@@ -1,5 +1,4 @@
-//! Beyond the contract: keys and their expiry, and failures of Redis and of
-//! instances.
+//! Tests beyond the contract: keys and their expiry, and failures of Redis and of instances.
 
 use std::{sync::Arc, time::Duration};
 
@@ -56,7 +55,7 @@ impl Harness for OnRedis {
 
 crate::task_contract!(OnRedis::new().await);
 
-/// Exceeds the duration of every step in these tests.
+/// The most time of a step in these tests.
 const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 fn owner() -> Owner {
@@ -91,16 +90,20 @@ async fn the_contract_holds_in_a_cluster() {
 async fn an_expired_task_leaves_no_keys() {
     let harness = OnRedis::new().await;
     let limits = TaskLimits { ttl: Duration::from_millis(500), ..TaskLimits::default() };
+
     let tasks = harness.instance(0, limits).await;
+
     let (view, run) = tasks.create(&owner()).await.expect("it begins");
     let _asked = run.ask("q", &json!(1)).await.expect("it is asked");
     let answers = [("q".to_owned(), json!(2))].into();
     assert!(tasks.answer(&owner(), &view.id, answers).await.expect("it is answered"));
+
     run.finish(TaskEnd::Completed(json!({}))).await;
     assert_eq!(tasks.inner.runs.len(), 1);
     drop(run);
     assert_eq!(tasks.inner.runs.len(), 0, "the process keeps no state of it");
     drop(tasks);
+
     let redis = harness.0.redis(0).await;
     let gone = async {
         loop {
@@ -111,6 +114,7 @@ async fn an_expired_task_leaves_no_keys() {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     };
+
     tokio::time::timeout(TEST_TIMEOUT, gone).await.expect("all expires");
 }
 
@@ -119,9 +123,11 @@ async fn the_tasks_of_an_instance_that_is_gone_have_failed() {
     let harness = OnRedis::new().await;
     let one = harness.instance(0, TaskLimits::default()).await;
     let other = harness.instance(0, TaskLimits::default()).await;
+
     let (view, run) = one.create(&owner()).await.expect("it begins");
     let (ended, done) = one.create(&owner()).await.expect("it begins");
     done.finish(TaskEnd::Completed(json!("kept"))).await;
+
     drop((run, done, one));
     let TaskEnd::Failed(Fault::Unavailable(message)) = until_ended(&other, &view.id).await else {
         panic!("it failed")
@@ -135,36 +141,43 @@ async fn tasks_continue_while_redis_is_unreachable_and_end_when_it_is_back() {
     let mut harness = OnRedis::on(RedisServer::durable().await);
     let one = harness.instance(0, TaskLimits::default()).await;
     let other = harness.instance(0, TaskLimits::default()).await;
+
     let (view, run) = one.create(&owner()).await.expect("it begins");
     let asked = run.ask("q", &json!(1)).await.expect("it is asked");
+
     harness.0.servers[0].kill();
     for tasks in [&one, &other] {
         let away = tasks.get(&owner(), &view.id).await.expect_err("Redis is away");
         assert!(matches!(away, Fault::Unavailable(_)), "{away}");
     }
     run.ask("r", &json!(1)).await.expect_err("Redis is away");
-    // Longer than the time to live of a heartbeat.
+
+    // A pause that is longer than the time to live of a heartbeat.
     tokio::time::sleep(Duration::from_secs(6)).await;
     harness.0.servers[0].restart().await;
+
     let answered = async {
         loop {
             let answers = [("q".to_owned(), json!("answer"))].into();
             if other.answer(&owner(), &view.id, answers).await.is_ok() {
                 return;
             }
-            // As a polling client does, which might end the task.
+            // A polling client reads the task, which must not end it.
             let _ = other.get(&owner(), &view.id).await;
         }
     };
+
     tokio::time::timeout(TEST_TIMEOUT, answered).await.expect("it is answered");
     let answer = tokio::time::timeout(TEST_TIMEOUT, asked).await.expect("it arrives in time");
     assert_eq!(answer.expect("it comes"), json!("answer"));
+
     harness.0.servers[0].kill();
     let finishing = tokio::spawn(async move { run.finish(TaskEnd::Completed(json!(2))).await });
     for _ in 0..5 {
         other.get(&owner(), &view.id).await.expect_err("Redis is away");
     }
     assert!(!finishing.is_finished(), "it keeps retrying");
+
     harness.0.servers[0].restart().await;
     assert_eq!(until_ended(&other, &view.id).await, TaskEnd::Completed(json!(2)));
 }
@@ -173,6 +186,7 @@ async fn tasks_continue_while_redis_is_unreachable_and_end_when_it_is_back() {
 async fn a_task_that_redis_has_lost_is_stopped() {
     let mut harness = OnRedis::new().await;
     let tasks = harness.instance(0, TaskLimits::default()).await;
+
     let (_, run) = tasks.create(&owner()).await.expect("it begins");
     harness.0.servers[0].restart().await;
     let stopped = tokio::time::timeout(TEST_TIMEOUT, run.cancelled().cancelled()).await;
