@@ -11,8 +11,8 @@ use crate::{
     redis::{Instance, Redis, RedisSettings},
 };
 
-/// The servers, and a connection to them for each installation. Installations
-/// differ by their prefix.
+/// The servers, and a connection to them for each installation. Installations differ by their
+/// prefix.
 pub(crate) struct Installations {
     url: String,
     pub(crate) servers: Vec<RedisServer>,
@@ -37,8 +37,11 @@ impl Installations {
     }
 
     pub(crate) async fn redis(&self, installation: u32) -> Redis {
-        let (timeout, prefix) = (Duration::from_secs(1), format!("larder-{installation}"));
-        let settings = RedisSettings { timeout, prefix, ..RedisSettings::new(&self.url) };
+        let settings = RedisSettings {
+            timeout: Duration::from_secs(1),
+            prefix: format!("larder-{installation}"),
+            ..RedisSettings::new(&self.url)
+        };
         Redis::open(&settings).await.expect("Redis is reachable")
     }
 

@@ -14,7 +14,7 @@ use tokio::{
 /// The environment variable that names a compatible program, such as `valkey-server`.
 const PROGRAM: &str = "TEST_REDIS_SERVER";
 
-/// The configuration file in the server's folder. A Sentinel rewrites it.
+/// The configuration file in the server's folder, which a Sentinel rewrites.
 const CONFIG: &str = "redis.conf";
 
 /// The limit for starting a server.
@@ -48,27 +48,31 @@ impl RedisServer {
         Self::start_with(&["--save", "", "--appendonly", "yes", "--appendfsync", "always"]).await
     }
 
-    /// Starts a cluster of three nodes that share the slots. `options` are called once
-    /// per node.
+    /// Starts a cluster of three nodes that share the slots. `options` is called once per node.
     ///
     /// # Panics
-    /// When the server does not answer, as it must for the test to mean anything.
+    /// If the server does not answer, as it must for the test to mean anything.
     pub async fn cluster(options: impl Fn() -> Vec<String>) -> Vec<Self> {
         let mut nodes = Vec::new();
+
         for (first, last) in [("0", "5460"), ("5461", "10922"), ("10923", "16383")] {
             // The default bus port is 10,000 higher and may not exist.
             let bus = free_port().to_string();
             let required = ["--save", "", "--cluster-enabled", "yes", "--cluster-port", &bus];
             let node = Self::start_also_with(&required, &options()).await;
+
             node.command(&["CLUSTER", "ADDSLOTSRANGE", first, last]).await;
             let epoch = (nodes.len() + 1).to_string();
+
             node.command(&["CLUSTER", "SET-CONFIG-EPOCH", &epoch]).await;
             nodes.push(node);
         }
+
         for node in &nodes[1..] {
             let bus = node.option("--cluster-port").expect("the node has a bus port");
             nodes[0].command(&["CLUSTER", "MEET", "127.0.0.1", &node.peer_port(), bus]).await;
         }
+
         for node in &nodes {
             let formed = async {
                 loop {
@@ -81,6 +85,7 @@ impl RedisServer {
             };
             tokio::time::timeout(CLUSTER_TIMEOUT, formed).await.expect("the cluster forms");
         }
+
         nodes
     }
 
@@ -88,12 +93,13 @@ impl RedisServer {
     pub async fn replica_of(primary: &Self, options: &[String]) -> Self {
         let port = primary.peer_port();
         let follow = ["--save", "", "--replicaof", "127.0.0.1", &port];
+
         let immediate = ["--repl-diskless-sync-delay", "0"];
         Self::start_also_with(&[&follow[..], &immediate].concat(), options).await
     }
 
-    /// Starts a Sentinel that monitors a primary under a name, and alone decides that
-    /// the primary is down after one second.
+    /// Starts a Sentinel that monitors a primary under a name, and alone decides after one second
+    /// that the primary is down.
     pub async fn sentinel(name: &str, primary: &Self, options: &[String]) -> Self {
         let port = primary.peer_port();
         let config = format!(
@@ -103,6 +109,7 @@ sentinel failover-timeout {name} 3000
 "
         );
         let options = [&["--sentinel".to_owned()], options].concat();
+
         Self::start_configured(&config, options).await
     }
 
@@ -121,8 +128,10 @@ sentinel failover-timeout {name} 3000
         for _ in 0..ATTEMPTS {
             let folder = tempfile::tempdir().expect("a folder can be created");
             std::fs::write(folder.path().join(CONFIG), config).expect("it can be written");
+
             let port = free_port();
             let child = spawn(folder.path(), port, &options);
+
             let mut server = Self { child, folder, port, options: options.clone() };
             // Another process may have taken the port in the meantime.
             if server.starts().await {
@@ -158,43 +167,48 @@ sentinel failover-timeout {name} 3000
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// Sends a command over a separate connection. Returns the text of a bulk reply, or
-    /// the first line of any other.
+    /// Sends a command over a separate connection. Returns the text of a bulk reply, or the first
+    /// line of any other reply.
     ///
     /// # Panics
-    /// When the server does not answer, as it must for the test to mean anything.
+    /// If the server does not answer, as it must for the test to mean anything.
     pub async fn command(&self, words: &[&str]) -> String {
         let word = |word: &&str| format!("${}\r\n{word}\r\n", word.len());
         let bulk: Vec<String> = words.iter().map(word).collect();
         let command = format!("*{}\r\n{}", words.len(), bulk.concat());
+
         let stream =
             TcpStream::connect(("127.0.0.1", self.port)).await.expect("the server accepts");
         let mut stream = BufReader::new(stream);
         stream.write_all(command.as_bytes()).await.expect("the command is sent");
+
         let mut reply = String::new();
         stream.read_line(&mut reply).await.expect("the server replies");
         assert!(!reply.starts_with('-'), "{words:?} is refused: {reply}");
         let Some(length) = reply.strip_prefix('$') else { return reply };
+
         let mut text = vec![0; length.trim_end().parse().expect("a length")];
         stream.read_exact(&mut text).await.expect("the server replies");
         String::from_utf8(text).expect("a text")
     }
 
-    /// Sends commands as they are in an append-only file, in the form of RESP.
+    /// Sends commands in the form of an append-only file (RESP).
     ///
     /// # Panics
-    /// When the server refuses one of them.
+    /// If the server refuses a command.
     pub async fn load(&self, commands: &[u8]) {
         const END: &[u8] = b"$6\r\nloaded\r\n";
         let mut stream =
             TcpStream::connect(("127.0.0.1", self.port)).await.expect("the server accepts");
         let echo = b"*2\r\n$4\r\nECHO\r\n$6\r\nloaded\r\n";
         stream.write_all(&[commands, echo].concat()).await.expect("the commands are sent");
+
         let mut replies = Vec::new();
         while !replies.ends_with(END) {
             let read = stream.read_buf(&mut replies).await.expect("the server replies");
             assert!(read > 0, "the server closed the connection");
         }
+
         let replies = String::from_utf8_lossy(&replies);
         assert!(!replies.lines().any(|reply| reply.starts_with('-')), "{replies}");
     }
@@ -208,15 +222,14 @@ sentinel failover-timeout {name} 3000
     /// Kills the server and starts it again on the same port with its data on disk.
     ///
     /// # Panics
-    /// When the server does not answer, as it must for the test to mean anything.
+    /// If the server does not answer, as it must for the test to mean anything.
     pub async fn restart(&mut self) {
         self.kill();
         self.child = spawn(self.folder.path(), self.port, &self.options);
         assert!(self.starts().await, "redis-server does not start again");
     }
 
-    /// Stops the process until [`RedisServer::resume`] (`SIGSTOP`). Connections stay
-    /// open.
+    /// Stops the process until [`RedisServer::resume`] (`SIGSTOP`). Connections stay open.
     pub fn pause(&self) {
         self.signal("-STOP");
     }
@@ -241,9 +254,11 @@ sentinel failover-timeout {name} 3000
                 }
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
+
             // The reply may come from another process on that port.
             self.child.try_wait().expect("the child can be waited for").is_none()
         };
+
         tokio::time::timeout(START_TIMEOUT, started).await.expect("redis-server starts in time")
     }
 }
@@ -263,10 +278,11 @@ pub fn free_port() -> u16 {
     free.local_addr().expect("it has an address").port()
 }
 
-/// Whether a Redis that has loaded its data replies on this port.
+/// Whether a Redis that has loaded its data replies on `port`.
 async fn pong(port: u16) -> std::io::Result<bool> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;
     stream.write_all(b"PING\r\n").await?;
+
     let mut reply = [0; 5];
     stream.read_exact(&mut reply).await?;
     Ok(reply == *b"+PONG")

@@ -1,5 +1,5 @@
-//! A real S3-compatible server (moto) for tests, on a free port. It stops with the
-//! last test that uses it. `make s3-server` installs it.
+//! A real S3-compatible server (moto) for tests, on a free port. It stops with the last test that
+//! uses it. `make s3-server` installs it.
 
 use std::{
     net::TcpListener,
@@ -12,14 +12,13 @@ use std::{
 use bytes::Bytes;
 use tokio::sync::Mutex;
 
-/// How long the server may take to start.
+/// The limit for starting a server.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long a response may take. A process that does not respond is another that
-/// took the port.
+/// The limit for a response. A process that does not respond is another program that took the port.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How many ports are tried, because another process may take a free port first.
+/// The number of ports to try, because another process may take a free port first.
 const PORT_ATTEMPTS: usize = 5;
 
 const BUCKET: &str = "larder-tests";
@@ -31,14 +30,14 @@ pub struct S3Server {
 }
 
 impl S3Server {
-    /// The server that all tests of this process share, because it takes seconds to
-    /// start.
+    /// The server that all tests of this process share, because it takes seconds to start.
     pub async fn shared() -> Arc<Self> {
         static SHARED: Mutex<Weak<S3Server>> = Mutex::const_new(Weak::new());
         let mut shared = SHARED.lock().await;
         if let Some(server) = shared.upgrade() {
             return server;
         }
+
         let server = Arc::new(Self::start().await);
         *shared = Arc::downgrade(&server);
         server
@@ -47,14 +46,15 @@ impl S3Server {
     /// A new server with an empty bucket.
     ///
     /// # Panics
-    /// When the server does not answer, as it must for the test to mean anything.
+    /// If the server does not answer, as it must for the test to mean anything.
     pub async fn start() -> Self {
         for _ in 0..PORT_ATTEMPTS {
             let free = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
             let port = free.local_addr().expect("it has an address").port();
             drop(free);
+
             let mut server = Self { child: spawn(port), port };
-            // Another process may have taken the port meanwhile.
+            // Another process may have taken the port in the meantime.
             if server.creates_bucket().await {
                 return server;
             }
@@ -87,14 +87,16 @@ impl S3Server {
     /// All keys that begin with `start`.
     ///
     /// # Panics
-    /// When the server does not answer, as it must for the test to mean anything.
+    /// If the server does not answer, as it must for the test to mean anything.
     pub async fn all_keys(&self, start: &str) -> Vec<String> {
         let url = format!("http://127.0.0.1:{}/{BUCKET}?list-type=2&prefix={start}", self.port);
         let listed = reqwest::get(url).await.expect("it answers").text().await.expect("it is text");
+
         assert!(
             listed.contains("<IsTruncated>false<"),
             "the keys need more than one page: {listed}"
         );
+
         let keys = listed.split("<Key>").skip(1).filter_map(|key| key.split_once("</Key>"));
         keys.map(|(key, _)| key.to_owned()).collect()
     }
@@ -102,7 +104,7 @@ impl S3Server {
     /// Renames an object without Larder.
     ///
     /// # Panics
-    /// When the server does not answer, as it must for the test to mean anything.
+    /// If the server does not answer, as it must for the test to mean anything.
     pub async fn rename(&self, from: &str, to: &str) {
         let object = async |method: &str, key: &str, content: Bytes| {
             let url = format!("http://127.0.0.1:{}/{BUCKET}/{key}", self.port);
@@ -114,6 +116,7 @@ impl S3Server {
             let done = response.error_for_status().expect("it is done");
             done.bytes().await.expect("the body is complete")
         };
+
         let content = object("GET", from, Bytes::new()).await;
         object("PUT", to, content).await;
         object("DELETE", from, Bytes::new()).await;
@@ -128,7 +131,7 @@ impl S3Server {
     /// Restarts the server on the same port with an empty bucket.
     ///
     /// # Panics
-    /// When the server does not answer, as it must for the test to mean anything.
+    /// If the server does not answer, as it must for the test to mean anything.
     pub async fn restart(&mut self) {
         self.kill();
         self.child = spawn(self.port);
@@ -138,11 +141,13 @@ impl S3Server {
     /// Waits until the server has created the bucket. Returns `false` if it exits.
     async fn creates_bucket(&mut self) -> bool {
         let url = format!("http://127.0.0.1:{}/{BUCKET}", self.port);
+
         let created = async {
             loop {
                 if self.child.try_wait().expect("it is our child").is_some() {
                     return false;
                 }
+
                 let created =
                     reqwest::Client::new().put(&url).timeout(RESPONSE_TIMEOUT).send().await;
                 if created.is_ok_and(|response| response.status().is_success()) {
@@ -152,6 +157,7 @@ impl S3Server {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         };
+
         tokio::time::timeout(START_TIMEOUT, created).await.expect("moto_server starts in time")
     }
 }

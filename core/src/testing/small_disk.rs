@@ -14,7 +14,7 @@ pub struct SmallDisk {
 }
 
 impl SmallDisk {
-    /// Mounts a disk of `bytes`. Where this process cannot, prints the reason and returns `None`.
+    /// Mounts a disk of `bytes`. If this process cannot, prints the reason and returns `None`.
     ///
     /// # Panics
     /// If there is no temporary directory.
@@ -22,11 +22,13 @@ impl SmallDisk {
         let folder = tempfile::tempdir().expect("there is room");
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", &format!("size={bytes}"), "none"]).arg(folder.path());
+
         let reason = match mount.output() {
             Ok(output) if output.status.success() => return Some(Self { folder }),
             Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
             Err(error) => error.to_string(),
         };
+
         eprintln!("skipped: cannot mount a small disk: {reason}");
         None
     }
@@ -45,7 +47,7 @@ impl SmallDisk {
         self.path().join("other")
     }
 
-    /// Fills the disk to the last byte, as another program may.
+    /// Fills the disk to the last byte, as another program might.
     ///
     /// # Panics
     /// If the file cannot be created.
@@ -55,7 +57,7 @@ impl SmallDisk {
         while file.write_all(&[1; 4096]).is_ok() {}
     }
 
-    /// Frees what [`fill`](Self::fill) has filled.
+    /// Removes the file of [`fill`](Self::fill).
     ///
     /// # Panics
     /// If the disk was not filled.
@@ -66,7 +68,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Lazily, because the server may still have files open.
+        // A lazy unmount, because the server may still have files open.
         let unmounted = Command::new("umount").arg("-l").arg(self.path()).output();
         if !unmounted.is_ok_and(|output| output.status.success()) {
             eprintln!("cannot unmount {}", self.path().display());

@@ -1,8 +1,8 @@
-//! The contract suite for implementations of [`Sessions`]: what users can observe,
-//! in one process or in several.
+//! The contract suite for implementations of [`Sessions`]: the behaviour that users can observe, in
+//! one process or in several.
 //!
-//! Each function is one rule, and [`session_contract!`](crate::session_contract)
-//! makes a test of each. It needs a [`Harness`] that sets up the sessions:
+//! Each function is one rule, and [`session_contract!`](crate::session_contract) makes a test of
+//! each. It needs a [`Harness`] that sets up the sessions:
 //!
 //! ```
 //! # use larder_core as larder;
@@ -63,21 +63,21 @@ use crate::{
 /// Sets up sessions for the suite, and lets time pass.
 #[async_trait]
 pub trait Harness: Send + Sync {
-    /// Two handles to the same empty storage, as in two processes, with maintenance
-    /// running. Both may be the same where the storage belongs to one process.
+    /// Two handles to one empty storage, as in two processes, with maintenance running. If the
+    /// storage belongs to one process, both may be one handle.
     async fn processes(&self, limits: SessionLimits) -> [Arc<dyn Sessions>; 2];
 
-    /// Lets this much time pass, and little more, by moving a clock or by waiting.
+    /// Lets `span` pass, and little more, by moving a clock or by waiting.
     async fn pass(&self, span: Duration);
 
-    /// The unit of lifetimes in the suite, which are a few ticks long. At least a
-    /// millisecond; with a real clock, longer than a few calls take.
+    /// The unit of lifetimes in the suite, which are a few ticks long. At least a millisecond; with
+    /// a real clock, longer than a few calls take.
     fn tick(&self) -> Duration;
 }
 
-/// Makes a test of each rule of the [contract](crate::testing::session). The
-/// expression creates a [`Harness`](crate::testing::session::Harness) for each test
-/// and may `.await`. The calling crate needs tokio.
+/// Makes a test of each rule of the [contract](crate::testing::session). The expression creates a
+/// [`Harness`](crate::testing::session::Harness) for each test and may `.await`. The calling crate
+/// needs tokio.
 #[macro_export]
 macro_rules! session_contract {
     (@checks $each:ident $($harness:expr)?) => {
@@ -140,10 +140,10 @@ macro_rules! session_contract {
 
 session_contract!(@checks exports);
 
-/// Exceeds the duration of every step in the suite.
+/// The most time of a step in the suite.
 const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Two processes and a session.
+/// A session, and two processes that serve it.
 struct Stage {
     one: Arc<dyn Sessions>,
     other: Arc<dyn Sessions>,

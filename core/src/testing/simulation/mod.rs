@@ -1,8 +1,8 @@
 //! A simulation of many owners over a store in memory: they write, read and delete resources, which
-//! also expire, and a model says what the store must answer and announce.
+//! also expire, and a model predicts the answers and announcements of the store.
 //!
-//! What happens depends only on the seed. Each owner writes about once in a simulated minute, however
-//! many owners there are, so that costs at different numbers of owners can be compared.
+//! All events depend only on the seed. Each owner writes about once in a simulated minute, for any
+//! number of owners, so that costs at different numbers can be compared.
 
 #![allow(clippy::missing_panics_doc, reason = "panicking is how a check fails")]
 
@@ -44,14 +44,15 @@ const MINUTE: Duration = Duration::from_mins(1);
 /// The longest time to live of a simulated resource.
 pub const LONGEST_TTL: Duration = Duration::from_mins(3);
 
+/// The limits of an owner, and the overhead of a resource.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     quota: OwnerQuota,
-    /// What a resource counts beside its content, in bytes.
+    /// The bytes that a resource counts beside its content.
     metadata: u32,
 }
 
-/// How often something happened.
+/// The numbers of events of each kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
@@ -63,11 +64,11 @@ pub struct Counts {
     pub expired: u64,
     /// Changes of resources.
     pub changes: u64,
-    /// Subscribers who were told that they missed changes.
+    /// Subscribers who received the error that they missed changes.
     pub overflows: u64,
 }
 
-/// Owners, their store, and the model of both.
+/// The simulated owners, their store, and the model of both.
 #[derive(Debug)]
 pub struct Simulation {
     seed: u64,
@@ -83,7 +84,7 @@ pub struct Simulation {
     counts: Counts,
 }
 
-/// The name of a simulated owner: as long as that of a user, and in no order of their numbers.
+/// The name of a simulated owner: as long as a user's name, and not in the order of the numbers.
 pub fn owner(number: u32) -> Owner {
     let mixed = mix(number.into());
     Owner::new(format!("user-{mixed:016x}{:016x}{number:011}", mix(mixed)))
@@ -102,24 +103,27 @@ fn text(size: u32) -> String {
 }
 
 impl Simulation {
-    /// An empty store for `owners`, at least 16. Every 64th owner, and each busy one, has a
-    /// subscriber; at most 1,024 of them.
+    /// An empty store for `owners`, at least 16 of them. Every 64th owner, and each busy one, has a
+    /// subscriber; at most 1,024 owners have.
     pub async fn new(seed: u64, owners: u32) -> Self {
         let quota = OwnerQuota { bytes: 16 << 10, resources: 3 };
         let clock = ManualClock::new();
         let limits = StoreLimits { revisions: 2, ..StoreLimits::default() };
         let memory = MemoryLimits { bytes: u64::MAX, per_owner: quota };
         let store = Store::memory(Arc::new(clock.clone()), memory, limits);
-        // What metadata counts is the store's own rule, the same for all URIs here.
+
+        // The store decides how many bytes metadata count: as many for all URIs here.
         let empty = store.create(&owner(0), resource_uri(0), "".into(), Details::default()).await;
         let metadata = empty.expect("it fits").counted_bytes();
         store.delete(&owner(0), &resource_uri(0)).await.expect("it can be deleted");
         let metadata = u32::try_from(metadata).expect("metadata are short");
+
         let subscriber = |number: u32| {
             let changes = store.feed().subscribe(&owner(number));
             (number, Subscriber::new(changes, number.is_multiple_of(128)))
         };
         let subscribers = (0..owners).filter(|n| n % 64 == 0 || u64::from(*n) < BUSY_OWNERS);
+
         Self {
             seed,
             numbers: Numbers::new(seed),
@@ -139,7 +143,7 @@ impl Simulation {
         &self.store
     }
 
-    /// What has happened.
+    /// The numbers of the events so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
@@ -168,7 +172,9 @@ impl Simulation {
             let is_busy = self.numbers.below(8) == 0;
             let end = if is_busy { BUSY_OWNERS } else { self.owners.into() };
             let owner = u32::try_from(self.numbers.below(end)).expect("it is below the owners");
+
             let slot = u8::try_from(self.numbers.below(SLOTS as u64)).expect("it is a slot");
+
             let key = (owner, slot);
             match self.numbers.below(100) {
                 0..45 => self.write(key, false).await,
@@ -176,6 +182,7 @@ impl Simulation {
                 60..70 => self.delete(key).await,
                 _ => self.read(key).await,
             }
+
             self.after_event().await;
         }
     }
@@ -185,8 +192,8 @@ impl Simulation {
         self.clock.advance(time);
     }
 
-    /// Runs the maintenance of the store until nothing is left to remove, and checks what the
-    /// consumer of coalesced changes receives.
+    /// Runs the maintenance of the store until nothing is left to remove, and checks the changes that
+    /// the consumer of coalesced changes receives.
     pub async fn settle(&mut self) {
         let now = self.clock.now().as_millis();
         let mut due = 0;
@@ -194,6 +201,7 @@ impl Simulation {
             due += 1;
             self.changed(owner, change);
         }
+
         let store = self.store.clone();
         let removed = async {
             // More turns than the maintenance needs, which removes many resources in each.
@@ -201,29 +209,34 @@ impl Simulation {
                 tokio::task::yield_now().await;
             }
         };
+
         tokio::select! {
             biased;
             () = store.maintain() => unreachable!("maintenance does not end"),
             () = removed => {}
         }
+
         while let Some(NextChanges::Of(turn)) = self.queue.next().now_or_never() {
             for change in &turn.changes {
                 self.check_thing(&turn.owner, &change.changed);
             }
         }
+
         assert!(self.model.changed.is_empty(), "a change was not queued; {}", self.at());
     }
 
-    /// Settles, and checks the totals, what subscribers received, and `sample` owners.
+    /// Settles, and checks the totals, the received changes of subscribers, and `sample` owners.
     pub async fn check(&mut self, sample: u32) {
         self.settle().await;
         let total = self.store.usage().await.expect("it is counted");
         let expected = (self.model.resources, self.model.bytes, 0);
         assert_eq!((total.resources, total.bytes, total.reserved), expected, "{}", self.at());
+
         let at = self.at();
         for subscriber in self.subscribers.values_mut().filter(|subscriber| !subscriber.is_slow) {
             self.counts.overflows += u64::from(subscriber.check(uri, &at));
         }
+
         for n in 0..sample.min(self.owners) {
             let number = if sample < self.owners {
                 u32::try_from(self.numbers.below(self.owners.into())).expect("it is an owner")
@@ -234,37 +247,45 @@ impl Simulation {
         }
     }
 
-    /// Lets everything expire and checks that nothing is left, that slow subscribers received what
-    /// others did, and that `sample` owners have all of their quota.
+    /// Lets everything expire and checks that nothing is left, that slow subscribers received all
+    /// changes, and that `sample` owners have all of their quota.
     pub async fn finish(&mut self, sample: u32) {
         self.pass(LONGEST_TTL);
         self.check(sample).await;
         assert_eq!(self.model.resources, 0, "{}", self.at());
         let left = self.store.owners(None, 1).await.expect("they are listed");
         assert!(left.owners.is_empty() && left.next.is_none(), "{left:?}; {}", self.at());
+
         let at = self.at();
         for subscriber in self.subscribers.values_mut() {
             self.counts.overflows += u64::from(subscriber.check(uri, &at));
         }
+
         let Limits { quota, metadata } = self.limits();
         let most = u32::try_from(quota.bytes).expect("quotas are small here") - metadata;
         for number in 0..sample.min(self.owners) {
-            let (owner, content) = (owner(number), text(most));
+            let owner = owner(number);
+            let content = text(most);
             let all =
                 self.store.create(&owner, resource_uri(0), content.into(), Details::default());
             let all = all.await.unwrap_or_else(|error| panic!("{error}; {at}"));
+
             assert_eq!(all.counted_bytes(), quota.bytes, "{at}");
         }
     }
 
+    /// Compares the usage and the listing of an owner with the model.
     async fn check_owner(&self, number: u32) {
-        let (owner, quota) = (owner(number), self.limits().quota);
+        let owner = owner(number);
+        let quota = self.limits().quota;
+
         let usage = self.store.usage_of(&owner).await.expect("it is counted");
         let live = self.model.live(number);
         let expected = (live.len() as u64, self.model.used(number));
         assert_eq!((usage.resources, usage.bytes), expected, "owner {number}; {}", self.at());
         let is_within = usage.bytes <= quota.bytes && usage.resources <= quota.resources;
         assert!(is_within, "owner {number}: {usage:?}; {}", self.at());
+
         let page = self.store.list(&owner, "", None, SLOTS).await.expect("they are listed");
         let listed: Vec<_> = page.entries.iter().map(|entry| entry.uri.to_string()).collect();
         let expected: Vec<_> = live.into_iter().map(uri).collect();
@@ -273,17 +294,19 @@ impl Simulation {
 
     /// Marks a queued change as received.
     fn check_thing(&mut self, of: &Owner, changed: &Changed) {
-        // The number of the owner is the end of the name.
+        // The name of an owner ends with its number.
         let number = of.as_str().get(37..).and_then(|number| number.parse().ok());
         let slot = match changed {
             Changed::List => None,
             Changed::Resource(uri) => uri.as_str().bytes().last().map(|digit| digit - b'0'),
         };
+
         let thing: Option<Thing> = number.map(|number| (number, slot));
         let was_expected = thing.is_some_and(|thing| self.model.changed.remove(&thing));
         assert!(was_expected, "{changed:?} of {of} did not change; {}", self.at());
     }
 
+    /// Writes a resource of random size and life, and compares the outcome with the model.
     async fn write(&mut self, key @ (number, slot): Key, is_update: bool) {
         let now = self.now_of(number);
         let size = u32::try_from(1 + self.numbers.below(MAX_CONTENT)).expect("it is small");
@@ -291,18 +314,24 @@ impl Simulation {
         let ttl = 1 + self.numbers.below(millis);
         let ttl = (!is_update || self.numbers.below(2) == 0).then_some(ttl);
         let details = Details { ttl: ttl.map(Duration::from_millis), ..Details::default() };
-        let (owner, uri, content) = (owner(number), resource_uri(slot), text(size).into());
+
+        let owner = owner(number);
+        let uri = resource_uri(slot);
+        let content = text(size).into();
+
         let was_live = self.model.is_live(key);
         let written = if is_update {
             self.store.update(&owner, uri, content, details).await
         } else {
             self.store.create(&owner, uri, content, details).await
         };
+
         if is_update && !was_live {
             let error = written.expect_err("an update needs a live resource");
             assert!(error.is_not_found(), "{error}; {}", self.at());
             return;
         }
+
         match (self.model.write(key, size, ttl.map(|ttl| now + ttl)), written) {
             (Some(change), Ok(entry)) => {
                 let counted = u64::from(size + self.limits().metadata);
@@ -317,19 +346,24 @@ impl Simulation {
         }
     }
 
+    /// Deletes a resource, and compares the outcome with the model.
     async fn delete(&mut self, key @ (number, slot): Key) {
         self.now_of(number);
         let deleted = self.store.delete(&owner(number), &resource_uri(slot)).await;
+
         let expected = self.model.delete(key);
         let deleted = deleted.expect("it can be deleted");
         assert_eq!(deleted, expected.is_some(), "{key:?}; {}", self.at());
+
         if let Some(change) = expected {
             self.changed(number, change);
         }
     }
 
+    /// Reads a resource, and compares the outcome with the model.
     async fn read(&mut self, key @ (number, slot): Key) {
         self.now_of(number);
+
         match self.store.get(&owner(number), &resource_uri(slot)).await {
             Ok(_) => assert!(self.model.is_live(key), "{key:?} is gone; {}", self.at()),
             Err(error) => {
@@ -339,31 +373,37 @@ impl Simulation {
         }
     }
 
-    /// The time in milliseconds, after what has expired of an owner until then is removed from the
-    /// model.
+    /// The time in milliseconds. The resources of the owner that have expired at this time are
+    /// removed from the model.
     fn now_of(&mut self, owner: u32) -> u64 {
         let now = self.clock.now().as_millis();
         for change in self.model.expire_owner(owner, now) {
             self.changed(owner, change);
         }
+
         now
     }
 
+    /// Counts a change, and tells the subscriber of its owner to expect it.
     fn changed(&mut self, owner: u32, change: Announced) {
         self.counts.changes += 1;
         self.counts.expired += u64::from(change.0 == crate::store::ChangeKind::Expired);
+
         if let Some(subscriber) = self.subscribers.get_mut(&owner) {
             subscriber.expect(change);
         }
     }
 
+    /// Moves the clock after an event, and runs the maintenance when it is due.
     async fn after_event(&mut self) {
         self.counts.events += 1;
+
         let each = u64::try_from(MINUTE.as_nanos()).expect("it is short") / u64::from(self.owners);
         self.rest_of_time += each;
         let millis = self.rest_of_time / 1_000_000;
         self.rest_of_time %= 1_000_000;
         self.clock.advance(Duration::from_millis(millis));
+
         if self.counts.events.is_multiple_of(BETWEEN_MAINTENANCE) {
             self.settle().await;
         }
@@ -373,7 +413,7 @@ impl Simulation {
         self.model.limits
     }
 
-    /// Where a check failed, to repeat it.
+    /// The place of a failed check, with which it can be repeated.
     fn at(&self) -> String {
         format!(
             "with seed {} and {} owners, after {} events",

@@ -1,4 +1,4 @@
-//! [`Model`]: what the store must have for each owner, in 64 bytes an owner and 16 bytes for each
+//! [`Model`]: the expected state of the store, in 64 bytes for each owner and 16 bytes for each
 //! expiry.
 
 use std::{
@@ -9,7 +9,7 @@ use std::{
 use super::Limits;
 use crate::store::ChangeKind;
 
-/// How many URIs each owner uses.
+/// The number of URIs of each owner.
 pub(super) const SLOTS: usize = 4;
 
 /// The number of an owner, and of one of the owner's URIs.
@@ -18,28 +18,28 @@ pub(super) type Key = (u32, u8);
 /// A change that a subscriber of the owner receives.
 pub(super) type Announced = (ChangeKind, u8);
 
-/// What changed, for the consumer of coalesced changes: `None` is the list of resources.
+/// An owner and a changed URI; `None` is the list of the owner's resources.
 pub(super) type Thing = (u32, Option<u8>);
 
-/// A live resource; `current` is 0 if there is none.
+/// A live resource. `current` is 0 if the resource does not exist.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Slot {
-    /// What the current revision counts, in bytes.
+    /// The bytes that the current revision counts.
     current: u32,
-    /// What the revision before counts; 0 if there is none.
+    /// The bytes that the revision before counts; 0 if there is none.
     past: u32,
-    /// In milliseconds since the epoch.
+    /// The expiry, in milliseconds since the epoch.
     expires: u64,
 }
 
-/// All owners.
+/// The expected resources of all owners.
 #[derive(Debug)]
 pub(super) struct Model {
     pub(super) limits: Limits,
     owners: Vec<[Slot; SLOTS]>,
-    /// When resources expire. Has also expiries that were moved.
+    /// The expiries of resources, with expiries that were moved since.
     expiries: BinaryHeap<Reverse<(u64, u32, u8)>>,
-    /// What changed since the consumer of coalesced changes was checked.
+    /// The changes since the consumer of coalesced changes was checked.
     pub(super) changed: HashSet<Thing>,
     pub(super) resources: u64,
     pub(super) bytes: u64,
@@ -58,8 +58,14 @@ impl Slot {
 impl Model {
     pub(super) fn new(owners: u32, limits: Limits) -> Self {
         let owners = vec![[Slot::default(); SLOTS]; owners as usize];
-        let (expiries, changed) = (BinaryHeap::new(), HashSet::new());
-        Self { limits, owners, expiries, changed, resources: 0, bytes: 0 }
+        Self {
+            limits,
+            owners,
+            expiries: BinaryHeap::new(),
+            changed: HashSet::new(),
+            resources: 0,
+            bytes: 0,
+        }
     }
 
     /// The bytes of memory that the model takes.
@@ -79,28 +85,30 @@ impl Model {
         (0u8..).take(SLOTS).filter(|slot| self.is_live((owner, *slot))).collect()
     }
 
-    /// What the owner's live resources count, in bytes.
+    /// The bytes that the owner's live resources count.
     pub(super) fn used(&self, owner: u32) -> u64 {
         self.owners[owner as usize].iter().map(|slot| slot.bytes()).sum()
     }
 
-    /// Removes what has expired of an owner. Returns the changes, in their order.
+    /// Removes the expired resources of an owner. Returns the changes, in their order.
     pub(super) fn expire_owner(&mut self, owner: u32, now: u64) -> Vec<Announced> {
         let slots = &self.owners[owner as usize];
         let is_due = |slot: &Slot| slot.is_live() && slot.expires <= now;
         let mut due: Vec<(u64, u8)> =
             (0u8..).zip(slots).filter(|(_, s)| is_due(s)).map(|(n, s)| (s.expires, n)).collect();
         due.sort_unstable();
+
         let due = due.into_iter();
         due.map(|(_, slot)| self.remove((owner, slot), ChangeKind::Expired)).collect()
     }
 
-    /// Removes the resource that expires next, if that is due.
+    /// Removes the resource that expires next, if it has expired.
     pub(super) fn expire_next(&mut self, now: u64) -> Option<(u32, Announced)> {
         while let Some(Reverse((at, owner, slot))) = self.expiries.peek().copied()
             && at <= now
         {
             self.expiries.pop();
+
             let found = self.owners[owner as usize][usize::from(slot)];
             if found.is_live() && found.expires == at {
                 return Some((owner, self.remove((owner, slot), ChangeKind::Expired)));
@@ -113,43 +121,52 @@ impl Model {
         self.is_live(key).then(|| self.remove(key, ChangeKind::Deleted))
     }
 
+    /// Removes a resource, and announces that.
     fn remove(&mut self, key @ (owner, slot): Key, kind: ChangeKind) -> Announced {
         let removed = std::mem::take(&mut self.owners[owner as usize][usize::from(slot)]);
         self.resources -= 1;
         self.bytes -= removed.bytes();
+
         self.announce(key, kind)
     }
 
-    /// Writes a resource, if the quota allows it. `expires` is `None` where the expiry stays.
+    /// Writes a resource, if the quota allows it. `expires` is `None` if the expiry stays.
     pub(super) fn write(&mut self, key: Key, size: u32, expires: Option<u64>) -> Option<Announced> {
         let (owner, slot) = key;
         let is_new = !self.is_live(key);
-        // The store counts the content when it arrives and the metadata at the end, and drops the
-        // revision before for each of both.
+
+        // The store counts the content when it arrives and the metadata at the end, and may drop the
+        // earlier revision each time.
         let fits = self.make_room(key, size)
             && (!is_new || (self.live(owner).len() as u64) < self.limits.quota.resources)
             && self.make_room(key, size + self.limits.metadata);
+
         if !fits {
             return None;
         }
+
         let written = &mut self.owners[owner as usize][usize::from(slot)];
         let dropped = std::mem::replace(&mut written.past, written.current);
         written.current = size + self.limits.metadata;
         self.bytes += u64::from(written.current);
         self.bytes -= u64::from(dropped);
+
         self.resources += u64::from(is_new);
+
         if let Some(at) = expires {
             written.expires = at;
             self.expiries.push(Reverse((at, owner, slot)));
         }
+
         Some(self.announce(key, if is_new { ChangeKind::Created } else { ChangeKind::Updated }))
     }
 
-    /// Whether an upload of `bytes` fits. Drops the revision before the current one if that helps.
+    /// Whether an upload of `bytes` fits. Drops the earlier revision if that makes it fit.
     fn make_room(&mut self, (owner, slot): Key, bytes: u32) -> bool {
         let needed = self.used(owner) + u64::from(bytes);
         let missing = needed.saturating_sub(self.limits.quota.bytes);
         let past = &mut self.owners[owner as usize][usize::from(slot)].past;
+
         if missing > 0 && u64::from(*past) >= missing {
             self.bytes -= u64::from(std::mem::take(past));
             return true;

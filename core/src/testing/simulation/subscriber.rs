@@ -1,4 +1,4 @@
-//! [`Subscriber`]: checks what a subscriber of one owner receives.
+//! [`Subscriber`]: checks the changes that a subscriber of one owner receives.
 
 use std::collections::VecDeque;
 
@@ -7,17 +7,17 @@ use futures_util::FutureExt;
 use super::model::Announced;
 use crate::store::{Changes, MissedChanges};
 
-/// How many changes a subscriber may fall behind, as [`ChangeFeed`](crate::store::ChangeFeed) has it.
+/// How far a subscriber may fall behind, in changes, as in [`ChangeFeed`](crate::store::ChangeFeed).
 const BACKLOG: usize = 256;
 
 /// A subscriber, and the changes that it has not received.
 #[derive(Debug)]
 pub(super) struct Subscriber {
     changes: Changes,
-    /// The last of what was published since the last check.
+    /// The last changes that were published since the last check, at most [`BACKLOG`].
     expected: VecDeque<Announced>,
     has_missed: bool,
-    /// Whether it receives only at the end.
+    /// Whether the subscriber receives only at the end.
     pub(super) is_slow: bool,
 }
 
@@ -34,22 +34,24 @@ impl Subscriber {
         self.expected.push_back(change);
     }
 
-    /// Receives all that was published, and checks that it is each change once, in order, after an
-    /// error if there were too many. Returns whether there were.
+    /// Receives all published changes, and checks that each arrives once and in order, after an error
+    /// if there were too many. Returns whether there were too many.
     pub(super) fn check(&mut self, uri_of: impl Fn(u8) -> String, at: &str) -> bool {
         if self.has_missed {
             assert_eq!(self.next(), Some(Err(MissedChanges)), "the overflow is reported; {at}");
         }
+
         for (kind, slot) in self.expected.drain(..).collect::<Vec<_>>() {
             assert_eq!(self.next(), Some(Ok((kind, uri_of(slot)))), "{at}");
         }
+
         assert_eq!(self.next(), None, "nothing else is announced; {at}");
         std::mem::take(&mut self.has_missed)
     }
 
     /// The next change, if there is one.
     fn next(&mut self) -> Option<Result<(crate::store::ChangeKind, String), MissedChanges>> {
-        // Otherwise tokio would let a task that receives much wait for others.
+        // Without `unconstrained`, tokio makes a task that receives much wait for others.
         let next = tokio::task::unconstrained(self.changes.next()).now_or_never()?;
         Some(next.map(|change| {
             let change = change.expect("the feed exists");

@@ -1,14 +1,16 @@
 use super::Simulation;
 
-/// Runs owners to the end, with checks of all of them between the rounds.
+/// Runs a simulation to the end, with checks of all owners between the rounds.
 async fn run(seed: u64, owners: u32, rounds: u64) -> Simulation {
     let mut simulation = Simulation::new(seed, owners).await;
     simulation.fill().await;
     simulation.check(owners).await;
+
     for _ in 0..rounds {
         simulation.run(2 * u64::from(owners)).await;
         simulation.check(owners).await;
     }
+
     simulation.finish(owners).await;
     simulation
 }
@@ -22,8 +24,9 @@ async fn two_thousand_owners_keep_their_quotas_expiries_and_announcements() {
 }
 
 #[tokio::test]
-async fn the_same_seed_is_the_same_simulation() {
-    let (first, again) = (run(7, 64, 3).await, run(7, 64, 3).await);
+async fn a_seed_determines_the_simulation() {
+    let first = run(7, 64, 3).await;
+    let again = run(7, 64, 3).await;
     assert_eq!(first.counts(), again.counts());
     assert_ne!(first.counts(), run(8, 64, 3).await.counts());
 }
