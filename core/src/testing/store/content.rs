@@ -1,4 +1,4 @@
-//! Content is read back as it was written.
+//! Content is read back unchanged.
 
 use bytes::Bytes;
 use futures_util::TryStreamExt;
@@ -13,6 +13,7 @@ pub async fn text_comes_back_as_it_went_in(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     let texts =
         ["plain", "tab\tand\r\nlines\n", "\n", " ", "\u{feff}mark", "nul \0", "日本語 🦀 é"];
+
     for text in texts {
         let entry = alice.put("test://text", text).await;
         assert_eq!((entry.kind, entry.mime_type.as_str()), (Kind::Text, "text/plain"));
@@ -25,6 +26,7 @@ pub async fn json_comes_back_equal_with_its_media_type(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     let json = json!({ "data": [1, 2.5, "drei", null, { "vier": true }] });
     let entry = alice.put("test://json", json.clone()).await;
+
     assert_eq!((entry.kind, entry.mime_type.as_str()), (Kind::Text, "application/json"));
     let read: serde_json::Value =
         serde_json::from_slice(&alice.read("test://json").await).expect("it is JSON");
@@ -48,6 +50,7 @@ pub async fn empty_content_is_content(harness: &dyn Harness) {
     alice.put("test://text", "").await;
     alice.put("test://bytes", Vec::new()).await;
     assert_eq!(alice.list("").await, ["test://bytes", "test://text"]);
+
     for uri in ["test://text", "test://bytes"] {
         let found = alice.get(uri).await;
         assert_eq!((found.entry.size, found.entry.lines), (0, 0));
@@ -65,23 +68,27 @@ pub async fn empty_content_is_replaced_deleted_and_expires(harness: &dyn Harness
     alice.put("test://a", "").await;
     alice.put("test://a", "").await;
     assert!(alice.delete("test://a").await, "it existed");
+
     alice.create("test://b", "", with_ttl(harness.tick())).await;
     harness.pass(harness.tick()).await;
     alice.assert_missing("test://b").await;
-    // The next write finds it expired.
+
+    // The next write finds the resource expired.
     alice.put("test://b", "").await;
     assert!(alice.delete("test://b").await, "it existed");
     assert!(alice.list("").await.is_empty());
 }
 
-/// Text of many blocks, written in pieces that split characters, is read back
-/// whole, at once or block by block. No block splits a character.
+/// Text of many blocks, written in pieces that split characters, is read back whole, at once or
+/// block by block. No block splits a character.
 pub async fn long_text_in_pieces_comes_back_whole(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     let text = long_text();
     alice.put("test://long", Content::text_stream(in_pieces(text.clone()))).await;
     assert!(alice.read("test://long").await == text, "the content differs");
+
     let found = alice.get("test://long").await;
+
     let blocks: Vec<Bytes> = found.stream().try_collect().await.expect("it can be read");
     assert!(blocks.len() > 3, "it has many blocks");
     assert!(blocks.iter().all(|block| std::str::from_utf8(block).is_ok()), "a character is split");
@@ -98,11 +105,12 @@ pub async fn long_bytes_in_pieces_come_back_whole(harness: &dyn Harness) {
     assert!(whole_stream(&alice.get("test://long").await).await == bytes, "the stream differs");
 }
 
-/// Size, number of lines and SHA-256 are right however the content arrived.
-/// Creation, lookup and listing return the same entry.
+/// Size, number of lines and SHA-256 do not depend on the pieces in which content arrives. Creation,
+/// lookup and listing return equal entries.
 pub async fn size_lines_and_digest_are_those_of_the_content(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     let long = long_text();
+
     for text in ["one", "one\n", "one\ntwo", "one\r\n\r\nthree\n", "\n\n", &long] {
         let content = Content::text_stream(in_pieces(text.to_owned()));
         let entry = alice.put("test://text", content).await;
@@ -115,8 +123,7 @@ pub async fn size_lines_and_digest_are_those_of_the_content(harness: &dyn Harnes
     }
 }
 
-/// Windows by bytes and by lines are right at the beginning, across block
-/// boundaries and at the end.
+/// Windows by bytes and by lines are right at the beginning, across block boundaries and at the end.
 pub async fn windows_reach_every_part_of_long_content(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     let text = long_text();
@@ -134,6 +141,7 @@ pub async fn windows_reach_every_part_of_long_content(harness: &dyn Harness) {
 
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let at_borders = found.entry.blocks.iter().map(|block| block.first_line);
+
     for first in at_borders.flat_map(|line| [line.saturating_sub(1), line]) {
         let window = found.lines(first, 3, usize::MAX).await.expect("it can be read");
         let first = usize::try_from(first).expect("it is small");
@@ -142,15 +150,18 @@ pub async fn windows_reach_every_part_of_long_content(harness: &dyn Harness) {
     }
 }
 
-/// Text is stored in a fraction of its size, incompressible bytes in hardly more
-/// than theirs. Windows are right in both, and across both.
+/// Text is stored in a fraction of its size, incompressible bytes in hardly more than theirs.
+/// Windows are right in both, and across both.
 pub async fn compressible_content_takes_less_space(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     let mut log = String::new();
     for n in 0..60_000u32 {
-        let (second, took, user) = (n % 60, n.wrapping_mul(2_654_435_761) % 5000, n % 977);
+        let second = n % 60;
+        let took = n.wrapping_mul(2_654_435_761) % 5000;
+        let user = n % 977;
         log += &format!("2026-07-28T12:00:{second:02}Z INFO {n} took {took} ms for user {user}\n");
     }
+
     let entry = alice.put("test://log", log.as_str()).await;
     let stored = entry.stored_size();
     assert!(stored < entry.size * 3 / 10, "{stored} of {} bytes are stored", entry.size);
@@ -166,6 +177,7 @@ pub async fn compressible_content_takes_less_space(harness: &dyn Harness) {
     let found = alice.get("test://mixed").await;
     let compressed: Vec<bool> = entry.blocks.iter().map(Block::is_compressed).collect();
     assert!(compressed.contains(&true) && compressed.contains(&false), "{compressed:?}");
+
     for border in entry.blocks.iter().map(|block| block.offset) {
         let first = border.saturating_sub(7);
         let window = found.bytes_from(first, 20).await.expect("it can be read");
@@ -174,8 +186,8 @@ pub async fn compressible_content_takes_less_space(harness: &dyn Harness) {
     }
 }
 
-/// Name, title, description and media type are stored as given; the default name
-/// is the last segment of the URI.
+/// Name, title, description and media type are stored as given. The default name is the last segment
+/// of the URI.
 pub async fn details_are_kept_and_have_defaults(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     let details = Details {
@@ -187,6 +199,7 @@ pub async fn details_are_kept_and_have_defaults(harness: &dyn Harness) {
         ..Details::default()
     };
     alice.create("results://analysis/7", "text", details.clone()).await;
+
     let entry = alice.get("results://analysis/7").await.entry;
     assert_eq!(Some(&entry.name), details.name.as_ref());
     assert_eq!(entry.title, details.title);

@@ -2,9 +2,8 @@
 
 use super::{Caller, Harness, Setup, refused};
 
-/// A prefix matches the first bytes of the URI and has no wildcards. Listings are
-/// in byte order.
-pub async fn a_prefix_lists_exactly_what_begins_with_it(harness: &dyn Harness) {
+/// A prefix matches the first bytes of the URI and has no wildcards. Listings are in byte order.
+pub async fn a_prefix_lists_exactly_the_uris_that_begin_with_it(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     let mut uris = [
         "results://a",
@@ -22,10 +21,12 @@ pub async fn a_prefix_lists_exactly_what_begins_with_it(harness: &dyn Harness) {
         "results2://a",
         "urn:results:a",
     ];
+
     for uri in uris {
         alice.put(uri, uri).await;
     }
     uris.sort_unstable();
+
     let prefixes = [
         "",
         "r",
@@ -48,48 +49,53 @@ pub async fn a_prefix_lists_exactly_what_begins_with_it(harness: &dyn Harness) {
         "zzz",
         "ä",
     ];
+
     for prefix in prefixes {
         let expected: Vec<&str> = uris.into_iter().filter(|uri| uri.starts_with(prefix)).collect();
         assert_eq!(alice.list(prefix).await, expected, "prefix {prefix:?}");
     }
 }
 
-/// Pages of any length together are the listing: each entry once, and the last page
-/// is marked as the last.
+/// Pages of any length together are the listing: each entry once, and only the last page is marked as
+/// the last.
 pub async fn pages_neither_overlap_nor_leave_gaps(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     let expected: Vec<String> = (0..25).map(|n| format!("results://many/{n:02}")).collect();
     for uri in expected.iter().rev() {
         alice.put(uri, "text").await;
     }
+
     for other in ["results://manx", "results://many", "results://many0", "a:a", "z:z"] {
         alice.put(other, "text").await;
     }
+
     for limit in [1, 2, 7, 24, 25, 26, 1000] {
         let seen = alice.list_in_pages("results://many/", limit).await;
         assert_eq!(seen, expected, "in pages of {limit}");
     }
 }
 
-/// Listed resources can be read as they were when listed, even if they are replaced
-/// meanwhile.
-pub async fn what_is_listed_can_be_read(harness: &dyn Harness) {
+/// Listed resources are read as they were when listed, even if they are replaced in the meantime.
+pub async fn a_listed_resource_can_be_read(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     let long = super::long_text();
     for (uri, text) in [("temp://a", "text"), ("temp://b", long.as_str()), ("temp://c", "")] {
         alice.put(uri, text).await;
     }
+
     let (listed, more) = alice
         .store
         .list_with_content(&alice.owner, "temp://", None, 2)
         .await
         .expect("it can be listed");
     assert!(more);
+
     alice.update("temp://a", "another").await;
     for (found, text) in listed.iter().zip(["text", long.as_str()]) {
         let read = found.bytes().await.expect("it can be read");
         assert_eq!((found.entry.size, &*read), (text.len() as u64, text.as_bytes()));
     }
+
     let (listed, more) = alice
         .store
         .list_with_content(&alice.owner, "", Some("temp://b"), 2)
@@ -106,6 +112,7 @@ pub async fn a_page_continues_after_a_deleted_uri(harness: &dyn Harness) {
         alice.put(uri, "text").await;
     }
     alice.delete("temp://b").await;
+
     for (after, expected) in [
         ("temp://b", &["temp://c"][..]),
         ("temp://a", &["temp://c"]),
@@ -121,14 +128,13 @@ pub async fn a_page_continues_after_a_deleted_uri(harness: &dyn Harness) {
     }
 }
 
-/// Any URI can name a resource, none conflicts with another, and each is listed as
-/// it was given.
+/// Any URI can name a resource. No URI conflicts with another, and each is listed as it was given.
 pub async fn any_uri_can_name_a_resource(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     let long = format!("results://{}", "a".repeat(2000));
     let deep = format!("results://{}", "a/".repeat(500));
     let mut uris = vec![
-        // The same path under other schemes, and schemes that differ in case.
+        // Equal paths under other schemes, and schemes that differ in case.
         "results://file.json",
         "output://file.json",
         "temp://file.json",
@@ -152,7 +158,7 @@ pub async fn any_uri_can_name_a_resource(harness: &dyn Harness) {
         "results:a:b",
         "results://a+b",
         "results://a%20b",
-        // What a backend might use itself, or interpret as a path.
+        // Names that a backend might use itself, or interpret as a path.
         "results://a.meta",
         "results://a/b.meta",
         "results://.meta",
@@ -174,19 +180,24 @@ pub async fn any_uri_can_name_a_resource(harness: &dyn Harness) {
         &long,
         &deep,
     ];
+
     for uri in &uris {
         alice.put(uri, *uri).await;
     }
+
     uris.sort_unstable();
     assert_eq!(alice.list("").await, uris);
     for uri in &uris {
         assert_eq!(alice.read(uri).await, *uri);
     }
+
     let (deleted, left): (Vec<_>, Vec<_>) =
         uris.iter().enumerate().partition(|(index, _)| index % 2 == 0);
+
     for (_, uri) in deleted {
         assert!(alice.delete(uri).await, "{uri} existed");
     }
+
     let left: Vec<&str> = left.into_iter().map(|(_, uri)| *uri).collect();
     assert_eq!(alice.list("").await, left);
     for uri in left {
@@ -194,10 +205,11 @@ pub async fn any_uri_can_name_a_resource(harness: &dyn Harness) {
     }
 }
 
-/// To every call, another owner's resource does not exist.
+/// Other owners' resources do not exist for any call.
 pub async fn owners_see_only_their_own(harness: &dyn Harness) {
     let store = harness.store(Setup::default()).await;
-    let (alice, bob) = (Caller::new(&store, "alice"), Caller::new(&store, "bob"));
+    let alice = Caller::new(&store, "alice");
+    let bob = Caller::new(&store, "bob");
     alice.put("temp://hers", "alice's").await;
     alice.put("temp://both", "alice's").await;
     bob.put("temp://both", "bob's").await;
@@ -217,8 +229,8 @@ pub async fn owners_see_only_their_own(harness: &dyn Harness) {
     assert_eq!(alice.read("temp://hers").await, "alice's");
 }
 
-/// Authorization servers choose the names of owners: no name of an owner combined
-/// with a URI addresses the resource of another.
+/// Authorization servers choose the names of owners, so no name combined with a URI may address the
+/// resource of another owner.
 pub async fn no_owner_and_uri_collide_with_others(harness: &dyn Harness) {
     let store = harness.store(Setup::default()).await;
     let pairs = [
@@ -235,9 +247,11 @@ pub async fn no_owner_and_uri_collide_with_others(harness: &dyn Harness) {
         ("é 🦀\n", "c:d"),
         ("https://issuer.example|subject|client", "c:d"),
     ];
+
     for (owner, uri) in pairs {
         Caller::new(&store, owner).put(uri, owner).await;
     }
+
     for (owner, uri) in pairs {
         let caller = Caller::new(&store, owner);
         assert_eq!(caller.list("").await, [uri], "owner {owner:?}");

@@ -1,7 +1,7 @@
 //! The contract suite of the store: the observable behaviour of every backend.
 //!
-//! Each function checks one rule. [`store_contract!`](crate::store_contract)
-//! makes a test of each, given a [`Harness`] that sets up stores over the backend:
+//! Each function checks one rule. [`store_contract!`](crate::store_contract) makes a test of each,
+//! given a [`Harness`] that sets up stores over the backend:
 //!
 //! ```
 //! # use larder_core as larder;
@@ -69,16 +69,15 @@ use crate::{
 /// Sets up stores over a backend, and lets time pass for them.
 #[async_trait]
 pub trait Harness: Send + Sync {
-    /// A new, empty store that shares no data with others. The suite itself runs
-    /// [`Store::maintain`] where a check needs it.
+    /// A new, empty store that shares no data with others. The suite itself runs [`Store::maintain`]
+    /// where a check needs it.
     async fn store(&self, setup: Setup) -> Store;
 
-    /// Lets `span` pass for the stores, and hardly more: advances their clock, or
-    /// waits.
+    /// Lets `span` pass for the stores, and hardly more, by advancing their clock or by waiting.
     async fn pass(&self, span: Duration);
 
-    /// The unit of time in the suite, at least a millisecond. Times to live are a
-    /// few ticks. In real time, a tick must be longer than a few backend calls.
+    /// The unit of time in the suite, at least a millisecond. Times to live are a few ticks. In real
+    /// time, a tick must be longer than a few backend calls.
     fn tick(&self) -> Duration;
 }
 
@@ -90,40 +89,40 @@ pub struct Setup {
     pub limits: StoreLimits,
     /// The quota of each owner, exact to the byte.
     pub quota: OwnerQuota,
-    /// The bytes that all owners may store together, if that is limited.
+    /// The bytes that all owners may store together; `None` for no limit.
     pub total: Option<u64>,
 }
 
 impl Default for Setup {
-    /// The default limits: a check that needs lower ones sets them.
+    /// The default limits. A check that needs lower limits sets them.
     fn default() -> Self {
         Self { limits: StoreLimits::default(), quota: OwnerQuota::default(), total: None }
     }
 }
 
 impl Setup {
-    /// The same with at most `bytes` of content for each owner.
+    /// Limits each owner to `bytes` of content.
     #[must_use]
     pub fn max_bytes(mut self, bytes: u64) -> Self {
         self.quota.bytes = bytes;
         self
     }
 
-    /// The same with at most `bytes` for all owners together.
+    /// Limits all owners together to `bytes`.
     #[must_use]
     pub fn max_total(mut self, bytes: u64) -> Self {
         self.total = Some(bytes);
         self
     }
 
-    /// The store with the limit on all owners together, for backends that have none of their own.
+    /// Applies the limit of all owners to a store, for backends that have no such limit.
     #[must_use]
     pub fn limit(&self, store: Store) -> Store {
         let limit = self.total.map(|bytes| TotalLimit { bytes, setting: "the total" });
         limit.map_or(store.clone(), |limit| store.limited_to(limit))
     }
 
-    /// The same with at most `resources` for each owner.
+    /// Limits each owner to `resources`.
     #[must_use]
     pub fn max_resources(mut self, resources: u64) -> Self {
         self.quota.resources = resources;
@@ -131,10 +130,9 @@ impl Setup {
     }
 }
 
-/// Makes a test of each rule of the [contract](crate::testing::store). The
-/// expression is evaluated for each test; it returns a
-/// [`Harness`](crate::testing::store::Harness) and may `.await`. The calling crate
-/// needs tokio.
+/// Makes a test of each rule of the [contract](crate::testing::store). The expression is evaluated
+/// for each test; it returns a [`Harness`](crate::testing::store::Harness) and may `.await`. The
+/// calling crate needs tokio.
 #[macro_export]
 macro_rules! store_contract {
     (@checks $each:ident $($harness:expr)?) => {
@@ -161,9 +159,9 @@ macro_rules! store_contract {
                 the_ttl_counts_from_the_end_of_the_upload,
                 a_ttl_of_zero_is_refused,
                 a_ttl_over_the_maximum_is_refused,
-                a_listing_omits_what_has_expired,
+                a_listing_omits_expired_resources,
                 an_expired_uri_can_be_used_again,
-                deleting_what_has_expired_deletes_nothing;
+                deleting_an_expired_resource_deletes_nothing;
             writing:
                 an_update_changes_only_the_content,
                 an_update_keeps_the_expiry,
@@ -173,20 +171,20 @@ macro_rules! store_contract {
                 a_refused_update_changes_nothing,
                 creating_over_a_resource_replaces_it_as_a_whole,
                 deleting_twice_is_no_error,
-                what_was_written_since_it_was_read_is_not_deleted,
-                what_was_written_since_it_was_read_is_not_updated,
+                a_resource_that_changed_since_it_was_read_is_not_deleted,
+                a_resource_that_changed_since_it_was_read_is_not_updated,
                 an_update_takes_metadata,
                 one_of_many_writers_wins_as_a_whole,
                 content_that_fails_to_arrive_leaves_nothing,
                 text_that_is_not_utf8_leaves_nothing,
                 text_that_turns_out_as_bytes_is_stored_as_bytes,
-                what_is_not_as_announced_leaves_nothing,
+                content_that_differs_from_its_announcement_leaves_nothing,
                 a_create_that_is_dropped_leaves_nothing,
                 a_started_read_is_whole_or_fails;
             uploads:
                 parts_become_one_resource,
                 one_of_two_appends_wins,
-                what_does_not_complete_vanishes,
+                an_upload_that_does_not_complete_is_removed,
                 an_upload_in_parts_counts_from_its_beginning_and_once,
                 an_upload_in_parts_without_a_size_counts_as_it_grows,
                 uploads_in_parts_are_limited,
@@ -202,13 +200,13 @@ macro_rules! store_contract {
             copying:
                 a_copy_is_a_resource_of_its_own,
                 a_copy_counts_and_one_that_does_not_fit_leaves_nothing,
-                a_moved_resource_keeps_what_it_was,
+                a_moved_resource_keeps_its_content_and_metadata,
                 one_of_two_moves_wins,
                 a_move_never_loses_a_write;
             listing:
-                a_prefix_lists_exactly_what_begins_with_it,
+                a_prefix_lists_exactly_the_uris_that_begin_with_it,
                 pages_neither_overlap_nor_leave_gaps,
-                what_is_listed_can_be_read,
+                a_listed_resource_can_be_read,
                 a_page_continues_after_a_deleted_uri,
                 any_uri_can_name_a_resource,
                 owners_see_only_their_own,
@@ -218,9 +216,9 @@ macro_rules! store_contract {
                 an_owner_is_purged,
                 resources_are_deleted_by_prefix;
             restoring:
-                a_restored_resource_is_as_it_was,
+                a_restored_resource_equals_the_original,
                 a_restored_resource_expires_on_time,
-                a_restored_revision_is_no_other,
+                a_restored_revision_must_have_its_digest,
                 a_later_write_is_not_replaced;
             sharing:
                 a_link_shares_from_its_revision_on,
@@ -232,15 +230,15 @@ macro_rules! store_contract {
                 the_byte_quota_is_exact,
                 the_resource_quota_is_exact,
                 a_quota_holds_for_concurrent_writers,
-                one_owners_quota_is_not_anothers,
-                usage_is_what_all_owners_have,
+                the_quota_of_an_owner_does_not_limit_others,
+                usage_is_the_sum_of_all_owners,
                 metadata_and_each_resource_count,
                 metadata_has_a_maximum_length,
                 an_upload_in_progress_counts,
                 announced_content_that_cannot_fit_is_refused_before_it_arrives,
                 announced_content_counts_before_it_arrives_and_once,
                 content_that_is_kept_for_readers_makes_room,
-                the_error_names_what_is_wrong,
+                the_quota_error_names_its_reason,
                 deleting_makes_room,
                 expiry_makes_room;
             feed:
@@ -248,7 +246,7 @@ macro_rules! store_contract {
                 a_refused_write_publishes_nothing,
                 a_subscription_receives_only_its_owner,
                 an_expiry_that_many_find_is_published_once,
-                what_nobody_requests_expires_too;
+                a_resource_that_nobody_requests_expires;
         }
     };
     (@tests ($harness:expr) $($group:ident: $($check:ident),+;)+) => {
@@ -259,7 +257,7 @@ macro_rules! store_contract {
             }
         )+)+
     };
-    // A check that is missing from the list is not exported, so it is a warning.
+    // Only listed checks are exported, so the compiler warns of an unlisted one.
     (@exports () $($group:ident: $($check:ident),+;)+) => {
         $(pub use self::$group::{$($check),+};)+
     };
@@ -270,7 +268,7 @@ macro_rules! store_contract {
 
 store_contract!(@checks exports);
 
-/// Calls a store as one owner. Methods without `try_` fail the check on an error.
+/// Calls a store for one owner. Methods without `try_` fail the check on an error.
 #[derive(Clone)]
 struct Caller {
     store: Store,
@@ -335,21 +333,24 @@ impl Caller {
         self.get(uri).await.bytes().await.expect("it can be read")
     }
 
-    /// The listed URIs, read in small pages.
+    /// The URIs of a listing that is read in small pages.
     async fn list(&self, prefix: &str) -> Vec<String> {
         self.list_in_pages(prefix, 7).await
     }
 
     async fn list_in_pages(&self, prefix: &str, limit: usize) -> Vec<String> {
         let mut uris: Vec<String> = Vec::new();
+
         loop {
             let after = uris.last().map(String::as_str);
             let page = self.store.list(&self.owner, prefix, after, limit).await;
             let page = page.expect("it can be listed");
             let length = page.entries.len();
             assert!(length == limit || length < limit && !page.more, "a page of {length}");
+
             uris.extend(page.entries.iter().map(|entry| entry.uri.to_string()));
             assert!(uris.is_sorted_by(|one, next| one < next), "out of order: {uris:?}");
+
             if !page.more {
                 return uris;
             }
@@ -367,7 +368,7 @@ fn resource_uri(uri: &str) -> ResourceUri {
     ResourceUri::parse(uri).expect("it is a URI")
 }
 
-/// What bytes at a URI like `temp://a`, without details, count beside their length.
+/// The bytes that binary content at a URI like `temp://a`, without details, counts beside its length.
 async fn overhead(harness: &dyn Harness) -> u64 {
     Caller::alone(harness).await.put("temp://a", Vec::new()).await.counted_bytes()
 }
@@ -382,6 +383,7 @@ async fn patiently<T>(attempt: impl AsyncFn() -> Option<T>) -> T {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
+
     let result = tokio::time::timeout(Duration::from_secs(60), attempts).await;
     result.expect("it succeeds within a minute")
 }
@@ -398,11 +400,12 @@ fn refused<T>(result: Result<T, StoreError>) -> StoreError {
     }
 }
 
-/// Text of several blocks: first one long line whose characters cross the block
-/// boundaries, then many lines, the last without a line feed.
+/// Text of several blocks: first one long line whose characters cross the block boundaries, then
+/// many lines, of which the last has no line feed.
 fn long_text() -> String {
     let mut text = "€".repeat(BLOCK_BYTES / 2);
     assert!(!text.is_char_boundary(BLOCK_BYTES), "a character crosses the block boundary");
+
     for line in 0.. {
         text.extend(["\n", &line.to_string(), &"é".repeat(line % 100)]);
         if text.len() > 4 * BLOCK_BYTES {
@@ -416,6 +419,7 @@ fn long_text() -> String {
 fn in_pieces(content: impl Into<Bytes>) -> impl Stream<Item = std::io::Result<Bytes>> {
     let mut rest: Bytes = content.into();
     let mut pieces = Vec::new();
+
     for size in [1, 7, 65_537, 0, 3, 300_001, 4096].into_iter().cycle() {
         if rest.is_empty() {
             break;
@@ -425,9 +429,10 @@ fn in_pieces(content: impl Into<Bytes>) -> impl Stream<Item = std::io::Result<By
     stream::iter(pieces)
 }
 
-/// Incompressible bytes, the same in each call.
+/// Incompressible bytes. Each call returns equal bytes.
 pub fn noise(len: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+
     let words = std::iter::repeat_with(|| {
         state ^= state << 13;
         state ^= state >> 7;

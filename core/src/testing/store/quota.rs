@@ -9,33 +9,39 @@ use crate::{
     store::{BLOCK_BYTES, Content, Details, Expected, StoreError, StoreLimits, Usage},
 };
 
-/// Content up to the quota is stored, exact to the byte. Anything more is refused
-/// with a reason, and evicts nothing.
+/// Content up to the quota is stored, exact to the byte. More content is refused with a reason, and
+/// evicts nothing.
 pub async fn the_byte_quota_is_exact(harness: &dyn Harness) {
     let room = 100 + 2 * overhead(harness).await;
     let store = harness.store(Setup::default().max_bytes(room)).await;
     let alice = Caller::new(&store, "alice");
+
     let before = alice.put("temp://a", vec![1; 60]).await;
     is_full(alice.try_create("temp://b", vec![2; 41], Details::default()).await);
     is_full(alice.try_update("temp://a", vec![2; 9999], None).await);
+
     assert_eq!(alice.get("temp://a").await.entry, before);
     assert_eq!(alice.read("temp://a").await, vec![1; 60]);
     assert_eq!(alice.list("").await, ["temp://a"]);
+
     alice.put("temp://b", vec![2; 40]).await;
     is_full(alice.try_create("temp://c", vec![3; 1], Details::default()).await);
 }
 
-/// The quota of resources is exact and counts empty ones. At the limit, existing
-/// resources can be replaced.
+/// The quota of resources is exact and counts empty resources. At the limit, existing resources can
+/// be replaced.
 pub async fn the_resource_quota_is_exact(harness: &dyn Harness) {
     let store = harness.store(Setup::default().max_resources(2)).await;
     let alice = Caller::new(&store, "alice");
+
     alice.put("temp://a", "").await;
     alice.put("temp://b", "text").await;
     is_full(alice.try_create("temp://c", "", Details::default()).await);
     alice.assert_missing("temp://c").await;
+
     alice.put("temp://a", "created again").await;
     alice.update("temp://b", "updated").await;
+
     assert_eq!(alice.read("temp://a").await, "created again");
     assert_eq!(alice.read("temp://b").await, "updated");
 }
@@ -60,6 +66,7 @@ pub async fn a_quota_holds_for_concurrent_writers(harness: &dyn Harness) {
                 }
             });
         }
+
         let succeeded = writers.join_all().await.into_iter().filter(|succeeded| *succeeded);
         assert_eq!(succeeded.count(), 10);
         assert_eq!(alice.list("").await.len(), 10);
@@ -67,11 +74,13 @@ pub async fn a_quota_holds_for_concurrent_writers(harness: &dyn Harness) {
 }
 
 /// An owner at the limit does not affect other owners.
-pub async fn one_owners_quota_is_not_anothers(harness: &dyn Harness) {
+pub async fn the_quota_of_an_owner_does_not_limit_others(harness: &dyn Harness) {
     let room = 100 + overhead(harness).await;
     let setup = Setup::default().max_bytes(room).max_resources(1);
     let store = harness.store(setup).await;
-    let (alice, bob) = (Caller::new(&store, "alice"), Caller::new(&store, "bob"));
+    let alice = Caller::new(&store, "alice");
+    let bob = Caller::new(&store, "bob");
+
     alice.put("temp://a", vec![1; 100]).await;
     is_full(alice.try_create("temp://b", "text", Details::default()).await);
     bob.put("temp://a", vec![2; 100]).await;
@@ -79,23 +88,28 @@ pub async fn one_owners_quota_is_not_anothers(harness: &dyn Harness) {
 }
 
 /// Usage is right after each kind of change.
-pub async fn usage_is_what_all_owners_have(harness: &dyn Harness) {
+pub async fn usage_is_the_sum_of_all_owners(harness: &dyn Harness) {
     let limits = StoreLimits { revisions: 1, ..StoreLimits::default() };
     let store = harness.store(Setup { limits, ..Setup::default() }).await;
     let used = async || {
         let Usage { resources, bytes, .. } = store.usage().await.expect("it is known");
         (resources, bytes)
     };
+
     assert_eq!(used().await, (0, 0));
-    let (alice, bob) = (Caller::new(&store, "alice"), Caller::new(&store, "bob"));
+    let alice = Caller::new(&store, "alice");
+    let bob = Caller::new(&store, "bob");
+
     let a = alice.put("temp://a", vec![1; 100]).await;
     let b = alice.put("temp://b", long_text()).await;
     assert_eq!(used().await, (2, a.counted_bytes() + b.counted_bytes()));
+
     let a = alice.put("temp://a", vec![1; 50]).await;
     let b = alice.update("temp://b", "four").await;
     let bobs = bob.put("temp://a", "").await;
     let three = a.counted_bytes() + b.counted_bytes() + bobs.counted_bytes();
     assert_eq!(used().await, (3, three));
+
     let used_by = async |caller: &Caller| {
         let Usage { resources, bytes, .. } =
             store.usage_of(&caller.owner).await.expect("it is known");
@@ -104,6 +118,7 @@ pub async fn usage_is_what_all_owners_have(harness: &dyn Harness) {
     assert_eq!(used_by(&alice).await, (2, a.counted_bytes() + b.counted_bytes()));
     assert_eq!(used_by(&bob).await, (1, bobs.counted_bytes()));
     assert_eq!(used_by(&Caller::new(&store, "carol")).await, (0, 0));
+
     assert!(alice.delete("temp://b").await && !alice.delete("temp://b").await);
     let two = three - b.counted_bytes();
     let arriving = Content::byte_stream(stream::iter([Err(std::io::Error::other("gone"))]));
@@ -111,22 +126,24 @@ pub async fn usage_is_what_all_owners_have(harness: &dyn Harness) {
     let d = bob.create("temp://d", vec![1; 1000], with_ttl(2 * harness.tick())).await;
     assert_eq!(used().await, (3, two + d.counted_bytes()));
     harness.pass(2 * harness.tick()).await;
+
     // A write removes the writer's expired resources.
     let e = bob.put("temp://e", "e").await;
     assert_eq!(used().await, (3, two + e.counted_bytes()));
+
     for (caller, uri) in [(&alice, "temp://a"), (&bob, "temp://a"), (&bob, "temp://e")] {
         assert!(caller.delete(uri).await);
     }
     assert_eq!(used().await, (0, 0));
 }
 
-/// Deleted content no longer counts, nor does replaced content that is not stored
-/// as a revision.
+/// Deleted content no longer counts, nor does replaced content that is not kept as a revision.
 pub async fn deleting_makes_room(harness: &dyn Harness) {
     let limits = StoreLimits { revisions: 1, ..StoreLimits::default() };
     let room = 100 + 2 * overhead(harness).await;
     let setup = Setup { limits, ..Setup::default() }.max_bytes(room).max_resources(2);
     let alice = Caller::new(&harness.store(setup).await, "alice");
+
     for _ in 0..3 {
         alice.put("temp://a", vec![1; 90]).await;
         alice.put("temp://a", vec![1; 10]).await;
@@ -136,12 +153,12 @@ pub async fn deleting_makes_room(harness: &dyn Harness) {
     }
 }
 
-/// Expired resources no longer count from their expiry on, even if nobody has
-/// requested them since.
+/// Expired resources no longer count, even if nobody has requested them since their expiry.
 pub async fn expiry_makes_room(harness: &dyn Harness) {
     let room = 100 + overhead(harness).await;
     let setup = Setup::default().max_bytes(room).max_resources(1);
     let alice = Caller::new(&harness.store(setup).await, "alice");
+
     for uri in ["temp://a", "temp://b", "temp://c"] {
         alice.create(uri, vec![1; 100], with_ttl(2 * harness.tick())).await;
         is_full(alice.try_create("temp://more", "text", Details::default()).await);
@@ -149,11 +166,12 @@ pub async fn expiry_makes_room(harness: &dyn Harness) {
     }
 }
 
-/// Metadata counts, and so does each resource by itself, however little it contains.
+/// Metadata counts, and each resource counts some bytes by itself.
 pub async fn metadata_and_each_resource_count(harness: &dyn Harness) {
     let store = harness.store(Setup::default().max_bytes(40_000)).await;
     let alice = Caller::new(&store, "alice");
     let described = || Details { description: Some("d".repeat(4096)), ..Details::default() };
+
     let mut written = 0;
     for n in 0.. {
         match alice.try_create(&format!("temp://{n}"), "", described()).await {
@@ -165,6 +183,7 @@ pub async fn metadata_and_each_resource_count(harness: &dyn Harness) {
         }
     }
     assert!((30_000..=40_000).contains(&written), "{written} bytes of metadata were stored");
+
     let bob = Caller::new(&store, "bob");
     for n in 0.. {
         if bob.try_create(&format!("temp://{n}"), "", Details::default()).await.is_err() {
@@ -174,19 +193,26 @@ pub async fn metadata_and_each_resource_count(harness: &dyn Harness) {
     }
 }
 
-/// A name or title of more than 256 bytes is refused, and so are a media type and a
-/// description of more than 255 and 4096. Nothing is stored. Up to that they are kept.
+/// A name or title of more than 256 bytes is refused, and so are a media type of more than 255 and a
+/// description of more than 4096. Nothing is stored then. Shorter metadata are kept.
 pub async fn metadata_has_a_maximum_length(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     let details = |name, title, description, mime_type: Option<usize>| {
         let text = |len: usize| Some("x".repeat(len));
         let mime_type = mime_type.map(|len| format!("a/{}", "x".repeat(len - 2)));
-        let (name, title, description) = (text(name), text(title), text(description));
-        Details { name, title, description, mime_type, ..Details::default() }
+        Details {
+            name: text(name),
+            title: text(title),
+            description: text(description),
+            mime_type,
+            ..Details::default()
+        }
     };
+
     let longest = details(256, 256, 4096, Some(255));
     let entry = alice.create("temp://a", "text", longest).await;
     assert_eq!(entry.description.as_ref().map(String::len), Some(4096));
+
     let too_long = [
         ("name", details(257, 1, 1, None)),
         ("title", details(1, 257, 1, None)),
@@ -208,20 +234,23 @@ pub async fn metadata_has_a_maximum_length(harness: &dyn Harness) {
         alice.assert_missing("temp://b").await;
         assert_eq!(alice.get("temp://a").await.entry, entry);
     }
-    // The default name is cut off.
+
+    // The default name is shortened.
     let long = alice.put(&format!("temp://{}", "n".repeat(2000)), "text").await;
     assert_eq!(long.name.len(), 256);
 }
 
-/// An upload counts while it is in progress, and no longer when it is dropped.
+/// An upload counts while it is in progress, and no longer once it is dropped.
 pub async fn an_upload_in_progress_counts(harness: &dyn Harness) {
     let block = || bytes::Bytes::from(super::noise(BLOCK_BYTES));
     let store = harness.store(Setup::default().max_bytes(20 * BLOCK_BYTES as u64)).await;
-    let (alice, bob) = (Caller::new(&store, "alice"), Caller::new(&store, "bob"));
+    let alice = Caller::new(&store, "alice");
+    let bob = Caller::new(&store, "bob");
     let other = async || {
         let ten = Content::byte_stream(stream::iter((0..10).map(move |_| Ok(block()))));
         alice.try_create("temp://b", ten, Details::default()).await
     };
+
     patiently(async || {
         let (request, requested) = oneshot::channel();
         let pending = stream::once(async move {
@@ -230,8 +259,9 @@ pub async fn an_upload_in_progress_counts(harness: &dyn Harness) {
         });
         let endless = stream::iter((0..15).map(move |_| Ok(block()))).chain(pending);
         let endless = Content::byte_stream(endless);
+
         let refused = tokio::select! {
-            // What has been read may still be on its way, and the other one was faster.
+            // The other upload was faster, while content that was read is still on its way.
             ended = alice.try_create("temp://a", endless, Details::default()) => {
                 is_full(ended);
                 return None;
@@ -243,6 +273,7 @@ pub async fn an_upload_in_progress_counts(harness: &dyn Harness) {
                 other
             } => other,
         };
+
         if refused.is_ok() {
             alice.delete("temp://b").await;
             return None;
@@ -251,22 +282,25 @@ pub async fn an_upload_in_progress_counts(harness: &dyn Harness) {
         Some(())
     })
     .await;
+
     patiently(async || other().await.ok()).await;
 }
 
-/// Deleted and replaced content that is kept for reads that have begun counts, but
-/// makes room where the owner needs it: such reads then fail. The owner's content is
-/// never more than the quota.
+/// Deleted and replaced content that is kept for reads that have begun counts, but makes room where
+/// the owner needs it: such reads then fail. The owner's content never exceeds the quota.
 pub async fn content_that_is_kept_for_readers_makes_room(harness: &dyn Harness) {
     let limits = StoreLimits { revisions: 1, ..StoreLimits::default() };
     let room = 100_000 + 3 * overhead(harness).await;
     let setup = Setup { limits, ..Setup::default() }.max_bytes(room);
-    // A name of its own: the block cache of the process finds the content of an owner by its
-    // digest, whichever store it was read from.
+
+    // The owner's name is unique: the block cache of the process finds the content of an owner by its
+    // digest, no matter from which store it was read.
     let name = format!("alice-{}", Random::system().id());
     let alice = Caller::new(&harness.store(setup).await, &name);
-    // Not compressible: little content may be in the hands of its reader already.
+
+    // Incompressible content, so that its reader holds little of it already.
     let content = |round| [vec![round], super::noise(39_999)].concat();
+
     let mut reads = Vec::new();
     for round in 0..10 {
         alice.put("temp://a", content(round)).await;
@@ -275,6 +309,7 @@ pub async fn content_that_is_kept_for_readers_makes_room(harness: &dyn Harness) 
             assert!(alice.delete("temp://a").await, "it existed");
         }
     }
+
     let mut kept = 0;
     for (round, found) in reads {
         match found.bytes().await {
@@ -285,20 +320,23 @@ pub async fn content_that_is_kept_for_readers_makes_room(harness: &dyn Harness) 
             Err(error) => assert!(error.is_not_found(), "{error:?}"),
         }
     }
+
     assert!(kept <= 100_000, "{kept} bytes are kept");
     assert!(alice.read("temp://a").await == content(9));
 }
 
-/// Content larger than the whole quota is refused for that reason; the error for
-/// other content has what is used without it.
-pub async fn the_error_names_what_is_wrong(harness: &dyn Harness) {
+/// Content larger than the whole quota is refused for that reason. The error for other content names
+/// the bytes that are used without it.
+pub async fn the_quota_error_names_its_reason(harness: &dyn Harness) {
     let large = 3 * BLOCK_BYTES;
     let setup = Setup::default().max_bytes(large as u64);
     let alice = Caller::new(&harness.store(setup).await, "alice");
+
     let pieces = || Content::byte_stream(stream::iter([Ok(super::noise(large + 1).into())]));
     let refusal = refused(alice.try_create("temp://a", pieces(), Details::default()).await);
     let text = refusal.to_string();
     assert!(text.starts_with("The content is larger than all your resources"), "{text}");
+
     let counted = alice.put("temp://b", vec![1; 10_000]).await.counted_bytes();
     let content = super::noise(large - 10_000);
     let text = refused(alice.try_create("temp://a", content, Details::default()).await).to_string();
@@ -313,35 +351,39 @@ fn is_full<T>(result: Result<T, StoreError>) {
     }
 }
 
-/// What is announced is compared with the room before any of it is read, and counts nothing once
-/// it is refused.
+/// The announced size is compared with the room before any content is read. Refused content counts
+/// nothing.
 pub async fn announced_content_that_cannot_fit_is_refused_before_it_arrives(harness: &dyn Harness) {
     let bytes = 8 * BLOCK_BYTES as u64;
     let store = harness.store(Setup::default().max_bytes(bytes)).await;
     let alice = Caller::new(&store, "alice");
     alice.put("temp://a", vec![1; 4 * BLOCK_BYTES]).await;
+
     for size in [5 * BLOCK_BYTES as u64, 2 * bytes] {
         let never = stream::poll_fn(|_| panic!("the content is read"));
         let content = Content::byte_stream(never);
         let content = content.expecting(Expected { size: Some(size), sha256: None });
         is_full(alice.try_create("temp://b", content, Details::default()).await);
     }
+
     alice.put("temp://b", vec![2; 3 * BLOCK_BYTES]).await;
 }
 
-/// Content that is announced counts from the beginning of its upload: of two uploads that exceed
-/// the quota together, one is refused before it arrives. It counts no longer when it is dropped,
-/// and once when it is stored.
+/// Announced content counts from the beginning of its upload: of two uploads that exceed the quota
+/// together, one is refused before it arrives. It no longer counts when it is dropped, and counts
+/// once when it is stored.
 pub async fn announced_content_counts_before_it_arrives_and_once(harness: &dyn Harness) {
     let store = harness.store(Setup::default().max_bytes(8 * BLOCK_BYTES as u64)).await;
     let alice = Caller::new(&store, "alice");
     let expected = || Expected { size: Some(5 * BLOCK_BYTES as u64), sha256: None };
+
     let (request, requested) = oneshot::channel();
     let pending = stream::once(async move {
         request.send(()).expect("the check waits for this");
         std::future::pending().await
     });
     let pending = Content::byte_stream(pending).expecting(expected());
+
     let upload = alice.try_create("temp://a", pending, Details::default());
     tokio::select! {
         _ = upload => panic!("content is missing"),
@@ -354,8 +396,10 @@ pub async fn announced_content_counts_before_it_arrives_and_once(harness: &dyn H
             Caller::new(&store, "bob").put("temp://b", super::noise(5 * BLOCK_BYTES)).await;
         } => {}
     }
+
     let five = || Content::from(super::noise(5 * BLOCK_BYTES)).expecting(expected());
     patiently(async || alice.try_create("temp://b", five(), Details::default()).await.ok()).await;
+
     alice.put("temp://c", super::noise(2 * BLOCK_BYTES)).await;
     is_full(alice.try_create("temp://d", super::noise(BLOCK_BYTES), Details::default()).await);
 }
