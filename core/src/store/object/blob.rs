@@ -9,7 +9,7 @@ use object_store::path::Path;
 use super::objects::Objects;
 use crate::store::{Blob, ResourceUri, StoreError};
 
-/// How much content one read fetches, in bytes: about as much as S3 transfers in the time of
+/// How many bytes of content one read fetches: about as many as S3 transfers in the time of
 /// one request's latency.
 const READ_AHEAD: u64 = 1 << 20;
 
@@ -26,6 +26,7 @@ impl Blob for ObjectBlob {
         if range.is_empty() {
             return Ok(Bytes::new());
         }
+
         let len = range.end - range.start;
         match self.objects.range(&self.path, range).await? {
             Some(bytes) if bytes.len() as u64 == len => Ok(bytes),

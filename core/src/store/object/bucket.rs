@@ -1,5 +1,5 @@
 //! Buckets by service: S3 and compatible services, and with the features `gcs`
-//! and `azure` those of Google and Azure.
+//! and `azure` also Google Cloud Storage and Azure Blob Storage.
 
 use std::{str::FromStr, sync::Arc, time::Duration};
 
@@ -29,7 +29,7 @@ impl StorageService {
         Some((service, rest))
     }
 
-    /// The scheme of its URLs, which is also the backend's name.
+    /// The scheme of the service's URLs, which is also the backend's name.
     pub(super) fn scheme(self) -> &'static str {
         match self {
             Self::S3 => "s3",
@@ -38,7 +38,7 @@ impl StorageService {
         }
     }
 
-    /// The cargo feature that it needs, if this build does not have it.
+    /// The cargo feature that the service needs, if this build lacks it.
     pub(super) fn missing_feature(self) -> Option<&'static str> {
         match self {
             Self::Google if !cfg!(feature = "gcs") => Some("gcs"),
@@ -47,7 +47,7 @@ impl StorageService {
         }
     }
 
-    /// The format of its URLs, and the environment variables with credentials.
+    /// The format of the service's URLs, and the environment variables with credentials.
     pub(super) fn url_format(self) -> &'static str {
         match self {
             Self::S3 => {
@@ -62,13 +62,13 @@ impl StorageService {
         }
     }
 
-    /// Whether listings are in the order of keys and can start after any key.
-    /// Azure's are not if the account has a hierarchical namespace.
+    /// Whether listings are in the order of keys and can start after any key. Azure does not
+    /// list in order if the account has a hierarchical namespace.
     pub(super) fn lists_in_order(self) -> bool {
         self != Self::Azure
     }
 
-    /// Whether the service drops dots at the end of a part of a key.
+    /// Whether the service drops dots at the end of a segment of a key.
     pub(super) fn drops_dots(self) -> bool {
         self == Self::Azure
     }
@@ -102,10 +102,12 @@ fn s3(
     for (key, value) in settings(environment, "AWS_") {
         builder = builder.with_config(key, value);
     }
+
     // An endpoint with http:// is used unencrypted.
     if is_unencrypted(builder.get_config_value(&AmazonS3ConfigKey::Endpoint)) {
         builder = builder.with_allow_http(true);
     }
+
     Ok(Arc::new(builder.with_bucket_name(bucket).with_retry(retry()).build()?))
 }
 
@@ -123,9 +125,11 @@ fn google(
     for (key, value) in settings(environment, "GOOGLE_") {
         builder = builder.with_config(key, value);
     }
+
     if is_unencrypted(builder.get_config_value(&GoogleConfigKey::BaseUrl)) {
         builder = builder.with_config(GoogleConfigKey::Client(ClientConfigKey::AllowHttp), "true");
     }
+
     Ok(Arc::new(builder.with_bucket_name(bucket).with_retry(retry()).build()?))
 }
 
@@ -140,13 +144,15 @@ fn azure(
     for (key, value) in settings(environment, "AZURE_") {
         builder = builder.with_config(key, value);
     }
+
     if is_unencrypted(builder.get_config_value(&AzureConfigKey::Endpoint)) {
         builder = builder.with_allow_http(true);
     }
+
     Ok(Arc::new(builder.with_container_name(container).with_retry(retry()).build()?))
 }
 
-/// The environment variables with that prefix that object_store knows.
+/// The environment variables with `prefix` that object_store knows.
 fn settings<K: FromStr>(
     environment: impl Iterator<Item = (String, String)>,
     prefix: &str,

@@ -14,15 +14,17 @@ pub(super) const PART_BYTES: usize = 8 << 20;
 /// How many parts are sent concurrently.
 const CONCURRENT_PARTS: usize = 2;
 
-/// Writes one object. Removes it when dropped, unless [`keep`](Self::keep) was
+/// Writes one object. Removes the object when dropped, unless [`keep`](Self::keep) was
 /// called.
 pub(in crate::store) struct ContentWriter {
     objects: Objects,
     path: Path,
-    /// Content that is not sent yet.
+
+    /// Content that has not been sent.
     buffer: Vec<Bytes>,
     buffered_bytes: usize,
     multipart: Option<WriteMultipart>,
+
     /// Whether the complete object exists and is to be removed on drop.
     remove_on_drop: bool,
 }
@@ -52,8 +54,11 @@ impl ContentWriter {
             Some(multipart) => multipart,
             none => none.insert(self.objects.put_multipart(&self.path, PART_BYTES).await?),
         };
-        let free = multipart.wait_for_capacity(CONCURRENT_PARTS).await;
-        free.map_err(|error| self.objects.failed(error))?;
+
+        multipart
+            .wait_for_capacity(CONCURRENT_PARTS)
+            .await
+            .map_err(|error| self.objects.failed(error))?;
         self.buffer.drain(..).for_each(|block| multipart.put(block));
         self.buffered_bytes = 0;
         Ok(())
@@ -68,12 +73,13 @@ impl ContentWriter {
         self.objects.check_disk().await
     }
 
-    /// All of the content, if it has at most `max` bytes. Then nothing of it was sent, and there
-    /// will be no object.
+    /// All of the content, if it has at most `max` bytes. The content is then taken from the
+    /// writer, which makes no object.
     pub(super) fn take_small(&mut self, max: usize) -> Option<Bytes> {
         if self.multipart.is_some() || self.buffered_bytes > max {
             return None;
         }
+
         self.buffered_bytes = 0;
         Some(self.buffer.drain(..).collect::<Vec<_>>().concat().into())
     }
@@ -81,6 +87,7 @@ impl ContentWriter {
     /// Completes the object. Empty content makes no object.
     pub(in crate::store) async fn finish(&mut self) -> Result<(), StoreError> {
         self.check_disk().await?;
+
         if self.multipart.is_some() {
             self.send().await?;
             if let Some(multipart) = self.multipart.take() {
@@ -92,10 +99,11 @@ impl ContentWriter {
             self.objects.put_content(&self.path, payload).await?;
             self.remove_on_drop = true;
         }
+
         Ok(())
     }
 
-    /// Does not remove the object on drop, because an entry may refer to it from now on.
+    /// Stops the removal on drop, because an entry may refer to the object from now on.
     /// Returns whether there is an object.
     pub(in crate::store) fn keep(&mut self) -> bool {
         std::mem::take(&mut self.remove_on_drop)
@@ -110,6 +118,7 @@ impl ContentWriter {
 impl Drop for ContentWriter {
     fn drop(&mut self) {
         let Ok(runtime) = Handle::try_current() else { return };
+
         if let Some(multipart) = self.multipart.take() {
             runtime.spawn(async move {
                 if let Err(error) = multipart.abort().await {
@@ -117,7 +126,9 @@ impl Drop for ContentWriter {
                 }
             });
         } else if self.remove_on_drop {
-            let (objects, path) = (self.objects.clone(), self.path.clone());
+            let objects = self.objects.clone();
+            let path = self.path.clone();
+
             runtime.spawn(async move {
                 if let Err(error) = objects.remove(&path).await {
                     tracing::debug!(%error, "cannot remove abandoned content; a sweep will");

@@ -7,10 +7,10 @@ use parking_lot::Mutex;
 
 use crate::clock::Timestamp;
 
-/// The time between listings. Other instances write due files, too.
+/// The time between listings, which find the due files of other instances.
 pub(super) const LISTING_INTERVAL: Duration = Duration::from_secs(30);
 
-/// How far ahead due files are known. More than the interval, because a listing may
+/// How far ahead due files are known. More than [`LISTING_INTERVAL`], because a listing may
 /// come late.
 const HORIZON: Duration = Duration::from_secs(60);
 
@@ -26,26 +26,28 @@ pub(super) struct DueFiles {
 struct Known {
     files: BTreeSet<(Timestamp, Path)>,
     listed: Option<Timestamp>,
-    /// Up to when files are known, once a listing has begun.
+    /// The time up to which files are known, once a listing has begun.
     horizon: Option<Timestamp>,
 }
 
 impl DueFiles {
-    /// Up to when files are to be listed now; `None` if they were listed recently.
+    /// The time up to which to list files now; `None` if they were listed recently.
     pub(super) fn to_list(&self, now: Timestamp) -> Option<Timestamp> {
         let mut known = self.known.lock();
         let is_recent =
             |listed: Timestamp| listed <= now && now < listed.saturating_add(LISTING_INTERVAL);
+
         if known.listed.is_some_and(is_recent) {
             return None;
         }
-        // Before the listing begins: it may miss what is written meanwhile.
+
+        // Set before the listing begins, because the listing may miss files written meanwhile.
         let horizon = now.saturating_add(HORIZON);
         known.horizon = Some(horizon);
         Some(horizon)
     }
 
-    /// Adds the files that a listing at this time has found.
+    /// Adds the files that a listing at `now` has found.
     pub(super) fn listed(
         &self,
         now: Timestamp,
@@ -68,13 +70,15 @@ impl DueFiles {
     pub(super) fn take(&self, now: Timestamp) -> Vec<(Timestamp, Path)> {
         let mut known = self.known.lock();
         let mut due = Vec::new();
+
         while known.files.first().is_some_and(|(at, _)| *at <= now) {
             due.extend(known.files.pop_first());
         }
+
         due
     }
 
-    /// When the next one is due.
+    /// The time of the next due file.
     pub(super) fn next(&self) -> Option<Timestamp> {
         self.known.lock().files.first().map(|(at, _)| *at)
     }
@@ -90,29 +94,35 @@ mod tests {
 
     #[test]
     fn ten_expiries_a_second_need_a_listing_every_half_minute() {
-        let (due, begin) = (DueFiles::default(), Timestamp::from_millis(1_000_000));
+        let due = DueFiles::default();
+        let begin = Timestamp::from_millis(1_000_000);
         let after = |ms| begin.saturating_add(Duration::from_millis(ms));
-        let (mut listings, mut taken) = (0, Vec::new());
+
+        let mut listings = 0;
+        let mut taken = Vec::new();
         let mut sweep = |now| {
             if due.to_list(now).is_some() {
                 listings += 1;
-                // Another instance's, of which this process knows nothing otherwise.
+                // Files of another instance, which this process finds only by listing.
                 let horizon = now.saturating_add(HORIZON);
                 let others = (0..120_000).step_by(1_000).map(|ms| file(after(ms + 50)));
                 due.listed(now, others.filter(|(at, _)| now < *at && *at <= horizon));
             }
             taken.extend(due.take(now));
         };
+
         sweep(begin);
         for ms in (0..60_000).step_by(50) {
             if ms % 100 == 0 {
                 let (at, path) = file(after(ms + 100));
                 due.written(at, &path);
             }
-            // Runs at each expiry, and takes what is due by then and nothing twice.
+            // Each expiry runs a sweep, which takes every due file once.
             sweep(after(ms + 50));
         }
+
         assert_eq!(listings, 3, "at the begin and every half minute");
+
         let mut expected: Vec<_> = (1..=600).map(|n| file(after(n * 100))).collect();
         expected.extend((0..60).map(|n| file(after(n * 1_000 + 50))));
         expected.sort();

@@ -1,5 +1,5 @@
-//! Content without a revision that counts all the same: it is kept for reads that
-//! have begun, or is being uploaded.
+//! Bytes that count towards the quota without belonging to a revision: deleted content that is
+//! still readable, and uploads.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -14,11 +14,11 @@ use crate::{auth::Owner, clock::Timestamp, store::StoreError};
 /// finish.
 pub(super) const GRACE: Duration = Duration::from_secs(60);
 
-/// The time in which removals are counted together, in milliseconds. So the list
-/// stays short however many there are.
+/// The span of time whose removals are counted together, in milliseconds. It bounds the length
+/// of the list.
 const SPAN: u64 = 5_000;
 
-/// How much content is kept, by the time at which the last of it is removed.
+/// The bytes of kept content, by the time at which the last of them are removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Kept(Vec<(Timestamp, u64)>);
@@ -28,27 +28,29 @@ impl Kept {
         self.0.is_empty()
     }
 
-    /// How many bytes are kept at that time.
+    /// The bytes that are kept at `now`.
     pub(super) fn bytes(&self, now: Timestamp) -> u64 {
         self.0.iter().filter(|(until, _)| *until > now).map(|(_, bytes)| bytes).sum()
     }
 
-    /// The same without what has been removed, and with content that is kept.
+    /// Drops content whose time has ended and adds `bytes` kept until `until`.
     pub(super) fn with(mut self, now: Timestamp, until: Timestamp, bytes: u64) -> Self {
         self.0.retain(|(until, _)| *until > now);
         if bytes == 0 {
             return self;
         }
+
         let end = Timestamp::from_millis(until.as_millis().div_ceil(SPAN) * SPAN);
         match self.0.last_mut().filter(|(last, _)| *last >= end) {
             Some((_, counted)) => *counted += bytes,
             None => self.0.push((end, bytes)),
         }
+
         self
     }
 }
 
-/// What uploads of this process count beside their reservations, by owner.
+/// The bytes of this process's uploads beyond their reservations, by owner.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Uploads(Arc<Mutex<HashMap<Owner, u64>>>);
 
@@ -74,11 +76,13 @@ impl Uploading {
         self.bytes
     }
 
+    /// Replaces the bytes that the upload counts.
     pub(super) fn set(&mut self, bytes: u64) {
         let mut uploads = self.uploads.0.lock();
         let counted = uploads.entry(self.owner.clone()).or_default();
         *counted = *counted - self.bytes + bytes;
         self.bytes = bytes;
+
         if *counted == 0 {
             uploads.remove(&self.owner);
         }
@@ -92,15 +96,16 @@ impl Drop for Uploading {
 }
 
 impl Inner {
-    /// Removes the owner's kept content before its time, because the owner needs the
-    /// room.
+    /// Removes the owner's kept content before its time, because the owner needs the quota.
     pub(super) async fn remove_kept(&self, owner: &Owner) -> Result<(), StoreError> {
         let now = self.clock.now();
         let last = now.saturating_add(GRACE);
+
         for hour in self.objects.folders(&layout::due_folder()).await? {
             if layout::is_later(&hour, last) {
                 continue;
             }
+
             let mut files = self.objects.list(&hour);
             while let Some(file) = files.try_next().await? {
                 if layout::is_removal_of(&file.location, owner) {
@@ -108,6 +113,7 @@ impl Inner {
                 }
             }
         }
+
         Ok(())
     }
 }
@@ -120,9 +126,11 @@ mod tests {
     fn removals_are_counted_until_their_time_in_few_entries() {
         let at = |millis| Timestamp::from_millis(1_000_000 + millis);
         let mut kept = Kept::default();
+
         for n in 0..60_000 {
             kept = kept.with(at(n), at(n).saturating_add(GRACE), 1);
         }
+
         assert_eq!(kept.bytes(at(59_999)), 60_000);
         assert!(kept.0.len() <= 13, "{} entries", kept.0.len());
         assert_eq!(kept.bytes(at(120_000 + SPAN)), 0);

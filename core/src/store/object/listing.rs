@@ -19,6 +19,7 @@ const CONCURRENCY: usize = 16;
 type Newest = (Path, u64);
 
 impl Inner {
+    /// Up to `limit` resources whose URIs begin with `prefix` and come after `after`.
     pub(super) async fn page(
         self: &Arc<Self>,
         owner: &Owner,
@@ -30,32 +31,39 @@ impl Inner {
         let matches = move |uri: &ResourceUri| {
             uri.as_str().starts_with(prefix) && after.is_none_or(|after| uri.as_str() > after)
         };
-        let uris = self.uris(owner, layout::list_start(owner, prefix, after));
-        // The listing ends at the first URI that sorts after all that begin with the prefix.
-        let uris = uris.try_take_while(|(uri, _)| {
-            let goes_on = uri.as_str().starts_with(prefix) || uri.as_str() < prefix;
-            async move { Ok(goes_on) }
-        });
-        let uris = uris.try_filter(|(uri, _)| std::future::ready(matches(uri)));
-        let entries = uris.map(|uri| async move {
-            let (_, (resource, number)) = uri?;
-            self.read_entry(&resource, number, owner, None).await
-        });
-        let mut entries = pin!(entries.buffered(CONCURRENCY.min(limit.max(1))));
+
+        // The listing ends at the first URI that sorts after all URIs with the prefix.
+        let uris = self
+            .uris(owner, layout::list_start(owner, prefix, after))
+            .try_take_while(|(uri, _)| {
+                let goes_on = uri.as_str().starts_with(prefix) || uri.as_str() < prefix;
+                async move { Ok(goes_on) }
+            })
+            .try_filter(|(uri, _)| std::future::ready(matches(uri)));
+
+        let entries = uris
+            .map(|uri| async move {
+                let (_, (resource, number)) = uri?;
+                self.read_entry(&resource, number, owner, None).await
+            })
+            .buffered(CONCURRENCY.min(limit.max(1)));
+        let mut entries = pin!(entries);
+
         let mut page = Vec::new();
         while page.len() < limit {
             match entries.next().await.transpose()? {
                 None => break,
-                // It was removed since it was listed.
+                // The entry was removed since the listing.
                 Some(None) => {}
                 Some(Some(Ok(stored))) if stored.entry.is_expired(now) => {}
                 Some(Some(Ok(stored))) => page.push(self.found(stored)),
-                // One damaged entry does not fail the listing.
+                // A damaged entry does not fail the listing.
                 Some(Some(Err(error))) => {
                     tracing::error!(%error, source = error.source(), "a listing skipped a damaged entry");
                 }
             }
         }
+
         Ok(page)
     }
 
@@ -70,18 +78,22 @@ impl Inner {
             let Some(first) = newest.next().await.transpose()? else {
                 return Ok::<_, StoreError>(None);
             };
+
             if let Some(uri) = layout::uri(owner, &first.0) {
                 return Ok(Some((vec![(uri, first)], newest)));
             }
-            // The path has a digest: the URIs come from the entries, and are sorted here.
+
+            // The path has a digest, so the URIs are read from the entries and sorted here.
             let stem = layout::stem(&first.0).map(str::to_owned);
             let mut same_stem = vec![first];
             let has_stem = |next: &Result<Newest, StoreError>| {
                 next.as_ref().is_ok_and(|next| layout::stem(&next.0) == stem.as_deref())
             };
+
             while let Some(next) = newest.as_mut().next_if(has_stem).await.transpose()? {
                 same_stem.push(next);
             }
+
             let mut uris = Vec::new();
             for (resource, number) in same_stem {
                 match self.read_entry(&resource, number, owner, None).await? {
@@ -92,9 +104,11 @@ impl Inner {
                     None => {}
                 }
             }
+
             uris.sort_unstable();
             Ok(Some((uris, newest)))
         });
+
         uris.map_ok(|uris| stream::iter(uris).map(Ok)).try_flatten()
     }
 
@@ -105,24 +119,30 @@ impl Inner {
         after: Path,
     ) -> impl Stream<Item = Result<Newest, StoreError>> + Send {
         let files = self.objects.list_after(&layout::owner_folder(owner), after);
-        // With the number of the entry or of the tombstone.
+
+        // Each resource with the number of its entry or tombstone.
         let entries = files.try_filter_map(|file| {
             let numbers = (layout::number(&file), layout::tombstone_number(&file));
             let resource = layout::folder(&file).filter(|_| numbers != (None, None));
             async move { Ok(resource.map(|resource| (resource, numbers))) }
         });
+
         let newest = stream::try_unfold(Box::pin(entries.peekable()), |mut entries| async move {
             let Some((resource, mut newest)) = entries.next().await.transpose()? else {
                 return Ok::<_, StoreError>(None);
             };
+
             let is_same = |next: &Result<(Path, _), StoreError>| {
                 next.as_ref().is_ok_and(|next| next.0 == resource)
             };
+
             while let Some((_, next)) = entries.as_mut().next_if(is_same).await.transpose()? {
                 newest = (newest.0.max(next.0), newest.1.max(next.1));
             }
+
             Ok(Some(((resource, newest), entries)))
         });
+
         newest.try_filter_map(|(resource, (entry, tombstone))| async move {
             Ok(entry.filter(|entry| tombstone < Some(*entry)).map(|entry| (resource, entry)))
         })

@@ -1,6 +1,6 @@
-//! [`LocalFiles`]: listings and reads of a directory with one step on another thread for each
-//! request. [`LocalFileSystem`] needs one for each folder, one to open a file and one to read it,
-//! and a step costs more than any of these.
+//! [`LocalFiles`]: listings and reads of a directory, with one step on another thread for each
+//! request. [`LocalFileSystem`] takes a step for each folder, for opening a file and for reading
+//! it, and a step costs more than the work in it.
 
 use std::{fs, io, path, sync::Arc};
 
@@ -18,22 +18,25 @@ impl LocalFiles {
         Self(files)
     }
 
-    /// A file.
+    /// The content of a file.
     pub(super) async fn read(&self, path: &Path) -> Result<Bytes> {
         let file = self.0.path_to_filesystem(path)?;
         in_background(move || read(&file)).await
     }
 
-    /// The files directly in a folder, and that which `choose` chooses among them, if it exists
-    /// still. A folder that does not exist has no files.
+    /// The files directly in a folder, and the content of the file that `choose` selects, if the
+    /// file still exists. A folder that does not exist has no files.
     pub(super) async fn list_and_read(
         &self,
         folder: &Path,
         choose: fn(&[Path]) -> Option<Path>,
     ) -> Result<(Vec<Path>, Option<Bytes>)> {
-        let (directory, folder) = (Arc::clone(&self.0), folder.clone());
+        let directory = Arc::clone(&self.0);
+        let folder = folder.clone();
+
         in_background(move || {
             let (_, files) = list(&directory, &folder)?;
+
             let Some(chosen) = choose(&files) else { return Ok((files, None)) };
             match read(&directory.path_to_filesystem(&chosen)?) {
                 Ok(bytes) => Ok((files, Some(bytes))),
@@ -44,9 +47,10 @@ impl LocalFiles {
         .await
     }
 
-    /// Goes on with a walk that came to this folder.
+    /// Continues a walk that came to `folder`.
     pub(super) async fn walk(&self, mut walk: Walk, folder: Path) -> Result<Walk> {
         let directory = Arc::clone(&self.0);
+
         in_background(move || {
             let mut next = Some(folder);
             for _ in 0..walk.begin_ahead() {
@@ -55,46 +59,56 @@ impl LocalFiles {
                 walk.listed(&folders, &files);
                 next = walk.go_ahead()?;
             }
+
             if let Some(folder) = next {
                 walk.put_back(&folder);
             }
+
             Ok(walk)
         })
         .await
     }
 }
 
+/// Runs file operations on a thread that may block.
 async fn in_background<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
     tokio::task::spawn_blocking(work).await?
 }
 
-/// The folders and the files directly in a folder. One that does not exist has none.
+/// The folders and the files directly in a folder. A missing folder has none.
 fn list(files: &LocalFileSystem, folder: &Path) -> Result<(Vec<Path>, Vec<Path>)> {
     let directory = files.path_to_filesystem(folder)?;
-    let (mut folders, mut found) = (Vec::new(), Vec::new());
+
+    let mut folders = Vec::new();
+    let mut found = Vec::new();
     let entries = match fs::read_dir(&directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((folders, found)),
         entries => entries.map_err(|error| failed(&directory, error))?,
     };
+
     for entry in entries {
         let entry = entry.map_err(|error| failed(&directory, error))?;
         let name = entry.file_name();
-        // `LocalFileSystem` writes to `<name>#<number>` first. No name of an object has that sign.
+        // `LocalFileSystem` writes to `<name>#<number>` first. No object's name contains `#`.
         let Some(name) = name.to_str().filter(|name| !name.contains('#')) else { continue };
         let Ok(path) = Path::parse(format!("{folder}/{name}")) else { continue };
+
         let kind = entry.file_type().map_err(|error| failed(&directory, error))?;
         let is_folder = if kind.is_symlink() { entry.path().is_dir() } else { kind.is_dir() };
         if is_folder { folders.push(path) } else { found.push(path) }
     }
+
     Ok((folders, found))
 }
 
+/// Reads a file at once.
 fn read(file: &path::Path) -> Result<Bytes> {
     fs::read(file).map(Bytes::from).map_err(|error| failed(file, error))
 }
 
+/// The error of the object store for a file that cannot be listed or read.
 fn failed(path: &path::Path, error: io::Error) -> Error {
     if error.kind() == io::ErrorKind::NotFound {
         let path = path.display().to_string();
@@ -108,7 +122,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn incomplete_files_and_missing_folders_are_no_files() {
+    async fn a_listing_ignores_incomplete_files_and_missing_folders() {
         let folder = tempfile::tempdir().expect("there is room");
         fs::create_dir(folder.path().join("a")).expect("there is room");
         for (name, text) in [("a/1.json", "one"), ("a/2.json#1", "two")] {
@@ -116,15 +130,20 @@ mod tests {
         }
         let files = LocalFileSystem::new_with_prefix(folder.path()).expect("it is a directory");
         let files = LocalFiles::new(Arc::new(files));
+
         let last = |found: &[Path]| found.last().cloned();
         let (found, read) = files.list_and_read(&Path::from("a"), last).await.expect("it is read");
         assert_eq!(found, [Path::from("a/1.json")]);
         assert_eq!(read.as_deref(), Some(&b"one"[..]));
+
         let (found, read) = files.list_and_read(&Path::from("b"), last).await.expect("it is read");
         assert!(found.is_empty() && read.is_none());
+
         let missing = |_: &[Path]| Some(Path::from("a/3.json"));
         let (_, read) = files.list_and_read(&Path::from("a"), missing).await.expect("it is read");
         assert!(read.is_none());
-        assert!(matches!(files.read(&Path::from("a/3.json")).await, Err(Error::NotFound { .. })));
+
+        let missing_file = files.read(&Path::from("a/3.json")).await;
+        assert!(matches!(missing_file, Err(Error::NotFound { .. })));
     }
 }

@@ -14,8 +14,8 @@ use crate::{
 
 const FILE: &str = "file://";
 
-/// How old an incomplete file must be to be removed. Younger ones may be written
-/// by another process.
+/// How old an incomplete file must be to be removed. Another process may still write a younger
+/// file.
 const ABANDONED_AGE: Duration = Duration::from_secs(60 * 60);
 
 /// A location for objects: `file:///directory` or `s3://bucket/prefix`, with the
@@ -49,8 +49,8 @@ impl ObjectLocation {
         self.objects.clone()
     }
 
-    /// Whether the URL's scheme is that of a location, including those that need a
-    /// cargo feature that this build does not have.
+    /// Whether the URL's scheme belongs to a location, even if this build lacks the cargo
+    /// feature for it.
     pub fn is_for(url: &str) -> bool {
         url.starts_with(FILE) || StorageService::from_url(url).is_some()
     }
@@ -61,6 +61,7 @@ impl ObjectLocation {
     /// [`LocationError::Setting`].
     pub fn check(url: &str) -> Result<(), LocationError> {
         let setting = |problem: &str| Err(LocationError::Setting(problem.to_owned()));
+
         if let Some(directory) = url.strip_prefix(FILE) {
             if !directory.starts_with('/') {
                 return setting("a directory must be absolute: file:///directory");
@@ -72,10 +73,12 @@ impl ObjectLocation {
                     "this server is built without {scheme}://; build it with `--features {feature}`"
                 ));
             }
+
             let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
             if bucket.is_empty() || bucket.contains(['@', ':', '?', '#']) {
                 return setting(&format!("the URL must be {}", service.url_format()));
             }
+
             if Path::parse(prefix.trim_end_matches('/')).is_err() {
                 return setting(
                     "the prefix after the bucket has a part that is empty, `.` or `..`",
@@ -89,6 +92,7 @@ impl ObjectLocation {
                 "the URL must be file:///directory, s3://bucket/prefix, gs://bucket/prefix or az://container/prefix",
             );
         }
+
         Ok(())
     }
 
@@ -105,8 +109,8 @@ impl ObjectLocation {
     /// service's usual environment variables. Then checks that it supports
     /// conditional creation.
     ///
-    /// On the disk of a directory, `reserve_bytes` are kept for what is written to
-    /// remove resources while the disk is full; 0 for none.
+    /// On the disk of a directory, `reserve_bytes` are kept for the files that remove resources
+    /// while the disk is full; 0 for none.
     ///
     /// # Errors
     /// [`LocationError`], with the reason.
@@ -115,11 +119,12 @@ impl ObjectLocation {
         reserve_bytes: u64,
         random: &Random,
     ) -> Result<Self, LocationError> {
-        // Services' variables are UTF-8; others are of no interest.
+        // The variables that services read are UTF-8.
         let text = |(name, value): (OsString, OsString)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         };
         let environment: Vec<_> = std::env::vars_os().filter_map(text).collect();
+
         Self::open_in(url, environment.into_iter(), reserve_bytes, random).await
     }
 
@@ -133,28 +138,32 @@ impl ObjectLocation {
         Self::check(url)?;
         let unusable =
             |problem: String| LocationError::Unusable { location: url.to_owned(), problem };
+
         let location = match StorageService::from_url(url) {
             None => {
-                let directory = url.strip_prefix(FILE).unwrap_or(url);
-                let (directory, random) = (PathBuf::from(directory), random.clone());
-                let opened = tokio::task::spawn_blocking(move || {
+                let directory = PathBuf::from(url.strip_prefix(FILE).unwrap_or(url));
+                let random = random.clone();
+
+                let opening = tokio::task::spawn_blocking(move || {
                     open_directory(directory, reserve_bytes, &random)
                 });
-                let opened = opened.await.map_err(|error| unusable(error.to_string()))?;
+                let opened = opening.await.map_err(|error| unusable(error.to_string()))?;
                 let objects = opened.map_err(|error| unusable(error.to_string()))?;
                 Self { objects, url: url.to_owned() }
             }
             Some((service, rest)) => Self::open_bucket(url, service, rest, environment)?,
         };
+
         match location.probe(&random.id()).await {
             Ok(()) => {}
-            // Resources can be read until there is room again.
+            // Resources can be read until there is space again.
             Err(StoreError::Full(problem)) => tracing::warn!(%problem, "the location is full"),
             Err(error) => {
                 let source = error.source().map(ToString::to_string);
                 return Err(unusable(source.unwrap_or_else(|| error.to_string())));
             }
         }
+
         Ok(location)
     }
 
@@ -165,6 +174,7 @@ impl ObjectLocation {
         environment: impl Iterator<Item = (String, String)>,
     ) -> Result<Self, LocationError> {
         let setting = |error: &dyn Error| LocationError::Setting(error.to_string());
+
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         let bucket = service.open(bucket, environment).map_err(|error| setting(&error))?;
         let prefix = Path::parse(prefix.trim_end_matches('/')).map_err(|error| setting(&error))?;
@@ -173,9 +183,15 @@ impl ObjectLocation {
         } else {
             Arc::new(PrefixStore::new(bucket, prefix))
         };
-        let (lists_in_order, drops_dots) = (service.lists_in_order(), service.drops_dots());
-        let name = service.scheme();
-        let objects = Objects { store, name, lists_in_order, drops_dots, disk: None, files: None };
+
+        let objects = Objects {
+            store,
+            name: service.scheme(),
+            lists_in_order: service.lists_in_order(),
+            drops_dots: service.drops_dots(),
+            disk: None,
+            files: None,
+        };
         Ok(Self { objects, url: url.to_owned() })
     }
 
@@ -184,8 +200,9 @@ impl ObjectLocation {
         let path = Path::from(format!("=probe/{id}"));
         let first = self.objects.create(&path, "larder").await;
         let second = self.objects.create(&path, "larder").await;
-        // Also after an error: the object may have been created.
+        // Even a failed request may have created the object.
         let _ = self.objects.remove(&path).await;
+
         first?;
         if second? {
             return Err(self.objects.failed("it ignores conditional writes (If-None-Match), so that instances would overwrite each other's changes"));
@@ -197,14 +214,16 @@ impl ObjectLocation {
 fn open_directory(directory: PathBuf, reserve_bytes: u64, random: &Random) -> io::Result<Objects> {
     create_private(&directory)?;
     remove_incomplete_files(&directory);
+
     let files = LocalFileSystem::new_with_prefix(&directory).map_err(io::Error::other)?;
     let store = Arc::new(files.with_automatic_cleanup(true));
     let files = Some(LocalFiles::new(Arc::clone(&store)));
+
     let disk = Disk::open(directory, reserve_bytes, random);
     Ok(Objects { store, name: "file", lists_in_order: false, drops_dots: false, disk, files })
 }
 
-/// Creates a directory that only this user can enter. One that exists stays as it is.
+/// Creates a directory that only this user can enter. An existing directory stays as it is.
 fn create_private(directory: &std::path::Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
@@ -216,6 +235,7 @@ fn create_private(directory: &std::path::Path) -> io::Result<()> {
 /// to `<name>#<number>` and renames when complete.
 fn remove_incomplete_files(directory: &std::path::Path) {
     let Ok(entries) = fs::read_dir(directory) else { return };
+
     for entry in entries.flatten() {
         let path = entry.path();
         let Ok(metadata) = entry.metadata() else { continue };
@@ -223,12 +243,15 @@ fn remove_incomplete_files(directory: &std::path::Path) {
             remove_incomplete_files(&path);
             continue;
         }
+
         let name = entry.file_name();
         let is_incomplete =
             name.to_str().and_then(|name| name.rsplit_once('#')).is_some_and(|(_, number)| {
                 !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
             });
+
         let age = metadata.modified().ok().and_then(|at| at.elapsed().ok());
+
         if is_incomplete
             && age.is_some_and(|age| age > ABANDONED_AGE)
             && let Err(error) = fs::remove_file(&path)

@@ -64,20 +64,25 @@ pub struct ObjectBackend {
     inner: Arc<Inner>,
 }
 
+/// The state that the backend, its uploads and its sweeps share.
 struct Inner {
     objects: Objects,
     clock: Arc<dyn Clock>,
     random: Random,
+
     quota: OwnerQuota,
     feed: ChangeFeed,
     total_usage: TotalUsage,
     /// The URL of the location, the same in all processes that share it.
     url: String,
+
     locks: OwnerLocks,
     uploads: Uploads,
     schedule: SweepSchedule,
     due_files: DueFiles,
-    /// What this process has removed as expired. The location keeps no trace of it.
+
+    /// Resources that this process removed because they expired. The location keeps no trace of
+    /// them.
     expired: Expired,
 }
 
@@ -103,6 +108,7 @@ impl ObjectBackend {
             uploads: Uploads::default(),
             expired: Expired::default(),
         };
+
         Self { inner: Arc::new(inner) }
     }
 }
@@ -151,12 +157,15 @@ impl Backend for ObjectBackend {
         let Some(current) = inner.current(owner, uri).await? else {
             return Ok(inner.expired.at(owner, uri).map_or(Lookup::Missing, Lookup::Expired));
         };
+
         let stored = current.stored?;
+
         if stored.entry.is_expired(inner.clock.now()) {
             let at = stored.entry.expires;
             inner.expire(owner, uri).await?;
             return Ok(Lookup::Expired(at));
         }
+
         Ok(Lookup::Live(inner.found(stored)))
     }
 
@@ -197,7 +206,9 @@ impl Backend for ObjectBackend {
 
     async fn usage_of(&self, owner: &Owner) -> Result<Usage, StoreError> {
         let mut lock = self.inner.locks.lock(owner).await;
-        let LedgerRecord { resources, bytes, .. } = self.inner.tail(owner, &mut lock).await?.record;
+        let tail = self.inner.tail(owner, &mut lock).await?;
+
+        let LedgerRecord { resources, bytes, .. } = tail.record;
         Ok(Usage { resources, bytes, reserved: 0 })
     }
 
@@ -225,6 +236,7 @@ impl Inner {
         if current.entry.is_expired(self.clock.now()) {
             return Ok(Vec::new());
         }
+
         let resource = layout::resource(owner, uri);
         let mut revisions = Vec::new();
         for earlier in &current.past {
@@ -236,17 +248,20 @@ impl Inner {
                 Some(Err(error)) => {
                     tracing::error!(%error, source = error.source(), "skipped a damaged earlier revision");
                 }
-                // It was dropped since the current entry was read.
+                // The revision was dropped since the current entry was read.
                 None => {}
             }
         }
+
         revisions.push(self.found(current));
         Ok(revisions)
     }
 
+    /// The resource of a stored entry, with a blob that reads its content.
     fn found(self: &Arc<Self>, stored: StoredEntry) -> StoredResource {
         let resource = layout::resource(&stored.entry.owner, &stored.entry.uri);
         let uri = stored.entry.uri.clone();
+
         let blob: Arc<dyn Blob> = match stored.content {
             StoredContent::Object(id) => Arc::new(ObjectBlob {
                 objects: self.objects.clone(),
@@ -255,6 +270,7 @@ impl Inner {
             }),
             StoredContent::Entry { base64: bytes } => MemoryBlob::detached(uri, vec![(0, bytes)]),
         };
+
         StoredResource { entry: Arc::new(stored.entry), blob }
     }
 }

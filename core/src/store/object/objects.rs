@@ -25,11 +25,13 @@ use crate::store::{DiskSpace, StoreError};
 pub(in crate::store) struct Objects {
     pub(super) store: Arc<dyn ObjectStore>,
     pub(super) name: &'static str,
+
     /// Whether listings are in the order of keys and can start after any key.
     pub(super) lists_in_order: bool,
-    /// Whether the service drops dots at the end of a part, so that names that
-    /// differ only in those would be the same.
+    /// Whether the service drops dots at the end of a path segment. Names that differ only in
+    /// these dots would collide.
     pub(super) drops_dots: bool,
+
     /// The disk of a directory.
     pub(super) disk: Option<Arc<Disk>>,
     /// The files of a directory.
@@ -42,15 +44,17 @@ impl Objects {
         if let Some(files) = &self.files {
             return self.existing(files.read(path).await);
         }
+
         let found = match self.store.get(&self.stored_path(path)).await {
             Ok(found) => found.bytes().await,
             Err(error) => Err(error),
         };
+
         self.existing(found)
     }
 
-    /// The objects directly in a folder, and that which `choose` chooses among them, if it exists
-    /// still.
+    /// The objects directly in a folder, and the content of the object that `choose` selects, if
+    /// the object still exists.
     pub(super) async fn list_and_get(
         &self,
         folder: &Path,
@@ -60,11 +64,13 @@ impl Objects {
             let found = files.list_and_read(folder, choose).await;
             return found.map_err(|error| self.failed(error));
         }
+
         let files = self.files_in(folder).await?;
         let chosen = match choose(&files) {
             Some(chosen) => self.get(&chosen).await?,
             None => None,
         };
+
         Ok((files, chosen))
     }
 
@@ -74,7 +80,8 @@ impl Objects {
         path: &Path,
         range: Range<u64>,
     ) -> Result<Option<Bytes>, StoreError> {
-        // A file is opened and read on another thread at once by this, and not one after the other.
+        // For a file, `get_ranges` opens and reads in one step on another thread; `get_range`
+        // takes two.
         let ranges = self.store.get_ranges(&self.stored_path(path), &[range]).await;
         Ok(self.existing(ranges)?.and_then(|mut ranges| ranges.pop()))
     }
@@ -103,6 +110,7 @@ impl Objects {
         put.map(drop).map_err(|error| self.failed(error))
     }
 
+    /// Writes an object. Gives up the reserve and tries again if the disk is full.
     async fn put_with_reserve(
         &self,
         path: &Path,
@@ -111,6 +119,7 @@ impl Objects {
     ) -> object_store::Result<PutResult> {
         let path = self.stored_path(path);
         let put = || self.store.put_opts(&path, payload.clone(), mode.clone().into());
+
         match (put().await, &self.disk) {
             (Err(error), Some(disk)) if is_disk_full(&error) => {
                 disk.give_up_reserve().await;
@@ -157,8 +166,11 @@ impl Objects {
         path: &Path,
         part_bytes: usize,
     ) -> Result<WriteMultipart, StoreError> {
-        let upload = self.store.put_multipart(&self.stored_path(path)).await;
-        let upload = upload.map_err(|error| self.failed(error))?;
+        let upload = self
+            .store
+            .put_multipart(&self.stored_path(path))
+            .await
+            .map_err(|error| self.failed(error))?;
         Ok(WriteMultipart::new_with_chunk_size(upload, part_bytes))
     }
 
@@ -173,9 +185,10 @@ impl Objects {
         folder: &Path,
     ) -> BoxStream<'_, Result<ObjectMeta, StoreError>> {
         let files = self.store.list(Some(&self.stored_path(folder)));
-        let files =
-            files.map_ok(|file| ObjectMeta { location: self.logical_path(file.location), ..file });
-        files.map_err(|error| self.failed(error)).boxed()
+        files
+            .map_ok(|file| ObjectMeta { location: self.logical_path(file.location), ..file })
+            .map_err(|error| self.failed(error))
+            .boxed()
     }
 
     /// The folders directly in a folder.
@@ -190,28 +203,36 @@ impl Objects {
 
     /// The folders and the objects directly in a folder.
     async fn list_folder(&self, folder: &Path) -> Result<(Vec<Path>, Vec<Path>), StoreError> {
-        let list = self.store.list_with_delimiter(Some(&self.stored_path(folder))).await;
-        let list = list.map_err(|error| self.failed(error))?;
+        let list = self
+            .store
+            .list_with_delimiter(Some(&self.stored_path(folder)))
+            .await
+            .map_err(|error| self.failed(error))?;
+
         let folders = list.common_prefixes.into_iter().map(|path| self.logical_path(path));
         let files = list.objects.into_iter().map(|file| self.logical_path(file.location));
         Ok((folders.collect(), files.collect()))
     }
 
     /// All objects below a folder whose paths sort after `offset`, in the order of
-    /// paths. If the service does not list in order, this walks the folders and
-    /// skips those that sort before `offset`.
+    /// paths. If the service does not list in order, walks the folders and skips the paths
+    /// before `offset`.
     pub(super) fn list_after(
         &self,
         folder: &Path,
         offset: Path,
     ) -> BoxStream<'_, Result<Path, StoreError>> {
         if self.lists_in_order {
-            let files = self
+            let folder = self.stored_path(folder);
+            let offset = self.stored_path(&offset);
+            return self
                 .store
-                .list_with_offset(Some(&self.stored_path(folder)), &self.stored_path(&offset));
-            let files = files.map_ok(|file| self.logical_path(file.location));
-            return files.map_err(|error| self.failed(error)).boxed();
+                .list_with_offset(Some(&folder), &offset)
+                .map_ok(|file| self.logical_path(file.location))
+                .map_err(|error| self.failed(error))
+                .boxed();
         }
+
         let walk = stream::try_unfold(Walk::new(folder, offset), move |mut walk| async move {
             loop {
                 let folder = match walk.next().map_err(|error| self.failed(error))? {
@@ -219,6 +240,7 @@ impl Objects {
                     Some(Next::Folder(folder)) => folder,
                     None => return Ok(None),
                 };
+
                 match &self.files {
                     Some(files) => {
                         let walked = files.walk(walk, folder).await;
@@ -231,19 +253,22 @@ impl Objects {
                 }
             }
         });
+
         walk.boxed()
     }
 
-    /// The path as stored: with `+` after dots that the service would drop. No other part of
+    /// The path as stored: with `+` after dots that the service would drop. No other segment of
     /// a path ends in `+` after a dot.
     fn stored_path<'p>(&self, path: &'p Path) -> Cow<'p, Path> {
         if !self.drops_dots {
             return Cow::Borrowed(path);
         }
-        let parts = path.as_ref().split('/');
-        let parts =
-            parts.map(|part| format!("{part}{}", if part.ends_with('.') { "+" } else { "" }));
-        Cow::Owned(parse(&parts.collect::<Vec<_>>().join("/")))
+
+        let segments = path.as_ref().split('/').map(|segment| {
+            let mark = if segment.ends_with('.') { "+" } else { "" };
+            format!("{segment}{mark}")
+        });
+        Cow::Owned(parse(&segments.collect::<Vec<_>>().join("/")))
     }
 
     /// The inverse of [`stored_path`](Self::stored_path).
@@ -251,12 +276,14 @@ impl Objects {
         if !self.drops_dots {
             return stored;
         }
-        let parts = stored.as_ref().split('/');
-        let parts =
-            parts.map(|part| part.strip_suffix('+').filter(|p| p.ends_with('.')).unwrap_or(part));
-        parse(&parts.collect::<Vec<_>>().join("/"))
+
+        let segments = stored.as_ref().split('/').map(|segment| {
+            segment.strip_suffix('+').filter(|name| name.ends_with('.')).unwrap_or(segment)
+        });
+        parse(&segments.collect::<Vec<_>>().join("/"))
     }
 
+    /// The result of a request for one object: a missing object is `None`.
     fn existing<T>(&self, result: object_store::Result<T>) -> Result<Option<T>, StoreError> {
         match result {
             Ok(found) => Ok(Some(found)),
@@ -280,6 +307,7 @@ impl Objects {
                     .into(),
             );
         }
+
         StoreError::Unavailable { backend: self.name, source }
     }
 }
@@ -295,9 +323,11 @@ fn is_disk_full(error: &(dyn Error + 'static)) -> bool {
         }
         cause = error.source();
     }
+
     false
 }
 
+/// Parses a path whose segments differ from those of a valid path only in a sign at the end.
 fn parse(path: &str) -> Path {
     Path::parse(path).expect("a sign at the end makes no part empty or dots")
 }
@@ -313,7 +343,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_error_for_a_full_disk_says_so() {
+    fn a_full_disk_is_reported_as_full_and_other_errors_as_unavailable() {
         let objects = Objects {
             store: Arc::new(object_store::memory::InMemory::new()),
             name: "file",
@@ -326,10 +356,12 @@ mod tests {
             let source = Box::new(io::Error::from(kind));
             objects.failed(object_store::Error::Generic { store: "file", source })
         };
+
         for kind in [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded] {
             let error = failed(kind);
             assert!(matches!(&error, StoreError::Full(text) if text.contains("disk")), "{error:?}");
         }
+
         let error = failed(io::ErrorKind::PermissionDenied);
         assert!(matches!(error, StoreError::Unavailable { .. }), "{error:?}");
     }

@@ -10,40 +10,48 @@ use crate::{
 };
 
 impl Inner {
-    /// A page begins after the ledger whose folder is `after`.
+    /// A page of owners, which begins after the owner whose ledger has the folder `after`.
     pub(super) async fn owners(
         &self,
         after: Option<&str>,
         limit: usize,
     ) -> Result<OwnerPage, StoreError> {
-        let after = after.and_then(|after| layout::ledgers_after(after).ok());
-        let mut records =
-            self.objects.list_after(&layout::ledgers(), after.unwrap_or_else(layout::ledgers));
-        let (mut owners, mut last) = (Vec::new(), None);
+        let after = after
+            .and_then(|after| layout::ledgers_after(after).ok())
+            .unwrap_or_else(layout::ledgers);
+        let mut records = self.objects.list_after(&layout::ledgers(), after);
+
+        let mut owners = Vec::new();
+        let mut last = None;
         while let Some(record) = records.try_next().await? {
             let Some(ledger) = layout::folder(&record) else { continue };
             if last.as_ref() == Some(&ledger) {
                 continue;
             }
+
             if owners.len() >= limit.max(1) {
                 let next = last.as_ref().and_then(Path::filename).map(str::to_owned);
                 return Ok(OwnerPage { owners, next });
             }
+
             owners.extend(self.owner_of(&ledger).await?);
             last = Some(ledger);
         }
+
         Ok(OwnerPage { owners, next: None })
     }
 
-    /// The owner of a ledger. A name that is too long for a path is read from an entry; `None`
-    /// where there is none.
+    /// The owner of a ledger. A name that is too long for a path is read from one of the owner's
+    /// entries; `None` without an entry.
     async fn owner_of(&self, ledger: &Path) -> Result<Option<Owner>, StoreError> {
         if let Some(owner) = layout::owner(ledger) {
             return Ok(Some(owner));
         }
+
         let Some(folder) = ledger.filename().and_then(|name| Path::parse(name).ok()) else {
             return Ok(None);
         };
+
         let mut files = self.objects.list(&folder);
         while let Some(file) = files.try_next().await? {
             if layout::number(&file.location).is_some()
@@ -54,6 +62,7 @@ impl Inner {
                 return Ok(Some(stored.entry.owner));
             }
         }
+
         Ok(None)
     }
 }

@@ -1,11 +1,11 @@
-//! [`Reserved`]: the reservations of one owner, in the records of the ledger, so that all instances
+//! [`Reserved`]: the reservations of one owner. Ledger records hold them, so that all instances
 //! see them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 
-/// The reservations of one owner: their IDs, ends and bytes.
+/// The reservations of one owner: ID, end and bytes of each.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Reserved(Vec<(String, Timestamp, u64)>);
@@ -19,12 +19,12 @@ impl Reserved {
         self.0.len() as u64
     }
 
-    /// How many bytes are reserved.
+    /// The bytes of all reservations.
     pub(super) fn bytes(&self) -> u64 {
         self.0.iter().map(|(.., bytes)| bytes).sum()
     }
 
-    /// How many bytes of them are reserved at that time.
+    /// The bytes of the reservations that have not ended at `now`.
     pub(super) fn bytes_at(&self, now: Timestamp) -> u64 {
         self.0.iter().filter(|(_, until, _)| *until > now).map(|(.., bytes)| bytes).sum()
     }
@@ -39,7 +39,7 @@ impl Reserved {
         self.0.push((id.to_owned(), until, bytes));
     }
 
-    /// The same without those that have ended, and without that one.
+    /// A copy without ended reservations and without `id`.
     pub(super) fn without(mut self, now: Timestamp, id: &str) -> Self {
         self.0.retain(|(other, until, _)| *until > now && other != id);
         self

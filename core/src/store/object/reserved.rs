@@ -1,4 +1,5 @@
-//! [`Reservation`]: what an upload counts before its commit. It ends by itself unless it is extended.
+//! [`Reservation`]: the quota that an upload holds before its commit. It ends by itself unless it is
+//! extended.
 
 use std::{panic, sync::Arc, time::Duration};
 
@@ -9,7 +10,7 @@ use crate::{
     store::{ResourceUri, StoreError, quota::MAX_RESERVATIONS},
 };
 
-/// How long an upload counts unless more arrives or it is committed.
+/// How long an upload counts unless more content arrives or it is committed.
 const UPLOAD_TTL: Duration = Duration::from_secs(15 * 60);
 
 /// Announced content up to this size is counted by its commit, and by this process until then.
@@ -21,16 +22,17 @@ pub(super) struct Reservation {
     owner: Owner,
     uri: ResourceUri,
     id: String,
-    /// Whether the reservation is older than the upload, and counts all of its content.
+
+    /// Whether the caller made the reservation before the upload, for all of its content.
     is_given: bool,
-    /// How many bytes the ledger has, and when they were last reserved.
+    /// The bytes in the ledger, and when they were last reserved.
     reserved: Option<(u64, Timestamp)>,
-    /// The bytes that the ledger does not have.
+    /// The bytes that only this process counts.
     uploading: Uploading,
 }
 
 impl Reservation {
-    /// The reservation of that ID, or a new one of no bytes.
+    /// The reservation with the given ID, or a new reservation of no bytes.
     pub(super) fn new(
         inner: &Arc<Inner>,
         owner: &Owner,
@@ -57,27 +59,29 @@ impl Reservation {
         self.uploading.bytes()
     }
 
-    /// How many bytes of this upload the ledger has.
+    /// The bytes of this upload that are in the ledger.
     pub(super) fn bytes(&self) -> u64 {
         self.reserved.map_or(0, |(bytes, _)| bytes)
     }
 
-    /// Reserves what is announced.
+    /// Reserves the announced size of an upload.
     pub(super) async fn announce(&mut self, bytes: u64) -> Result<(), StoreError> {
         self.inner.quota.check_upload(bytes)?;
         if self.is_given || bytes <= UNRESERVED { Ok(()) } else { self.reserve(bytes).await }
     }
 
-    /// Makes sure that at least `bytes` count. The ledger has all but the last few of them.
+    /// Makes sure that at least `bytes` count. All but the last few are in the ledger.
     pub(super) async fn cover(&mut self, bytes: u64) -> Result<(), StoreError> {
         self.inner.quota.check_upload(bytes)?;
         if self.is_given {
             return Ok(());
         }
+
         let reserved = self.bytes();
         let beyond = bytes.saturating_sub(reserved);
         self.uploading.set(beyond);
         let age = self.reserved.map_or(Duration::ZERO, |(_, at)| self.inner.clock.now().since(at));
+
         if beyond < PART_BYTES as u64 && age < UPLOAD_TTL / 2 {
             return Ok(());
         }
@@ -85,11 +89,13 @@ impl Reservation {
     }
 
     async fn reserve(&mut self, bytes: u64) -> Result<(), StoreError> {
-        // Even if this is dropped while it waits, the ledger may have it.
-        let (before, now) = (self.bytes(), self.now());
-        self.reserved = Some((before, now));
-        let (inner, own) = (&self.inner, self.unreserved());
-        inner.reserve(&self.owner, &self.uri, &self.id, bytes, UPLOAD_TTL, own).await?;
+        // The ledger may have the reservation even if this call is dropped while it waits.
+        let now = self.now();
+        self.reserved = Some((self.bytes(), now));
+
+        let own = self.unreserved();
+        self.inner.reserve(&self.owner, &self.uri, &self.id, bytes, UPLOAD_TTL, own).await?;
+
         self.reserved = Some((bytes, now));
         self.uploading.set(0);
         Ok(())
@@ -99,7 +105,7 @@ impl Reservation {
         self.inner.clock.now()
     }
 
-    /// Says that the commit has ended the reservation.
+    /// Forgets the reservation, because the commit has ended it.
     pub(super) fn committed(&mut self) {
         self.reserved = None;
     }
@@ -107,7 +113,10 @@ impl Reservation {
     /// Ends the reservation, if it belongs to this upload alone and has reserved anything.
     pub(super) fn releasing(&mut self) -> Option<impl Future<Output = ()> + Send + use<>> {
         self.reserved.take()?;
-        let (inner, owner, id) = (Arc::clone(&self.inner), self.owner.clone(), self.id.clone());
+        let inner = Arc::clone(&self.inner);
+        let owner = self.owner.clone();
+        let id = self.id.clone();
+
         Some(async move {
             if let Err(error) = inner.release(&owner, &id, 0).await {
                 tracing::debug!(%error, "cannot end a reservation; it will end by itself");
@@ -117,9 +126,9 @@ impl Reservation {
 }
 
 impl Inner {
-    /// Counts at least `bytes` towards the owner's quota, for `ttl` at least, under this ID.
-    /// `unreserved` of the bytes are counted by this process so far. Returns what counted before under
-    /// this ID. Continues if the caller is dropped.
+    /// Counts at least `bytes` towards the owner's quota, for `ttl` at least, under the
+    /// reservation `id`. `unreserved` of the bytes are counted by this process so far. Returns the
+    /// bytes that the reservation had before. Continues if the caller is dropped.
     pub(super) async fn reserve(
         self: &Arc<Self>,
         owner: &Owner,
@@ -129,18 +138,24 @@ impl Inner {
         ttl: Duration,
         unreserved: u64,
     ) -> Result<u64, StoreError> {
-        let (inner, owner, uri, id) = (Arc::clone(self), owner.clone(), uri.clone(), id.to_owned());
+        let inner = Arc::clone(self);
+        let owner = owner.clone();
+        let uri = uri.clone();
+        let id = id.to_owned();
+
         let reserving = async move {
             let reserved = inner.try_reserve(&owner, &uri, &id, bytes, ttl, unreserved).await;
             if !matches!(reserved, Err(StoreError::Full(_))) {
                 return reserved;
             }
+
             // Expired resources that are not removed yet may use the quota.
             if let Err(error) = inner.sweep().await {
                 tracing::debug!(%error, "cannot remove expired resources to free quota");
             }
             inner.try_reserve(&owner, &uri, &id, bytes, ttl, unreserved).await
         };
+
         self.to_the_end(reserving).await
     }
 
@@ -163,20 +178,26 @@ impl Inner {
                 lock.list_again();
                 return Err(self.quota.out_of_reservations());
             }
+
             let uploads = self.uploads.bytes(owner).saturating_sub(unreserved);
             let used = tail.record.bytes + reserved.bytes() + uploads;
             let bytes = own.map_or(bytes, |(_, own)| bytes.max(own));
             let over = used.saturating_add(bytes).saturating_sub(self.quota.bytes);
-            // What is kept makes room at the commit, and so do earlier revisions.
+            // The commit makes room by removing kept content and earlier revisions.
             if over > 0 && self.past_bytes(owner, uri).await? < over {
                 lock.list_again();
                 return Err(self.quota.out_of_bytes(used, bytes));
             }
+
             let until = now.saturating_add(ttl);
-            let until = own.map_or(until, |(before, _)| until.max(before));
-            reserved.add(id, until, bytes);
-            let (id, change) = (self.random.id(), None);
-            let next = LedgerRecord { id, reserved, change, ..tail.record.clone() };
+            let latest = own.map_or(until, |(before, _)| until.max(before));
+            reserved.add(id, latest, bytes);
+            let next = LedgerRecord {
+                id: self.random.id(),
+                reserved,
+                change: None,
+                ..tail.record.clone()
+            };
             if self.append(owner, &mut lock, &tail, next, &[]).await? {
                 return Ok(own.map_or(0, |(_, own)| own));
             }
@@ -190,30 +211,41 @@ impl Inner {
         id: &str,
         keep: u64,
     ) -> Result<(), StoreError> {
-        let (inner, owner, id) = (Arc::clone(self), owner.clone(), id.to_owned());
+        let inner = Arc::clone(self);
+        let owner = owner.clone();
+        let id = id.to_owned();
+
         let releasing = async move {
             let mut lock = inner.locks.lock(&owner).await;
+
             loop {
                 let tail = inner.tail(&owner, &mut lock).await?;
                 let now = inner.clock.now();
                 let Some((until, bytes)) = tail.record.reserved.of(now, &id) else {
                     return Ok(());
                 };
+
                 let mut reserved = tail.record.reserved.clone().without(now, &id);
                 if keep > 0 {
                     reserved.add(&id, until, bytes.min(keep));
                 }
-                let (id, change) = (inner.random.id(), None);
-                let next = LedgerRecord { id, reserved, change, ..tail.record.clone() };
+
+                let next = LedgerRecord {
+                    id: inner.random.id(),
+                    reserved,
+                    change: None,
+                    ..tail.record.clone()
+                };
                 if inner.append(&owner, &mut lock, &tail, next, &[]).await? {
                     return Ok(());
                 }
             }
         };
+
         self.to_the_end(releasing).await
     }
 
-    /// What earlier revisions of the resource count.
+    /// The bytes that earlier revisions of the resource count.
     async fn past_bytes(
         self: &Arc<Self>,
         owner: &Owner,
@@ -248,46 +280,56 @@ mod tests {
     };
 
     #[tokio::test]
-    async fn what_one_instance_reserves_counts_for_the_other_until_it_ends() {
+    async fn a_reservation_counts_on_both_instances_until_it_ends() {
         let directory = tempfile::tempdir().unwrap();
-        let (clock, ttl) = (ManualClock::new(), Duration::from_secs(60));
+        let clock = ManualClock::new();
+        let ttl = Duration::from_secs(60);
         let instance = async || {
             let url = format!("file://{}", directory.path().display());
             let location = ObjectLocation::open(&url, &Random::system()).await.unwrap();
             let quota = OwnerQuota { bytes: 1 << 20, ..OwnerQuota::default() };
             ObjectBackend::new(location, Arc::new(clock.clone()), Random::system(), quota)
         };
-        let (a, b) = (instance().await, instance().await);
-        let (owner, uri) = (Owner::new("alice"), ResourceUri::parse("x:1").unwrap());
+        let a = instance().await;
+        let b = instance().await;
+        let owner = Owner::new("alice");
+        let uri = ResourceUri::parse("x:1").unwrap();
         let reserve =
             async |on: &ObjectBackend, id, bytes| on.reserve(&owner, &uri, id, bytes, ttl).await;
-        // Both know the ledger before the other one changes it.
+
+        // Both instances cache the ledger before the other instance changes it.
         for instance in [&a, &b] {
             reserve(instance, "0", 1).await.unwrap();
         }
         a.release(&owner, "0", 0).await.unwrap();
+
         reserve(&a, "1", 700_000).await.unwrap();
         assert!(matches!(reserve(&b, "2", 700_000).await, Err(StoreError::Full(_))));
-        // It is the same reservation, of any instance.
+
+        // Any instance extends the reservation by its ID.
         reserve(&b, "1", 800_000).await.unwrap();
         reserve(&b, "1", 1).await.unwrap();
         assert!(matches!(reserve(&a, "2", 300_000).await, Err(StoreError::Full(_))));
+
         b.release(&owner, "1", 0).await.unwrap();
         reserve(&a, "2", 700_000).await.unwrap();
-        // Nobody releases it, as after a crash.
+
+        // No instance releases the reservation, as after a crash.
         assert!(matches!(reserve(&b, "3", 700_000).await, Err(StoreError::Full(_))));
         clock.advance(ttl);
         reserve(&b, "3", 700_000).await.unwrap();
     }
 
     #[tokio::test]
-    async fn there_are_not_more_reservations_than_a_record_may_have() {
+    async fn an_owner_has_no_more_reservations_than_a_record_may_hold() {
         let directory = tempfile::tempdir().unwrap();
         let url = format!("file://{}", directory.path().display());
         let location = ObjectLocation::open(&url, &Random::system()).await.unwrap();
         let clock = Arc::new(ManualClock::new());
         let backend = ObjectBackend::new(location, clock, Random::system(), OwnerQuota::default());
-        let (owner, uri) = (Owner::new("alice"), ResourceUri::parse("x:1").unwrap());
+        let owner = Owner::new("alice");
+        let uri = ResourceUri::parse("x:1").unwrap();
+
         for n in 0..=MAX_RESERVATIONS {
             let ttl = Duration::from_secs(60);
             let reserved = backend.reserve(&owner, &uri, &n.to_string(), 1, ttl).await;

@@ -1,7 +1,8 @@
-//! [`ObjectSlots`]: slots of the vault in files or a bucket. Each version of a slot is an object,
-//! which only one instance can create; it removes the object of the version before. The object
-//! begins with the time at which the slot expires. An expired slot reads as empty, and a sweep
-//! removes it later.
+//! [`ObjectSlots`]: slots of the vault in files or a bucket.
+//!
+//! Each version of a slot is an object that only one instance can create. The instance then
+//! removes the object of the version before. The object begins with the time at which the slot
+//! expires. An expired slot reads as empty, and a sweep removes it later.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -44,12 +45,14 @@ struct Version {
 }
 
 impl ObjectSlots {
-    /// Slots at this location. Needs a Tokio runtime: what has expired is removed while the value
+    /// Slots at a location. Needs a Tokio runtime, which removes expired slots while the value
     /// lives.
     pub fn new(location: &ObjectLocation, clock: Arc<dyn Clock>) -> Self {
         let inner = Arc::new(Inner { objects: location.objects(), clock });
+
         let swept = Arc::clone(&inner);
         let sweep = tokio::spawn(async move { swept.sweep_on_time().await });
+
         Self { inner, _sweep: AbortOnDropHandle::new(sweep) }
     }
 }
@@ -63,6 +66,7 @@ impl Inner {
             let number = file.location.filename().and_then(|name| name.parse().ok());
             latest = latest.max(number.unwrap_or(0));
         }
+
         Ok(latest)
     }
 
@@ -73,11 +77,13 @@ impl Inner {
             if version == 0 {
                 return Ok(None);
             }
+
             if let Some(stored) = self.objects.get(&file(folder, version)).await? {
                 let (expires, content) = decode(&stored);
                 return Ok(Some(Version { slot: Slot { version, content }, expires }));
             }
         }
+
         Err(VaultError::Unavailable("it changes all the time".to_owned()))
     }
 
@@ -98,11 +104,12 @@ impl Inner {
             if number.is_none_or(|hour| (hour + 1) * HOUR > before) {
                 continue;
             }
-            let due: Vec<_> = self.objects.list(&hour).try_collect().await?;
-            for due in due {
+            let due_files: Vec<_> = self.objects.list(&hour).try_collect().await?;
+            for due in due_files {
                 let Some(hash) = due.location.filename() else { continue };
                 let folder = Path::from(format!("=vault/{hash}"));
                 let found = self.version(&folder).await?;
+
                 let is_over = |expires: Timestamp| expires.as_millis() <= before;
                 if let Some(Version { slot, expires }) = found
                     && expires.is_some_and(is_over)
@@ -113,6 +120,7 @@ impl Inner {
                 self.objects.remove(&due.location).await?;
             }
         }
+
         Ok(())
     }
 }
@@ -122,9 +130,11 @@ impl Slots for ObjectSlots {
     async fn read(&self, name: &str) -> Result<Slot, VaultError> {
         let found = self.inner.version(&folder(name)).await?;
         let Some(Version { mut slot, expires }) = found else { return Ok(Slot::default()) };
+
         if expires.is_some_and(|expires| expires <= self.inner.clock.now()) {
             slot.content.clear();
         }
+
         Ok(slot)
     }
 
@@ -135,28 +145,35 @@ impl Slots for ObjectSlots {
         content: Vec<u8>,
         ttl: Option<Duration>,
     ) -> Result<bool, VaultError> {
-        let (folder, Inner { objects, clock }) = (folder(name), &*self.inner);
-        // A version that was removed must not come back.
+        let folder = folder(name);
+        let Inner { objects, clock } = &*self.inner;
+
+        // A removed version must not be created again.
         if self.inner.latest(&folder).await? != version {
             return Ok(false);
         }
+
         let expires = ttl.map(|ttl| clock.now().saturating_add(ttl));
         if let Some(expires) = expires {
-            // Before the slot, so that no slot remains without a due file.
+            // Written before the slot, so that no slot remains without a due file.
             objects.put(&due_file(expires, &folder), Vec::new()).await?;
         }
+
         let content = encode(expires, &content);
         if !objects.create(&file(&folder, version + 1), content).await? {
             return Ok(false);
         }
+
         if self.inner.latest(&folder).await? != version + 1 {
-            // Another instance has made this version and later ones, and has removed this one.
+            // Another instance has made this and later versions, and has removed this version.
             objects.remove(&file(&folder, version + 1)).await?;
             return Ok(false);
         }
+
         if version > 0 {
             objects.remove(&file(&folder, version)).await?;
         }
+
         Ok(true)
     }
 }
@@ -167,9 +184,11 @@ fn encode(expires: Option<Timestamp>, content: &[u8]) -> Vec<u8> {
     [&expires.to_be_bytes(), content].concat()
 }
 
+/// Decodes a version: the time at which it expires, and the content.
 fn decode(stored: &[u8]) -> (Option<Timestamp>, Vec<u8>) {
     let Some((expires, content)) = stored.split_first_chunk() else { return (None, Vec::new()) };
     let expires = Some(u64::from_be_bytes(*expires)).filter(|expires| *expires > 0);
+
     (expires.map(Timestamp::from_millis), content.to_vec())
 }
 
@@ -180,7 +199,7 @@ fn due_folder() -> Path {
     Path::from("=vault-due")
 }
 
-/// The due file of a slot: it says that the slot may have expired after this hour.
+/// The due file of a slot, which may have expired when the due file's hour ends.
 fn due_file(expires: Timestamp, folder: &Path) -> Path {
     let hash = folder.filename().unwrap_or_default();
     due_folder().join((expires.as_millis() / HOUR).to_string()).join(hash)
@@ -191,6 +210,7 @@ fn folder(name: &str) -> Path {
     Path::from(format!("=vault/{}", hex(&Sha256::digest(name))))
 }
 
+/// The object of a version.
 fn file(folder: &Path, version: u64) -> Path {
     folder.clone().join(version.to_string())
 }
@@ -247,25 +267,31 @@ mod tests {
     vault_contract!(InFiles::new());
 
     #[tokio::test]
-    async fn what_has_expired_is_removed_and_nothing_else() {
+    async fn a_sweep_removes_expired_slots_and_no_others() {
         let files = InFiles::new().await;
         let slots = files.slots();
         let ttl = Some(Duration::from_secs(60));
+
         for name in ["expired", "extended", "kept"] {
             let ttl = ttl.filter(|_| name != "kept");
             assert!(slots.replace(name, 0, b"x".to_vec(), ttl).await.unwrap());
         }
+
         let day = Some(Duration::from_secs(24 * 3600));
         assert!(slots.replace("extended", 1, b"y".to_vec(), day).await.unwrap());
+
         files.clock.advance(Duration::from_secs(61));
-        // Others may still be about to replace what they have read.
+        // Another instance may still be about to replace the version that it has read.
         slots.inner.sweep().await.unwrap();
         assert_eq!(slots.read("expired").await.unwrap().version, 1);
+
         files.clock.advance(3 * SWEEP);
         slots.inner.sweep().await.unwrap();
+
         assert_eq!(slots.read("expired").await.unwrap(), Slot::default());
         assert_eq!(slots.read("extended").await.unwrap().content, b"y");
         assert_eq!(slots.read("kept").await.unwrap().content, b"x");
+
         let due = slots.inner.objects.list(&due_folder()).try_collect::<Vec<_>>().await.unwrap();
         assert_eq!(due.len(), 1, "one for the extended slot");
     }

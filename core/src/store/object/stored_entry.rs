@@ -11,11 +11,11 @@ use crate::{
     store::{Entry, ResourceUri, StoreError},
 };
 
-/// How many times a lookup lists the entries, when the one that it found has been removed
-/// meanwhile: each time after [`super::ledger::SUPERSEDED_ENTRIES`] changes.
+/// How many times a lookup lists the entries when the entry that it found has been removed
+/// meanwhile. Each attempt fails only after [`super::ledger::SUPERSEDED_ENTRIES`] changes.
 const ATTEMPTS: usize = 20;
 
-/// The content of an entry's object: the entry, and where its content is.
+/// The stored form of an entry: the entry, and where its content is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct StoredEntry {
     pub(super) content: StoredContent,
@@ -23,8 +23,8 @@ pub(super) struct StoredEntry {
     /// The earlier revisions that are kept, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) past: Vec<EarlierRevision>,
-    /// What the current revision counts. Entries of earlier versions do not have it:
-    /// then it is the size of the content.
+    /// The bytes that the current revision counts. Entries of earlier versions lack this field,
+    /// and count the size of their content.
     #[serde(default)]
     counted: Option<u64>,
 }
@@ -35,7 +35,7 @@ pub(super) struct StoredEntry {
 pub(super) enum StoredContent {
     /// In its own object, which has this ID.
     Object(String),
-    /// In the entry, because it is small. So it needs no object, and no request for it.
+    /// In the entry, because it is small. Such content needs no request of its own.
     Entry {
         /// The content, as stored.
         #[serde(serialize_with = "encode", deserialize_with = "decode")]
@@ -47,12 +47,12 @@ impl StoredContent {
     /// The most content that an entry has, in bytes as stored.
     pub(super) const MAX_IN_ENTRY: usize = 4 * 1024;
 
-    /// Whether it has no object.
+    /// Whether the content is in the entry itself.
     pub(super) fn is_in_entry(&self) -> bool {
         self.object().is_none()
     }
 
-    /// The ID of its object, if it has one.
+    /// The ID of the content's object, if it has one.
     fn object(&self) -> Option<&String> {
         match self {
             Self::Object(id) => Some(id),
@@ -73,12 +73,12 @@ fn decode<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error>
 /// An earlier revision. Its entry stays in its own object.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct EarlierRevision {
-    /// The change number of its entry.
+    /// The change number of the revision's entry.
     pub(super) number: u64,
-    /// The ID of the object of its content, if it has one.
+    /// The ID of the object with the content, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) content: Option<String>,
-    /// What it counts.
+    /// The bytes that the revision counts.
     pub(super) size: u64,
 }
 
@@ -88,17 +88,17 @@ impl StoredEntry {
         Self { content, entry, past, counted }
     }
 
-    /// What the current revision counts.
+    /// The bytes that the current revision counts.
     fn current_bytes(&self) -> u64 {
         self.counted.unwrap_or(self.entry.size)
     }
 
-    /// Whether the current or an earlier revision has its content in the object with that ID.
+    /// Whether the current or an earlier revision has its content in the object `id`.
     pub(super) fn has_object(&self, id: &str) -> bool {
         self.objects().any(|(object, _)| object == id)
     }
 
-    /// The IDs of the objects with content of all revisions, and what each counts.
+    /// The IDs of the objects with content of all revisions, and the bytes that each counts.
     pub(super) fn objects(&self) -> impl Iterator<Item = (&String, u64)> {
         let past = self.past.iter().map(|earlier| (earlier.content.as_ref(), earlier.size));
         let all = past.chain([(self.content.object(), self.current_bytes())]);
@@ -110,11 +110,11 @@ impl StoredEntry {
         self.current_bytes() + self.past.iter().map(|earlier| earlier.size).sum::<u64>()
     }
 
-    /// The earlier revisions once this entry, which has that change number, is
-    /// replaced.
+    /// The earlier revisions once this entry, whose change number is `number`, is replaced.
     pub(super) fn into_earlier(self, number: u64) -> Vec<EarlierRevision> {
         let size = self.current_bytes();
         let Self { content, mut past, .. } = self;
+
         past.push(EarlierRevision { number, content: content.object().cloned(), size });
         past
     }
@@ -122,9 +122,9 @@ impl StoredEntry {
 
 /// The newest entry of a resource, expired or not.
 pub(super) struct Current {
-    /// Its change number.
+    /// The entry's change number.
     pub(super) number: u64,
-    /// The entry, or why it cannot be read.
+    /// The entry, or the reason why it cannot be read.
     pub(super) stored: Result<StoredEntry, StoreError>,
 }
 
@@ -138,16 +138,18 @@ impl Inner {
         Ok(self.current_and_listed(owner, uri).await?.0)
     }
 
-    /// The same, and the change numbers of all its entries that were listed for it.
+    /// The newest entry of a resource, and the change numbers of all entries in the same listing.
     pub(super) async fn current_and_listed(
         &self,
         owner: &Owner,
         uri: &ResourceUri,
     ) -> Result<(Option<Current>, Vec<u64>), StoreError> {
         let resource = layout::resource(owner, uri);
+
         for _ in 0..ATTEMPTS {
             let (files, bytes) = self.objects.list_and_get(&resource, newest_entry).await?;
             let entries = files.iter().filter_map(layout::number).collect();
+
             let Some(path) = newest_entry(&files) else { return Ok((None, entries)) };
             if let Some(bytes) = bytes {
                 let stored = self.decode_entry(&resource, &path, &bytes, owner, Some(uri));
@@ -155,11 +157,12 @@ impl Inner {
                 return Ok((number.map(|number| Current { number, stored }), entries));
             }
         }
+
         Err(self.objects.failed("the resource changes faster than it can be read"))
     }
 
-    /// The entry with that change number, or why it cannot be read. None if it
-    /// has been removed.
+    /// The entry with the change number `number`, or the reason why it cannot be read. `None` if
+    /// it has been removed.
     pub(super) async fn read_entry(
         &self,
         resource: &Path,
@@ -172,7 +175,7 @@ impl Inner {
         Ok(Some(self.decode_entry(resource, &path, &bytes, owner, uri)))
     }
 
-    /// The entry in the object of that path, which has these bytes.
+    /// Decodes the entry in the object at `path`, and checks that it is of this resource.
     fn decode_entry(
         &self,
         resource: &Path,
@@ -185,6 +188,7 @@ impl Inner {
             Some(uri) => StoreError::Corrupt { uri: uri.clone(), source },
             None => self.objects.damaged(path, &*source),
         };
+
         match serde_json::from_slice::<StoredEntry>(bytes) {
             Ok(StoredEntry { entry, .. })
                 if entry.owner != *owner || layout::resource(owner, &entry.uri) != *resource =>

@@ -1,10 +1,10 @@
 //! Removes expired resources and content without an entry.
 //!
-//! For each resource, a *due file* says when to check it. Due files are grouped
-//! by hour and named by time, so a sweep lists only those that are due within a minute, and
-//! not more often than twice a minute: [`due_files`](super::due_files) remembers them.
-//! The first instance to process a due file removes the resource and publishes its expiry; the
-//! others find that the file is gone.
+//! For each resource, a *due file* says when to check it. Due files are grouped by hour and
+//! named by time, so a sweep lists only the files that are due within a minute, at most twice a
+//! minute: [`due_files`](super::due_files) remembers them. The first instance to process a due
+//! file removes the resource and publishes its expiry; the other instances find that the file is
+//! gone.
 
 use std::{sync::Arc, time::Duration};
 
@@ -87,8 +87,10 @@ impl Inner {
                 () = self.clock.sleep_until(self.schedule.next()) => {}
                 () = earlier => continue,
             }
+
             // Set before the sweep, so that a `wake_at` during it takes effect.
             self.schedule.set(self.clock.now().saturating_add(LISTING_INTERVAL));
+
             match self.sweep().await {
                 Ok(next) => next.into_iter().for_each(|next| self.schedule.wake_at(next)),
                 Err(error) => {
@@ -100,8 +102,8 @@ impl Inner {
         }
     }
 
-    /// Processes all due files whose time has come. Returns the time of the next
-    /// one, if it is in an hour that was listed.
+    /// Processes all due files whose time has come. Returns the time of the next due file, if it
+    /// is in an hour that was listed.
     pub(super) fn sweep(self: &Arc<Self>) -> BoxFuture<'_, Result<Option<Timestamp>, StoreError>> {
         // Boxed, because a change may sweep, and a sweep makes changes.
         Box::pin(self.sweep_now())
@@ -114,7 +116,7 @@ impl Inner {
             let hours = self.objects.folders(&layout::due_folder()).await?;
             let mut found = Vec::new();
             for hour in hours.iter().filter(|hour| !layout::is_later(hour, soon)) {
-                // In the order of their times, so this ends at the first that is later.
+                // Files come in the order of their times, so this ends at the first later file.
                 let mut files = self.objects.list_after(hour, hour.clone());
                 while let Some(file) = files.try_next().await? {
                     match layout::due_at(&file) {
@@ -125,6 +127,7 @@ impl Inner {
             }
             self.due_files.listed(now, found);
         }
+
         let processing = stream::iter(self.due_files.take(now)).map(|(at, file)| async move {
             let processed = self.process(&file).await;
             if processed.is_err() {
@@ -132,8 +135,10 @@ impl Inner {
             }
             processed
         });
-        // All are processed, also after one has failed.
+
+        // All files are processed, even after a failure.
         let processed: Vec<_> = processing.buffered(CONCURRENCY).collect().await;
+
         processed.into_iter().collect::<Result<(), _>>().map(|()| self.due_files.next())
     }
 
@@ -148,7 +153,7 @@ impl Inner {
         self.write_due_file(at, &file, owner, uri, &[], None).await
     }
 
-    /// Writes a due file that removes content, unless a revision has it by then.
+    /// Writes a due file that removes content, unless a revision uses it by then.
     pub(super) async fn schedule_removal(
         &self,
         at: Timestamp,
@@ -173,6 +178,7 @@ impl Inner {
         self.write_due_file(at, &file, owner, uri, &[], Some(number)).await
     }
 
+    /// Writes a due file and makes the next sweep no later than its time.
     async fn write_due_file(
         &self,
         at: Timestamp,
@@ -183,8 +189,9 @@ impl Inner {
         tombstone: Option<u64>,
     ) -> Result<(), StoreError> {
         let due = Due { owner: owner.clone(), uri: uri.clone(), gone: gone.to_vec(), tombstone };
-        let due = serde_json::to_vec(&due).expect("it is JSON");
-        self.objects.put(file, due).await?;
+        let content = serde_json::to_vec(&due).expect("it is JSON");
+        self.objects.put(file, content).await?;
+
         self.due_files.written(at, file);
         self.schedule.wake_at(at);
         Ok(())
@@ -192,8 +199,9 @@ impl Inner {
 
     /// Does the check or removal of a due file, and removes the file.
     async fn process(self: &Arc<Self>, file: &Path) -> Result<(), StoreError> {
-        // Another instance may have processed it already.
+        // Another instance may have processed the file already.
         let Some(due) = self.objects.get(file).await? else { return Ok(()) };
+
         match serde_json::from_slice::<Due>(&due) {
             Ok(Due { owner, uri, tombstone: Some(number), .. }) => {
                 self.remove_tombstone(&owner, &uri, number).await?;
@@ -204,6 +212,7 @@ impl Inner {
             }
             Err(error) => tracing::error!(%error, %file, "removed a damaged due file"),
         }
+
         self.objects.remove(file).await
     }
 
@@ -216,6 +225,7 @@ impl Inner {
     ) -> Result<(), StoreError> {
         let resource = layout::resource(owner, uri);
         let files: Vec<_> = self.objects.list(&resource).try_collect().await?;
+
         for file in files {
             let file = file.location;
             let hidden = layout::number(&file).or_else(|| layout::tombstone_number(&file));
@@ -223,24 +233,26 @@ impl Inner {
                 self.objects.remove(&file).await?;
             }
         }
+
         self.objects.remove(&layout::tombstone(&resource, number)).await
     }
 
-    /// Processes a removal file of that owner before its time.
+    /// Processes a removal file before its time, if it is of this owner.
     pub(super) async fn remove_early(&self, owner: &Owner, file: &Path) -> Result<(), StoreError> {
         let Some(due) = self.objects.get(file).await? else { return Ok(()) };
+
         match serde_json::from_slice::<Due>(&due) {
             Ok(due) if due.owner == *owner && !due.gone.is_empty() => {
                 self.remove_unused_content(owner, &due.uri, due.gone).await?;
                 self.objects.remove(file).await
             }
-            // A sweep removes it.
+            // A sweep removes a file that is damaged or of another owner.
             _ => Ok(()),
         }
     }
 
     /// Removes the content in `gone`. If `gone` is empty, schedules the removal
-    /// of content that no revision has.
+    /// of content that no revision uses.
     async fn remove_unused_content(
         &self,
         owner: &Owner,
@@ -249,36 +261,43 @@ impl Inner {
     ) -> Result<(), StoreError> {
         let resource = layout::resource(owner, uri);
         let is_check = gone.is_empty();
+
         let mut contents: Vec<_> = self.objects.list(&resource).try_collect().await?;
         contents.retain(|file| layout::content_id(&file.location).is_some());
         if contents.is_empty() {
             return Ok(());
         }
+
         let current = match self.current(owner, uri).await? {
             Some(Current { stored: Ok(stored), .. }) => Some(stored),
             // An operator may still repair a damaged entry.
             Some(Current { stored: Err(_), .. }) if is_check => return Ok(()),
             Some(_) | None => None,
         };
+
         let is_used = |id: &str| current.as_ref().is_some_and(|current| current.has_object(id));
         if !is_check {
             gone.retain(|id| !is_used(id));
             return self.remove_contents(&resource, &gone).await;
         }
+
         let now = self.clock.now();
+
         for file in contents {
             let Some(id) = layout::content_id(&file.location).filter(|id| !is_used(id)) else {
                 continue;
             };
+
             let written = u64::try_from(file.last_modified.timestamp_millis()).unwrap_or(0);
             if now.since(Timestamp::from_millis(written)) > ORPHAN_AGE {
-                // It may have been replaced a moment ago, and still be read.
+                // Content that was replaced a moment ago may still be read.
                 let at = now.saturating_add(GRACE);
                 self.schedule_removal(at, owner, uri, &[id.to_owned()]).await?;
             } else {
                 self.schedule_check(now.saturating_add(2 * ORPHAN_AGE), owner, uri).await?;
             }
         }
+
         Ok(())
     }
 }

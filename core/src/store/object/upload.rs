@@ -1,4 +1,4 @@
-//! An upload: writes content to its own object, unless it is small, then commits the entry.
+//! An upload: writes content to an object, unless it is small, then commits the entry.
 
 use std::sync::Arc;
 
@@ -18,10 +18,12 @@ use crate::{
 pub(super) struct ObjectUpload {
     inner: Arc<Inner>,
     owner: Owner,
+
     /// The ID of the content's object, never reused.
     id: String,
-    /// How many bytes of content have arrived.
+    /// The bytes of content that have arrived.
     arrived: u64,
+
     reservation: Reservation,
     writer: ContentWriter,
 }
@@ -36,7 +38,9 @@ impl ObjectUpload {
         let id = inner.random.id();
         let path = layout::content(&layout::resource(&owner, uri), &id);
         let writer = ContentWriter::new(inner.objects.clone(), path);
+
         let reservation = Reservation::new(&inner, &owner, uri, reservation);
+
         Self { inner, owner, id, arrived: 0, reservation, writer }
     }
 }
@@ -60,16 +64,19 @@ impl Upload for ObjectUpload {
 
     async fn commit(mut self: Box<Self>, draft: Draft) -> Result<Committed, StoreError> {
         debug_assert_eq!(self.owner, draft.owner, "an upload commits for the owner that began it");
+
         self.writer.check_disk().await?;
         let content = match self.writer.take_small(StoredContent::MAX_IN_ENTRY) {
             Some(small) => StoredContent::Entry { base64: small },
             None => {
-                // Before the content is complete, so that content without an entry is found.
+                // Scheduled before the content is complete, so that content without an entry
+                // is found.
                 self.inner.schedule_expiry(&draft).await?;
                 self.writer.finish().await?;
                 StoredContent::Object(self.id.clone())
             }
         };
+
         let has_object = self.writer.keep();
         let put = Put {
             draft,
@@ -77,7 +84,9 @@ impl Upload for ObjectUpload {
             reservation: self.reservation.id().to_owned(),
             unreserved: self.reservation.unreserved(),
         };
+
         let committed = self.inner.put(put).await;
+
         match &committed {
             Ok(_) => self.reservation.committed(),
             Err(StoreError::NotFound { .. } | StoreError::Full(_)) => {
@@ -85,6 +94,7 @@ impl Upload for ObjectUpload {
             }
             Err(_) => {}
         }
+
         committed
     }
 

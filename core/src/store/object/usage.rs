@@ -20,12 +20,12 @@ const RECOUNT_INTERVAL: Duration = Duration::from_mins(10);
 /// How many owners' ledgers are read concurrently.
 const CONCURRENCY: usize = 16;
 
-/// The last count, with the changes of this process since.
+/// The last count, and the changes of this process since then.
 #[derive(Debug, Default)]
 pub(super) struct TotalUsage {
     /// The total, and when it was last counted.
     counted: Mutex<Option<(Usage, Instant)>>,
-    /// Held during a count.
+    /// Held during a count, so that only one count runs.
     counting: tokio::sync::Mutex<()>,
 }
 
@@ -33,14 +33,13 @@ impl TotalUsage {
     /// Applies the difference between two consecutive records of a ledger.
     pub(super) fn change(&self, before: &LedgerRecord, after: &LedgerRecord, now: Timestamp) {
         let mut counted = self.counted.lock();
-        if let Some((total, _)) = &mut *counted {
-            let moved =
-                |total: u64, before: u64, after: u64| (total + after).saturating_sub(before);
-            total.resources = moved(total.resources, before.resources, after.resources);
-            total.bytes = moved(total.bytes, before.bytes, after.bytes);
-            let reserved = |record: &LedgerRecord| record.reserved.bytes_at(now);
-            total.reserved = moved(total.reserved, reserved(before), reserved(after));
-        }
+        let Some((total, _)) = &mut *counted else { return };
+
+        let moved = |total: u64, before: u64, after: u64| (total + after).saturating_sub(before);
+        let reserved = |record: &LedgerRecord| record.reserved.bytes_at(now);
+        total.resources = moved(total.resources, before.resources, after.resources);
+        total.bytes = moved(total.bytes, before.bytes, after.bytes);
+        total.reserved = moved(total.reserved, reserved(before), reserved(after));
     }
 
     fn counted(&self) -> Option<(Usage, Instant)> {
@@ -56,6 +55,7 @@ impl Inner {
         {
             tracing::debug!(%error, "the usage may include expired resources");
         }
+
         match self.total_usage.counted() {
             Some((total, since)) if since.elapsed() < RECOUNT_INTERVAL => Ok(total),
             Some((total, _)) => {
@@ -74,10 +74,10 @@ impl Inner {
         }
     }
 
-    /// Counts the usage, unless a count is running.
+    /// Counts the usage, unless a count is running. Callers meanwhile use the last count.
     async fn count_usage(&self) -> Result<(), StoreError> {
-        // Only one count runs at a time; other callers use its result.
         let Ok(_counting) = self.total_usage.counting.try_lock() else { return Ok(()) };
+
         let mut newest = HashMap::<Path, u64>::new();
         let mut records = self.objects.list(&layout::ledgers());
         while let Some(record) = records.try_next().await? {
@@ -87,19 +87,22 @@ impl Inner {
                 *known = number.max(*known);
             }
         }
-        let records = stream::iter(newest).map(|(ledger, number)| async move {
-            self.read_record(&ledger, number).await.map(|tail| tail.record)
-        });
-        let records = records.buffer_unordered(CONCURRENCY);
+
         let now = self.clock.now();
-        let total = records.try_fold(Usage::default(), |total, record| async move {
-            Ok(Usage {
-                resources: total.resources + record.resources,
-                bytes: total.bytes + record.bytes,
-                reserved: total.reserved + record.reserved.bytes_at(now),
+        let total = stream::iter(newest)
+            .map(|(ledger, number)| async move {
+                self.read_record(&ledger, number).await.map(|tail| tail.record)
             })
-        });
-        let total = total.await?;
+            .buffer_unordered(CONCURRENCY)
+            .try_fold(Usage::default(), |total, record| async move {
+                Ok(Usage {
+                    resources: total.resources + record.resources,
+                    bytes: total.bytes + record.bytes,
+                    reserved: total.reserved + record.reserved.bytes_at(now),
+                })
+            })
+            .await?;
+
         let mut counted = self.total_usage.counted.lock();
         *counted = Some((total, Instant::now()));
         Ok(())

@@ -1,8 +1,8 @@
 //! The free space of the disk with a directory, and a reserve on that disk.
 //!
-//! Removing a resource writes a few small files before it frees any space. So that
-//! this works on a full disk, the [`Reserve`] is removed first. From then on,
-//! content is refused until there is room for the reserve again.
+//! Removing a resource writes a few small files before it frees any space. For this to
+//! work on a full disk, the [`Reserve`] is removed first. From then on, content is refused
+//! until there is space for the reserve again.
 
 mod reserve;
 
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use self::reserve::{FILES, Reserve};
 use crate::{random::Random, store::DiskSpace};
 
-/// How long a measurement is used.
+/// How long a measurement of the free space is used.
 const MEASUREMENT_TTL: Duration = Duration::from_secs(1);
 
 /// The disk that has the store's directory.
@@ -23,7 +23,7 @@ pub(super) struct Disk {
     directory: PathBuf,
     reserve: Reserve,
     measured: Mutex<Option<(DiskSpace, Instant)>>,
-    /// Held during a measurement, so that others use its result.
+    /// Held during a measurement, so that concurrent callers use its result.
     measuring: tokio::sync::Mutex<()>,
 }
 
@@ -42,36 +42,43 @@ impl Disk {
             measured: Mutex::default(),
             measuring: tokio::sync::Mutex::default(),
         };
+
         let space = disk
             .measure()
             .inspect_err(|error| {
                 tracing::warn!(%error, "cannot measure the free space of the disk of the store");
             })
             .ok()?;
+
         if let Err(problem) = space.check() {
             tracing::warn!(%problem, free_bytes = space.free_bytes);
         }
+
         Some(Arc::new(disk))
     }
 
-    /// The free space, of at most a second ago. `None` if it cannot be measured now.
+    /// The free space, at most a second old. `None` if it cannot be measured now.
     pub(super) async fn space(self: &Arc<Self>) -> Option<DiskSpace> {
         if let Some(space) = self.recent() {
             return Some(space);
         }
+
         let _measuring = self.measuring.lock().await;
         if let Some(space) = self.recent() {
             return Some(space);
         }
+
         let disk = Arc::clone(self);
         let measured = tokio::task::spawn_blocking(move || disk.measure()).await.ok()?;
         let space = measured
             .inspect_err(|error| tracing::debug!(%error, "cannot measure the free space"))
             .ok()?;
+
         *self.measured.lock() = Some((space, Instant::now()));
         Some(space)
     }
 
+    /// The last measurement, if it may still be used.
     fn recent(&self) -> Option<DiskSpace> {
         let measured = *self.measured.lock();
         let (space, at) = measured?;
@@ -82,15 +89,17 @@ impl Disk {
     pub(super) async fn give_up_reserve(self: &Arc<Self>) {
         let disk = Arc::clone(self);
         let given_up = tokio::task::spawn_blocking(move || disk.reserve.remove()).await;
+
         if given_up.is_ok_and(|removed| removed) {
             tracing::warn!(
                 "the disk of the store is full: its reserve is used to remove resources"
             );
         }
+
         *self.measured.lock() = None;
     }
 
-    /// Measures the free space, and makes the reserve if there is room for it.
+    /// Measures the free space, and makes the reserve if there is space for it.
     fn measure(&self) -> io::Result<DiskSpace> {
         let bytes = self.reserve.bytes();
         let mut free = free_space(&self.directory)?;
@@ -98,7 +107,8 @@ impl Disk {
             self.reserve.remove();
             return Ok(DiskSpace { free_bytes: free.bytes, reserve_bytes: 0, is_low: false });
         }
-        // Twice as much, so that the disk is not low at once again.
+
+        // Twice the reserve, so that the disk is not low again at once.
         if !self.reserve.is_whole() && free.is_at_least(2 * bytes, 2 * FILES) {
             match self.reserve.make() {
                 Ok(()) => tracing::info!(bytes, "made the reserve on the disk of the store"),
@@ -106,14 +116,16 @@ impl Disk {
             }
             free = free_space(&self.directory)?;
         }
+
         let is_low = !self.reserve.is_whole() || !free.is_at_least(bytes, FILES);
         Ok(DiskSpace { free_bytes: free.bytes, reserve_bytes: bytes, is_low })
     }
 }
 
+/// The free space of a file system.
 struct Free {
     bytes: u64,
-    /// How many files can be made; `None` where the file system has no such limit.
+    /// How many files can be created; `None` where the file system has no such limit.
     files: Option<u64>,
 }
 

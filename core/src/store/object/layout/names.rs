@@ -7,12 +7,12 @@
 //! - Letters, digits and `-._~` stay as they are. Any other byte is `=XX`, `,XX`
 //!   or `^XX`: its hexadecimal value after a sign that sorts where the byte does.
 //! - `=` replaces the colon after the scheme. Slashes stay slashes.
-//! - `_` begins each part, so that no part is empty or dots.
+//! - `_` begins each segment, so that no segment is empty or dots.
 //! - `!` ends a URI. It sorts before all other characters, so a resource is
 //!   separate from resources below it.
-//! - A part longer than [`MAX_SEGMENT`] continues after `/+`.
-//! - A URI too long for a path ends in `/=~` and its digest. URIs that share the
-//!   part before the digest (the [`stem`]) are not in order.
+//! - A segment longer than [`MAX_SEGMENT`] continues after `/+`.
+//! - A URI too long for a path ends in `/=~` and its digest. URIs with the same
+//!   path before the digest (the [`stem`]) are not in order.
 
 use std::fmt::Write;
 
@@ -22,7 +22,7 @@ use sha2::{Digest, Sha256};
 use super::path;
 use crate::{auth::Owner, hex::hex, store::ResourceUri};
 
-/// The maximum length of a part, in bytes. File names are limited to 255 bytes;
+/// The maximum length of a segment, in bytes. File names are limited to 255 bytes;
 /// the rest is for prefixes and suffixes.
 const MAX_SEGMENT: usize = 200;
 
@@ -30,7 +30,7 @@ const MAX_SEGMENT: usize = 200;
 /// are limited to 1024 bytes, which include the prefix, the owner and the file name.
 pub(super) const MAX_PATH: usize = 600;
 
-/// Encodes a name for a path. Not percent-encoding, because encoded names must
+/// Encodes a name for a path. Percent-encoding would not do, because encoded names must
 /// sort as the names themselves do.
 fn encode(name: &str) -> String {
     let mut encoded = String::with_capacity(name.len());
@@ -42,35 +42,42 @@ fn encode(name: &str) -> String {
             b'['..=b'^' => Some('^'),
             _ => Some('='),
         };
+
         match sign {
             None => encoded.push(char::from(byte)),
             // Writing to a string cannot fail.
             Some(sign) => _ = write!(encoded, "{sign}{byte:02X}"),
         }
     }
+
     encoded
 }
 
+/// The inverse of [`encode`].
 fn decode(encoded: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(encoded.len());
     let mut parts = encoded.split([',', '^', '=']);
     bytes.extend(parts.next()?.bytes());
+
     for part in parts {
         bytes.push(u8::from_str_radix(part.get(..2)?, 16).ok()?);
         bytes.extend(part.get(2..)?.bytes());
     }
+
     String::from_utf8(bytes).ok()
 }
 
+/// A segment for a name that is too long for a path.
 fn digest(name: &str) -> String {
     format!("=~{}", hex(&Sha256::digest(name)))
 }
 
-/// An owner as the first part of a path.
+/// An owner as the first segment of a path.
 pub(super) fn owner_segment(owner: &Owner) -> String {
     let encoded = encode(owner.as_str());
+
     match encoded.strip_prefix('.') {
-        // File systems give `.` and `..` a meaning, and hide names that begin with a dot.
+        // File systems treat `.` and `..` specially, and hide names that begin with a dot.
         Some(rest) if encoded.len() <= MAX_SEGMENT => format!("=2E{rest}"),
         None if encoded.is_empty() => "=-".to_owned(),
         None if encoded.len() <= MAX_SEGMENT => encoded,
@@ -84,27 +91,31 @@ pub(super) fn owner_of(segment: &str) -> Option<Owner> {
     Some(Owner::new(name))
 }
 
-/// The encoded form of a URI or of the beginning of one, and whether it was cut
-/// off because it is too long for a path.
+/// The encoded form of a URI or of its beginning, and whether it was cut off because it is
+/// too long for a path.
 fn encode_uri(name: &str) -> (String, bool) {
     let Some((scheme, rest)) = name.split_once(':') else { return truncate(encode(name)) };
+
     let mut encoded_uri = format!("{}=", encode(scheme));
-    for part in rest.split('/') {
+    for segment in rest.split('/') {
         encoded_uri.push_str("/_");
-        let mut encoded = &encode(part)[..];
-        // Also at exactly the maximum, so that longer URIs sort after this one.
+        let mut encoded = &encode(segment)[..];
+        // Cut also at exactly the maximum, so that longer URIs sort after this URI.
         while encoded.len() >= MAX_SEGMENT {
             encoded_uri.extend([&encoded[..MAX_SEGMENT], "/+"]);
             encoded = &encoded[MAX_SEGMENT..];
         }
         encoded_uri.push_str(encoded);
     }
+
     truncate(encoded_uri)
 }
 
+/// Cuts an encoded URI off at [`MAX_PATH`], and returns whether it was longer.
 fn truncate(mut encoded: String) -> (String, bool) {
     let is_long = encoded.len() > MAX_PATH;
     encoded.truncate(MAX_PATH);
+
     let len = encoded.trim_end_matches('/').len();
     encoded.truncate(len);
     (encoded, is_long)
@@ -116,15 +127,18 @@ pub(in crate::store::object) fn resource(owner: &Owner, uri: &ResourceUri) -> Pa
         (encoded, false) => format!("{encoded}!"),
         (encoded, true) => format!("{encoded}/{}!", digest(uri.as_str())),
     };
+
     path(&format!("{}/{end}", owner_segment(owner)))
 }
 
-/// The URI of a resource, from its folder. None if the path has a digest.
+/// The URI of a resource, from its folder. `None` if the path has a digest.
 pub(in crate::store::object) fn uri(owner: &Owner, resource: &Path) -> Option<ResourceUri> {
     let encoded = resource.as_ref().strip_prefix(&owner_segment(owner))?.strip_prefix('/')?;
     let (scheme, rest) = encoded.strip_suffix('!')?.split_once("=/_")?;
+
     let mut uri = decode(scheme)?;
     uri.push(':');
+
     // A digest is no valid encoding, so decoding fails for it.
     let mut parts = rest.split("/_");
     uri += &decode(&parts.next()?.replace("/+", ""))?;
@@ -132,17 +146,18 @@ pub(in crate::store::object) fn uri(owner: &Owner, resource: &Path) -> Option<Re
         uri.push('/');
         uri += &decode(&part.replace("/+", ""))?;
     }
+
     ResourceUri::parse(&uri).ok()
 }
 
-/// The part before the digest, if the path has one. Resources with the same stem
+/// The path before the digest, if the path has a digest. Resources with the same stem
 /// are not in order.
 pub(in crate::store::object) fn stem(resource: &Path) -> Option<&str> {
     Some(resource.as_ref().rsplit_once("/=~")?.0)
 }
 
-/// Exclusive lower bound for a listing of URIs that begin with `prefix` and come
-/// after `after`; may include non-matches.
+/// An exclusive lower bound for a listing of URIs that begin with `prefix` and come
+/// after `after`. The listing may include other URIs.
 pub(in crate::store::object) fn list_start(
     owner: &Owner,
     prefix: &str,
@@ -150,10 +165,11 @@ pub(in crate::store::object) fn list_start(
 ) -> Path {
     let prefix = encode_uri(prefix).0;
     let after = after.map(|after| match encode_uri(after) {
-        // After the files of the resource itself (`!/`), before all longer URIs.
+        // Sorts after the files of the resource itself (`!/`), and before all longer URIs.
         (encoded, false) => format!("{encoded}!0"),
         (encoded, true) => encoded,
     });
+
     let start = after.map_or(prefix.clone(), |after| after.max(prefix));
     path(format!("{}/{start}", owner_segment(owner)).trim_end_matches('/'))
 }
@@ -185,7 +201,7 @@ mod tests {
         assert_eq!(resource_path("..", "x://../a//.b"), "=2E./x=/_/_/_../_a/_/_.b!");
     }
 
-    /// URIs with everything that is special in a path, long and short.
+    /// Long and short URIs with all characters that are special in a path.
     fn names() -> impl Strategy<Value = ResourceUri> {
         let pieces = vec![
             "a",
@@ -216,6 +232,7 @@ mod tests {
             "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
         ];
         let rest = prop::collection::vec(prop::sample::select(pieces), 0..12);
+
         (prop::sample::select(vec!["x", "x-", "x.y", "x+", "X", "xy", "x1"]), rest)
             .prop_filter_map("some are no URIs", |(scheme, rest)| {
                 ResourceUri::parse(&format!("{scheme}:{}", rest.concat())).ok()
@@ -230,12 +247,15 @@ mod tests {
             let owner = Owner::new(owner);
             let owner_back = owner_of(&owner_segment(&owner));
             prop_assert!(owner_back.is_none_or(|back| back == owner));
+
             let path = resource(&owner, &name);
             prop_assert!(path.as_ref().len() + MAX_PREFIX < 1000);
+
             for part in path.parts() {
                 let part = part.as_ref();
                 prop_assert!(!part.is_empty() && part.len() <= 220 && !part.starts_with('.'));
             }
+
             prop_assert!(path.prefix_matches(&owner_folder(&owner)));
             match uri(&owner, &path) {
                 Some(back) => prop_assert_eq!(back, name),
@@ -249,9 +269,12 @@ mod tests {
             let file = |name| entry(&resource(&owner, name), 1).to_string();
             let paths = [&one, &other].map(|name| resource(&owner, name));
             let same_stem = stem(&paths[0]).is_some() && stem(&paths[0]) == stem(&paths[1]);
+
             prop_assert!(same_stem || one.cmp(&other) == file(&one).cmp(&file(&other)));
+
             let prefix = &one.as_str()[..cut.min(one.as_str().len())];
             prop_assert!(list_start(&owner, prefix, None).as_ref() < &file(&one)[..]);
+
             if one > other {
                 let after = list_start(&owner, prefix, Some(other.as_str()));
                 prop_assert!(after.as_ref() < &file(&one)[..]);
@@ -276,8 +299,10 @@ mod tests {
             &long,
             &format!("{long}b"),
         ];
+
         let folders: HashSet<String> =
             owners.iter().map(|owner| owner_folder(&Owner::new(*owner)).to_string()).collect();
+
         assert_eq!(folders.len(), owners.len());
         assert!(folders.iter().all(|folder| folder != "=ledger" && folder != "=due"));
     }

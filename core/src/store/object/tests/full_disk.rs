@@ -21,7 +21,7 @@ async fn create(store: &Store, name: &str, bytes: usize, seconds: u64) -> Result
     store.create(&Owner::new("alice"), uri(name), content, details).await.map(drop)
 }
 
-/// What refuses it.
+/// The text of a refusal for lack of space.
 fn refusal<T>(result: Result<T, StoreError>) -> String {
     match result {
         Err(StoreError::Full(text)) => text,
@@ -37,6 +37,7 @@ async fn patiently<T>(work: impl Future<Output = T>) -> T {
 /// The bytes of all files of content below a folder.
 fn content_bytes(folder: &Path) -> u64 {
     let entries = std::fs::read_dir(folder).expect("it can be read").flatten();
+
     let bytes = entries.map(|entry| {
         let path = entry.path();
         let is_content = path.extension().is_some_and(|end| end == "content");
@@ -46,6 +47,7 @@ fn content_bytes(folder: &Path) -> u64 {
             _ => 0,
         }
     });
+
     bytes.sum()
 }
 
@@ -56,26 +58,30 @@ fn has_reserve(disk: &SmallDisk) -> bool {
 #[tokio::test(flavor = "multi_thread")]
 async fn on_a_full_disk_resources_are_deleted_and_expire() {
     let Some(disk) = SmallDisk::mount(DISK) else { return };
-    let (clock, alice) = (ManualClock::new(), Owner::new("alice"));
+    let clock = ManualClock::new();
+    let alice = Owner::new("alice");
     let store = on(&disk.url(), None, &clock, &Setup::default()).await;
     assert!(has_reserve(&disk));
+
     create(&store, "x:short", 100_000, 60).await.expect("it fits");
     for name in ["x:1", "x:2"] {
         create(&store, name, 100_000, 3600).await.expect("it fits");
     }
+
     disk.fill();
     let text = refusal(create(&store, "x:4", 100_000, 60).await);
     assert!(text.contains("disk of the store is full"), "{text}");
 
-    // What is left of the reserve is not for content.
+    // The rest of the reserve is not for content.
     let text = refusal(create(&store, "x:4", 1000, 60).await);
     assert!(text.contains("store.disk_reserve_bytes"), "{text}");
     assert!(!has_reserve(&disk));
 
-    // Content is removed at once, not a minute later.
+    // Content is removed at once, without the grace period.
     let before = content_bytes(disk.path());
     assert!(store.delete(&alice, &uri("x:1")).await.expect("it can be deleted"));
     assert_eq!(content_bytes(disk.path()), before - 100_000);
+
     clock.advance(Duration::from_secs(61));
     let _maintained = maintained(&store);
     patiently(async {
@@ -84,6 +90,7 @@ async fn on_a_full_disk_resources_are_deleted_and_expire() {
         }
     })
     .await;
+
     for (name, is_expired) in [("x:1", false), ("x:short", true)] {
         match store.get(&alice, &uri(name)).await.map(drop) {
             Err(StoreError::NotFound { .. }) => assert!(!is_expired, "{name}"),
@@ -106,6 +113,7 @@ async fn on_a_full_disk_resources_are_deleted_and_expire() {
 async fn content_leaves_the_reserve_free() {
     let Some(disk) = SmallDisk::mount(DISK) else { return };
     let store = on(&disk.url(), None, &ManualClock::new(), &Setup::default()).await;
+
     let mut created = 0;
     let text = patiently(async {
         loop {
@@ -116,8 +124,10 @@ async fn content_leaves_the_reserve_free() {
         }
     })
     .await;
+
     assert!(text.contains("disk of the store"), "{text}");
-    // Most of the disk is used.
+    assert!(created > 40, "{created} resources use most of the disk");
+
     assert!(created > 40, "{created}");
     for number in 0..created {
         let name = format!("x:{number}");
@@ -132,14 +142,17 @@ async fn a_store_opens_on_a_full_disk() {
     let clock = ManualClock::new();
     let store = on(&disk.url(), None, &clock, &Setup::default()).await;
     create(&store, "x:1", 1000, 60).await.expect("it fits");
-    // Without a reserve that could be given up.
+    // No reserve is left to give up.
     std::fs::remove_dir_all(disk.path().join("store/=reserve")).expect("it is there");
     disk.fill();
+
     let store = on(&disk.url(), None, &clock, &Setup::default()).await;
     let found = store.get(&Owner::new("alice"), &uri("x:1")).await.expect("it is there");
     assert_eq!(found.bytes().await.expect("it can be read"), noise(1000));
+
     let space = store.disk().await.expect("it can be measured");
     assert!(space.is_low && space.free_bytes < 4096, "{space:?}");
+
     let text = refusal(store.ping().await);
     assert!(text.contains("store.disk_reserve_bytes"), "{text}");
 }

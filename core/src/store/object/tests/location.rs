@@ -1,4 +1,4 @@
-//! A location for a test, with what is needed to inspect its objects.
+//! A location for a test, with functions that inspect its objects.
 
 #![allow(clippy::case_sensitive_file_extension_comparisons, reason = "the extensions are our own")]
 
@@ -17,7 +17,7 @@ use crate::{
 
 pub(super) const HOUR: Duration = Duration::from_hours(1);
 
-/// A location, and what is needed to inspect its objects.
+/// A location, and the handles that inspect its objects.
 pub(super) struct Location {
     pub(super) url: String,
     pub(super) folder: tempfile::TempDir,
@@ -26,11 +26,12 @@ pub(super) struct Location {
 }
 
 impl Location {
-    /// One location of each kind: a directory, and S3.
+    /// A directory and an S3 location.
     pub(super) async fn each() -> [Self; 2] {
         let folder = || tempfile::tempdir().expect("there is room");
         let s3 = S3Server::shared().await;
         let new = |url, folder, s3| Self { url, folder, s3, clock: ManualClock::new() };
+
         let directory = folder();
         let directory_url = url(&directory.path().join("deep/down"));
         [
@@ -60,7 +61,7 @@ impl Location {
         .await;
     }
 
-    /// Waits until all resources are removed, and then their tombstones.
+    /// Waits until all resources are removed, and then until their tombstones are.
     pub(super) async fn only_ledgers_are_left(&self) {
         let is_rest = |file: &String| file.starts_with('=') || file.ends_with(".gone");
         patiently(async {
@@ -68,26 +69,30 @@ impl Location {
             while !self.files().await.iter().all(is_rest) {
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 waits += 1;
-                // What an instance could not finish is left to a later check.
+                // A later check finishes the work that an instance could not finish.
                 if waits.is_multiple_of(250) {
                     self.clock.advance(3 * HOUR);
                 }
             }
         })
         .await;
+
         self.clock.advance(GRACE);
-        // An instance that met content which another one was removing checks once more.
+        // An instance that met content which another instance was removing checks once more.
         let is_later_check = |file: &String| file.starts_with("=due/") && !self.is_due(file);
         let is_kept = |file: &String| file.starts_with("=ledger") || file.starts_with("=reserve");
         self.until(|files| files.iter().all(|f| is_kept(f) || is_later_check(f))).await;
+
         self.clock.advance(3 * HOUR);
         self.until(|files| files.iter().all(is_kept)).await;
     }
 
-    /// Whether this is a due file whose time has come.
+    /// Whether `file` is a due file whose time has come.
     pub(super) fn is_due(&self, file: &str) -> bool {
-        let due = file.strip_prefix("=due/").and_then(|due| due.split(['/', '-']).nth(1));
-        let due = due.and_then(|due| due.parse::<u64>().ok());
+        let due = file
+            .strip_prefix("=due/")
+            .and_then(|due| due.split(['/', '-']).nth(1))
+            .and_then(|due| due.parse::<u64>().ok());
         due.is_some_and(|due| due <= self.clock.now().as_millis())
     }
 
@@ -103,9 +108,11 @@ impl Location {
     }
 }
 
+/// The paths of all files below a folder, relative to it.
 pub(super) fn below(root: &std::path::Path) -> Vec<String> {
     let mut files = Vec::new();
     let mut folders = vec![root.to_owned()];
+
     while let Some(folder) = folders.pop() {
         // The store may remove folders meanwhile.
         let Ok(entries) = std::fs::read_dir(folder) else { continue };
@@ -119,6 +126,7 @@ pub(super) fn below(root: &std::path::Path) -> Vec<String> {
             }
         }
     }
+
     files
 }
 

@@ -1,5 +1,4 @@
-//! Which objects a location has, instances that share one, damaged objects, and
-//! abandoned changes.
+//! The objects of a location, and instances that share a location.
 
 #![allow(clippy::case_sensitive_file_extension_comparisons, reason = "the extensions are our own")]
 
@@ -11,12 +10,11 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{
     location::{HOUR, Location, below, lasting, name, patiently, read},
-    open, over, url,
+    over, url,
 };
 use crate::{
     auth::Owner,
-    clock::{Clock, ManualClock, SystemClock},
-    hex::hex,
+    clock::ManualClock,
     random::Random,
     store::{
         ChangeKind, Details, ObjectBackend, ObjectLocation, OwnerQuota, Store, StoreError,
@@ -35,7 +33,8 @@ use crate::{
 #[tokio::test(flavor = "multi_thread")]
 async fn paths_are_readable_and_the_next_instance_finds_the_resources() {
     for location in Location::each().await {
-        let (store, alice) = (location.store(&Setup::default()).await, Owner::new("alice"));
+        let store = location.store(&Setup::default()).await;
+        let alice = Owner::new("alice");
         let large = noise(StoredContent::MAX_IN_ENTRY + 1);
         for (uri, content) in
             [("results://search/42", large.clone()), ("results://search/43", b"text".to_vec())]
@@ -43,15 +42,18 @@ async fn paths_are_readable_and_the_next_instance_finds_the_resources() {
             store.create(&alice, name(uri), content.into(), lasting(HOUR)).await.expect("it fits");
         }
         drop(store);
+
         let files = location.files().await;
         let own: Vec<_> = files.iter().filter(|file| !file.starts_with('=')).collect();
         assert_eq!(own.len(), 3, "{files:?}");
+
         let content = own.iter().find(|file| file.ends_with(".content")).expect("it has content");
         assert!(content.starts_with("alice/results=/_/_/_search/_42!/"), "{content}");
         for entry in ["_42!/1.json", "_43!/2.json"] {
             let entry = format!("alice/results=/_/_/_search/{entry}");
             assert!(own.contains(&&entry), "{own:?}");
         }
+
         assert_eq!(
             below(location.folder.path()).len(),
             if location.s3.is_some() { 0 } else { files.len() }
@@ -64,54 +66,62 @@ async fn paths_are_readable_and_the_next_instance_finds_the_resources() {
     }
 }
 
-/// Content of an entry is part of it in all respects: after a restart, as an earlier revision, and
-/// beside content in objects. Where it was replaced, there is nothing to remove.
+/// Content in an entry behaves as content in an object does: after a restart, as an earlier
+/// revision, and beside content in objects. Its replacement leaves nothing to remove.
 #[tokio::test(flavor = "multi_thread")]
 async fn small_content_is_in_the_entry_also_of_earlier_revisions() {
     for location in Location::each().await {
         let limits = StoreLimits { revisions: 4, ..StoreLimits::default() };
         let setup = Setup { limits, ..Setup::default() };
-        let (store, alice) = (location.store(&setup).await, Owner::new("alice"));
+        let store = location.store(&setup).await;
+        let alice = Owner::new("alice");
         let contents = [
             b"small".to_vec(),
             noise(StoredContent::MAX_IN_ENTRY + 1),
             Vec::new(),
             noise(StoredContent::MAX_IN_ENTRY),
         ];
+
         let uri = name("x://a");
+
         for content in &contents {
             let content = content.clone().into();
             store.create(&alice, uri.clone(), content, lasting(HOUR)).await.expect("it fits");
         }
+
         let store = location.store(&setup).await;
+
         let revisions = store.revisions(&alice, &uri).await.expect("it is there");
         let mut read = Vec::new();
         for revision in &revisions {
             read.push(revision.bytes().await.expect("it can be read").to_vec());
         }
         assert!(read == contents, "{} revisions", read.len());
+
         let content = |files: Vec<String>| {
             files.into_iter().filter(|file| file.ends_with(".content")).count()
         };
         assert_eq!(content(location.files().await), 1);
+
         assert!(store.delete(&alice, &uri).await.expect("it can be deleted"));
         assert!(revisions[0].bytes().await.is_ok_and(|bytes| bytes == contents[0]));
     }
 }
 
-/// Entries of earlier versions name an object for any content, and their earlier revisions do.
+/// Entries of earlier versions name an object for all content, and so do their earlier revisions.
 #[test]
 fn entries_that_have_all_content_in_objects_are_read() {
     let written = r#"{"number":1,"content":"abc","size":5}"#;
     let earlier: EarlierRevision = serde_json::from_str(written).expect("it is read");
     assert_eq!(earlier.content.as_deref(), Some("abc"));
     assert_eq!(serde_json::to_string(&earlier).expect("it is JSON"), written);
+
     let content: StoredContent = serde_json::from_str(r#""abc""#).expect("it is read");
     assert!(matches!(content, StoredContent::Object(id) if id == "abc"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ten_megabytes_of_text_take_less_than_a_third_and_noise_hardly_more_than_it_has() {
+async fn ten_megabytes_of_text_take_less_than_a_third_and_noise_hardly_more_than_its_size() {
     const BYTES: usize = 10_000_000;
     let lines =
         (0..).map(|n| format!("2026-07-28T12:00:00Z INFO request {n} took {} ms\n", n % 977));
@@ -122,14 +132,18 @@ async fn ten_megabytes_of_text_take_less_than_a_third_and_noise_hardly_more_than
             log.len() < BYTES
         })
         .for_each(drop);
+
     for (content, max_bytes) in
         [(log.into_bytes(), BYTES * 3 / 10), (noise(BYTES), BYTES * 101 / 100)]
     {
         let [location, _] = Location::each().await;
-        let (store, alice) = (location.store(&Setup::default()).await, Owner::new("alice"));
+        let store = location.store(&Setup::default()).await;
+        let alice = Owner::new("alice");
+
         let created = store.create(&alice, name("x:a"), content.clone().into(), Details::default());
         created.await.expect("it fits");
         assert!(read(&store, &alice, "x:a").await == content, "the content differs");
+
         let sizes = below(location.folder.path()).into_iter().map(|file| {
             let file = std::fs::metadata(location.folder.path().join(file));
             file.expect("it is there").len()
@@ -152,6 +166,7 @@ async fn no_uri_or_owner_leads_out_of_the_directory() {
         "x://%00",
         &long,
     ];
+
     for owner in ["..", "/", "../../..", "", "a/../b"] {
         for uri in names {
             store
@@ -161,6 +176,7 @@ async fn no_uri_or_owner_leads_out_of_the_directory() {
             assert_eq!(read(&store, &Owner::new(owner), uri).await, uri);
         }
     }
+
     assert_eq!(below(location.folder.path()).len(), location.files().await.len());
 }
 
@@ -172,18 +188,22 @@ async fn where_dots_at_the_end_are_dropped_uris_that_end_in_them_stay_distinct()
     let backend =
         ObjectBackend::new(location, clock.clone(), Random::system(), OwnerQuota::default());
     let store = Store::new(Arc::new(backend), clock, StoreLimits::default());
+
     let long = format!("x:{}", ".".repeat(450));
     let mut names =
         ["x:", "x:.", "x:./.", "x:a", "x:a.", "x:a..", "x:a./b", "x:a/b", "x.:a", &long];
     names.sort_unstable();
+
     let alice = Owner::new("alice.");
     for uri in names {
         let created = store.create(&alice, name(uri), uri.into(), Details::default()).await;
         created.expect("it fits");
     }
+
     for uri in names {
         assert_eq!(read(&store, &alice, uri).await, uri);
     }
+
     let mut listed = Vec::new();
     for _ in names {
         let after = listed.last().map(String::as_str);
@@ -191,6 +211,7 @@ async fn where_dots_at_the_end_are_dropped_uris_that_end_in_them_stay_distinct()
         listed.extend(page.entries.iter().map(|entry| entry.uri.to_string()));
     }
     assert_eq!(listed, names);
+
     let stored: Vec<_> = memory.list(None).try_collect().await.expect("it can be listed");
     for file in stored {
         let parts = file.location.as_ref().split('/');
@@ -203,7 +224,8 @@ async fn after_expiry_and_deletion_neither_content_nor_entry_remains() {
     for location in Location::each().await {
         let limits = StoreLimits { revisions: 1, ..StoreLimits::default() };
         let setup = Setup { limits, ..Setup::default() };
-        let (store, alice) = (location.store(&setup).await, Owner::new("alice"));
+        let store = location.store(&setup).await;
+        let alice = Owner::new("alice");
         for uri in ["x://read", "x://swept", "x://deleted"] {
             let [old, new] = [1, 2].map(|more| noise(StoredContent::MAX_IN_ENTRY + more));
             store.create(&alice, name(uri), old.into(), lasting(HOUR)).await.expect("it fits");
@@ -212,17 +234,22 @@ async fn after_expiry_and_deletion_neither_content_nor_entry_remains() {
                 .await
                 .expect("it is there");
         }
+
         store.delete(&alice, &name("x://deleted")).await.expect("it can be deleted");
+
         let sweeping = store.clone();
         let _maintained =
             AbortOnDropHandle::new(tokio::spawn(async move { sweeping.maintain().await }));
+
         // Replaced and deleted content stays for the grace period.
         location.clock.advance(GRACE);
         let is_old = |file: &String| file.contains("deleted!") || file.ends_with(".content");
         location.until(|files| files.iter().filter(|file| is_old(file)).count() == 2).await;
+
         location.clock.advance(HOUR.saturating_sub(GRACE));
         let gone = store.get(&alice, &name("x://read")).await.map(|found| found.entry);
         assert!(matches!(gone, Err(StoreError::Expired { .. })), "{gone:?}");
+
         location.only_ledgers_are_left().await;
         for uri in ["x://read", "x://swept"] {
             let gone = store.get(&alice, &name(uri)).await.map(|found| found.entry);
@@ -235,25 +262,30 @@ async fn after_expiry_and_deletion_neither_content_nor_entry_remains() {
 async fn instances_on_one_location_see_and_count_the_same() {
     for location in Location::each().await {
         let example = location.store(&Setup::default()).await;
-        let (bob, empty) = (Owner::new("b"), Vec::new().into());
-        let example = example.create(&bob, name("x://10"), empty, Details::default()).await;
-        let counted = example.expect("it fits").counted_bytes();
+        let empty = Vec::new().into();
+        let bob = Owner::new("b");
+        let example = example.create(&bob, name("x://10"), empty, Details::default());
+        let counted = example.await.expect("it fits").counted_bytes();
         let setup = Setup::default().max_bytes(10 * (100 + counted));
         let stores = [location.store(&setup).await, location.store(&setup).await];
         let alice = Owner::new("alice");
-        // Concurrent writes to one URI: each is a revision.
+
+        // Concurrent writes to one URI each make a revision.
         let writers = (0..20).map(|n| {
-            let (store, alice) = (stores[n % 2].clone(), alice.clone());
+            let store = stores[n % 2].clone();
+            let alice = alice.clone();
             async move {
                 let content = vec![b'x'; n + 1];
                 store.create(&alice, name("x://race"), content.into(), Details::default()).await
             }
         });
+
         let written = patiently(join_all(writers)).await;
         let mut revisions: Vec<u64> =
             written.iter().map(|entry| entry.as_ref().expect("it fits").revision).collect();
         revisions.sort_unstable();
         assert_eq!(revisions, (1..=20).collect::<Vec<u64>>());
+
         for store in &stores {
             let found = store.get(&alice, &name("x://race")).await.expect("it is there");
             assert_eq!(found.entry.revision, 20);
@@ -261,17 +293,20 @@ async fn instances_on_one_location_see_and_count_the_same() {
         }
         stores[0].delete(&alice, &name("x://race")).await.expect("it can be deleted");
 
-        // Concurrent writes to many URIs: as many succeed as the quota allows, to the byte.
+        // Of concurrent writes to many URIs, as many succeed as the quota allows, to the byte.
         let writers = (0..20).map(|n| {
-            let (store, alice) = (stores[n % 2].clone(), alice.clone());
+            let store = stores[n % 2].clone();
+            let alice = alice.clone();
             async move {
                 let uri = name(&format!("x://{n}"));
                 store.create(&alice, uri, vec![b'x'; 100].into(), Details::default()).await
             }
         });
+
         let written = patiently(join_all(writers)).await;
         let refused = written.iter().filter(|made| matches!(made, Err(StoreError::Full(_))));
         assert_eq!((written.iter().filter(|made| made.is_ok()).count(), refused.count()), (10, 10));
+
         let page = stores[1].list(&alice, "", None, 100).await.expect("it can be listed");
         assert_eq!(page.entries.len(), 10);
     }
@@ -285,9 +320,11 @@ async fn one_of_many_instances_publishes_an_expiry() {
         for _ in 0..3 {
             stores.push(location.store(&Setup::default()).await);
         }
+
         let made = stores[0].create(&alice, name("x://a"), "text".into(), lasting(HOUR)).await;
         made.expect("it fits");
         let mut feeds: Vec<_> = stores.iter().map(|store| store.feed().subscribe(&alice)).collect();
+
         location.clock.advance(HOUR);
         let _maintained: Vec<_> = stores
             .iter()
@@ -297,9 +334,10 @@ async fn one_of_many_instances_publishes_an_expiry() {
             })
             .collect();
         location.only_ledgers_are_left().await;
+
         let mut published = 0;
         for (store, feed) in stores.iter().zip(&mut feeds) {
-            // Changes arrive in order, so after this one no earlier change is missing.
+            // Changes arrive in order, so after this change no earlier change is missing.
             store
                 .create(&alice, name("x://next"), "".into(), lasting(HOUR))
                 .await
@@ -310,11 +348,12 @@ async fn one_of_many_instances_publishes_an_expiry() {
                 match (change.kind, change.uri.as_str()) {
                     (ChangeKind::Expired, "x://a") => published += 1,
                     (_, "x://next") => break,
-                    // The instance that created it has this on its feed.
+                    // The instance that created the resource publishes the creation.
                     (kind, uri) => assert_eq!((kind, uri), (ChangeKind::Created, "x://a")),
                 }
             }
         }
+
         assert_eq!(published, 1);
     }
 }
@@ -324,13 +363,17 @@ async fn a_read_that_has_begun_survives_replacement_and_deletion() {
     for location in Location::each().await {
         let limits = StoreLimits { revisions: 1, ..StoreLimits::default() };
         let setup = Setup { limits, ..Setup::default() };
-        let (store, alice) = (location.store(&setup).await, Owner::new("alice"));
-        // Incompressible, in several blocks.
+        let store = location.store(&setup).await;
+        let alice = Owner::new("alice");
+
+        // Noise does not compress, so the content has several blocks.
         let content = crate::testing::store::noise(1 << 20);
         for uri in ["x://replaced", "x://deleted"] {
             let stored = store.create(&alice, name(uri), content.clone().into(), lasting(HOUR));
             stored.await.expect("it fits");
+
             let found = store.get(&alice, &name(uri)).await.expect("it is there");
+
             if uri == "x://deleted" {
                 store.delete(&alice, &name(uri)).await.expect("it can be deleted");
             } else {
@@ -346,105 +389,13 @@ async fn a_read_that_has_begun_survives_replacement_and_deletion() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn content_without_an_entry_is_removed() {
-    for location in Location::each().await {
-        let (store, alice) = (location.store(&Setup::default()).await, Owner::new("alice"));
-        // The age of an object is by the clock of the location, so the test's clock must agree.
-        location.clock.advance(SystemClock.now().since(location.clock.now()));
-        let short = lasting(HOUR / 2);
-        store.create(&alice, name("x://a"), "text".into(), short).await.expect("it fits");
-        // As if an instance had died between content and entry.
-        let objects = open(&location.url, location.s3.as_deref()).await.objects;
-        let orphan = "alice/x=/_/_/_a!/orphan.content";
-        objects.put(&orphan.into(), "text").await.expect("there is room");
-        let _maintained =
-            AbortOnDropHandle::new(tokio::spawn(async move { store.maintain().await }));
-        // At first its upload may still run. Later it has the grace period for readers.
-        for span in [HOUR / 2, 3 * HOUR, GRACE] {
-            assert!(location.files().await.iter().any(|file| file == orphan), "{span:?}");
-            location.clock.advance(span);
-            // Until the sweep has processed the due files and scheduled the next check.
-            location.until(|files| !files.iter().any(|file| location.is_due(file))).await;
-        }
-        location.only_ledgers_are_left().await;
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn damage_affects_one_resource_only_and_can_be_overwritten() {
-    let [location, _] = Location::each().await;
-    let (store, alice) = (location.store(&Setup::default()).await, Owner::new("alice"));
-    // It is compressed, and so it has a checksum.
-    let large = hex(&noise(2 * StoredContent::MAX_IN_ENTRY)).into_bytes();
-    for uri in ["x://entry", "x://content", "x://cut", "x://whole", "x://small"] {
-        let content =
-            if uri == "x://small" { "s".repeat(5000).into() } else { large.clone().into() };
-        store.create(&alice, name(uri), content, Details::default()).await.expect("it fits");
-    }
-    let root = location.folder.path().join("deep/down");
-    for file in location.files().await {
-        let path = root.join(&file);
-        if file.starts_with("alice/x=/_/_/_entry!") && file.ends_with(".json") {
-            std::fs::write(path, "{").expect("it can be written");
-        } else if file.starts_with("alice/x=/_/_/_content!") && file.ends_with(".content") {
-            let mut bytes = std::fs::read(&path).expect("it can be read");
-            let middle = bytes.len() / 2;
-            bytes[middle] ^= 1;
-            std::fs::write(path, bytes).expect("it can be written");
-        } else if file.starts_with("alice/x=/_/_/_cut!") && file.ends_with(".content") {
-            std::fs::write(path, "x").expect("it can be written");
-        } else if file.starts_with("alice/x=/_/_/_small!") {
-            let entry = std::fs::read_to_string(&path).expect("it can be read");
-            let (before, content) = entry.split_once(r#"base64":""#).expect("it has the content");
-            let (start, rest) = content.split_at(16);
-            let entry = format!("{before}base64\":\"{start}{}{}", "AAAA", &rest[4..]);
-            std::fs::write(path, entry).expect("it can be written");
-        }
-    }
-    let corrupt = |error: &StoreError| matches!(error, StoreError::Corrupt { .. });
-    let entry = store.get(&alice, &name("x://entry")).await.map(|found| found.entry);
-    assert!(entry.as_ref().is_err_and(corrupt), "{entry:?}");
-    for uri in ["x://content", "x://cut", "x://small"] {
-        let found = store.get(&alice, &name(uri)).await.expect("its entry is not damaged");
-        let read = found.bytes().await;
-        assert!(read.is_err(), "{uri} is damaged, but was read");
-    }
-    let whole = store.get(&alice, &name("x://whole")).await.expect("it is there");
-    assert!(whole.bytes().await.expect("it can be read") == large);
-    let page = store.list(&alice, "", None, 10).await.expect("it can be listed");
-    let listed: Vec<&str> = page.entries.iter().map(|entry| entry.uri.as_str()).collect();
-    assert_eq!(listed, ["x://content", "x://cut", "x://small", "x://whole"]);
-    store.create(&alice, name("x://entry"), "new".into(), Details::default()).await.expect("fits");
-    assert_eq!(read(&store, &alice, "x://entry").await, "new");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_change_that_was_not_applied_is_applied_by_the_next_instance() {
-    for location in Location::each().await {
-        let (store, alice) = (location.store(&Setup::default()).await, Owner::new("alice"));
-        for uri in ["x://a", "x://b"] {
-            store.create(&alice, name(uri), "text".into(), lasting(HOUR)).await.expect("it fits");
-        }
-        store
-            .update(&alice, name("x://b"), "new".into(), Details::default())
-            .await
-            .expect("it is there");
-        drop(store);
-        // As if the instance had died between the ledger record and the entry.
-        location.remove("alice/x=/_/_/_b!/3.json").await;
-        let store = location.store(&Setup::default()).await;
-        store.delete(&alice, &name("x://a")).await.expect("it can be deleted");
-        assert_eq!(read(&store, &alice, "x://b").await, "new");
-    }
-}
-
 #[tokio::test]
 async fn a_location_that_cannot_be_used_is_refused_with_the_reason() {
     let file = tempfile::NamedTempFile::new().expect("there is room");
     let refused = ObjectLocation::open(&url(&file.path().join("below")), &Random::system()).await;
     let refused = refused.expect_err("a file is no directory").to_string();
     assert!(refused.contains("Not a directory"), "{refused}");
+
     let s3 = S3Server::shared().await;
     let environment = s3.environment().map(|(name, value)| (name.to_owned(), value));
     let nowhere = "s3://no-such-bucket/x";

@@ -1,9 +1,10 @@
 //! The contract suite on files and on a real S3-compatible server, and tests of
-//! what is specific to objects.
+//! behaviour that only objects have.
 
 mod full_disk;
 mod location;
 mod locations;
+mod recovery;
 mod takeover;
 
 use std::{sync::Arc, time::Duration};
@@ -96,7 +97,7 @@ fn url(folder: &std::path::Path) -> String {
     format!("file://{}", folder.display())
 }
 
-/// One more instance on that location.
+/// Another instance on the location with this URL.
 async fn on(url: &str, s3: Option<&S3Server>, clock: &ManualClock, setup: &Setup) -> Store {
     let clock = Arc::new(clock.clone());
     let location = open(url, s3).await;
@@ -104,10 +105,12 @@ async fn on(url: &str, s3: Option<&S3Server>, clock: &ManualClock, setup: &Setup
     setup.limit(Store::new(Arc::new(backend), clock, setup.limits.clone()))
 }
 
-/// The location of that URL.
+/// The location with this URL, opened.
 pub(in crate::store) async fn open(url: &str, s3: Option<&S3Server>) -> ObjectLocation {
-    let environment = s3.into_iter().flat_map(S3Server::environment);
-    let environment = environment.map(|(name, value)| (name.to_owned(), value));
+    let environment = s3
+        .into_iter()
+        .flat_map(S3Server::environment)
+        .map(|(name, value)| (name.to_owned(), value));
     let location = ObjectLocation::open_in(url, environment, RESERVE, &Random::system()).await;
     location.expect("it can be used")
 }

@@ -1,4 +1,4 @@
-//! One of two writers is stopped at each of its steps, and goes on after the other
+//! Two writers, of which one is stopped at each of its requests, and goes on after the other
 //! has taken over.
 
 use std::{
@@ -54,6 +54,7 @@ impl Stopped {
         })
     }
 
+    /// Counts a request, and waits if it is the request to stop at.
     async fn step(&self) {
         if self.requests.fetch_add(1, Ordering::Relaxed) == self.at {
             self.reached.notify_one();
@@ -113,7 +114,9 @@ impl ObjectStore for Stopped {
 
 fn instance(objects: Arc<dyn ObjectStore>, clock: &ManualClock) -> Store {
     let location = over(objects, false);
-    let (clock, quota) = (Arc::new(clock.clone()), OwnerQuota::default());
+    let clock = Arc::new(clock.clone());
+    let quota = OwnerQuota::default();
+
     let backend = ObjectBackend::new(location, clock.clone(), Random::system(), quota);
     Store::new(Arc::new(backend), clock, StoreLimits::default())
 }
@@ -129,7 +132,9 @@ enum Change {
 }
 
 async fn change(store: &Store, change: Change) -> std::result::Result<(), StoreError> {
-    let (alice, uri) = (Owner::new("alice"), name("x://a"));
+    let alice = Owner::new("alice");
+    let uri = name("x://a");
+
     match change {
         Change::Put(text) => {
             let put = store.create(&alice, uri, text.into(), Details::default()).await;
@@ -139,18 +144,22 @@ async fn change(store: &Store, change: Change) -> std::result::Result<(), StoreE
     }
 }
 
-/// The content, as a new instance finds it by URI and in the listing.
+/// The content that a new instance finds, both by URI and in the listing.
 async fn found(objects: &Arc<InMemory>, clock: &ManualClock) -> Option<String> {
-    let (store, alice) = (instance(Arc::clone(objects) as _, clock), Owner::new("alice"));
+    let store = instance(Arc::clone(objects) as _, clock);
+    let alice = Owner::new("alice");
+
     let listed = store.list(&alice, "", None, 10).await.expect("it can be listed").entries;
     let found = match store.get(&alice, &name("x://a")).await {
         Ok(found) => Some(found),
         Err(error) if error.is_not_found() => None,
         Err(error) => panic!("{error:?}"),
     };
+
     assert_eq!(listed.len(), found.iter().count(), "the listing differs");
     let usage = store.usage().await.expect("it is known");
     assert_eq!(usage.resources, listed.len() as u64, "the count differs");
+
     match found {
         Some(found) => {
             let bytes = found.bytes().await.expect("it can be read");
@@ -162,32 +171,38 @@ async fn found(objects: &Arc<InMemory>, clock: &ManualClock) -> Option<String> {
 
 #[tokio::test(start_paused = true)]
 async fn a_writer_that_stops_at_any_step_overwrites_nothing_when_it_goes_on() {
-    let (first, second) = (Change::Put("first"), Change::Put("second"));
+    let first = Change::Put("first");
+    let second = Change::Put("second");
     let cases = [
         (first, Change::Delete, None),
         (first, second, Some("second")),
         (Change::Delete, second, Some("second")),
         (Change::Delete, Change::Delete, None),
     ];
+
     for before in [None, Some(Change::Put("before"))] {
         for (ours, theirs, last) in cases {
             for at in 0.. {
                 let case = format!("{before:?}, {ours:?} stopped at {at}, {theirs:?}");
-                let (objects, clock) = (Arc::new(InMemory::new()), ManualClock::new());
+                let objects = Arc::new(InMemory::new());
+                let clock = ManualClock::new();
                 let other = instance(Arc::clone(&objects) as _, &clock);
                 if let Some(before) = before {
                     change(&other, before).await.expect("it is stored");
                 }
+
                 let stopped = Stopped::new(&objects, at);
                 let store = instance(Arc::clone(&stopped) as _, &clock);
+
                 let ours_last = match ours {
                     Change::Put(text) => Some(text),
                     Change::Delete => None,
                 };
-                let ours = tokio::spawn(async move { change(&store, ours).await });
-                let mut ours = std::pin::pin!(ours);
+
+                let writing = tokio::spawn(async move { change(&store, ours).await });
+                let mut writing = std::pin::pin!(writing);
                 let made_it = tokio::select! {
-                    done = &mut ours => {
+                    done = &mut writing => {
                         done.expect("it does not panic").expect("it is made");
                         true
                     }
@@ -197,13 +212,15 @@ async fn a_writer_that_stops_at_any_step_overwrites_nothing_when_it_goes_on() {
                     assert!(at > 3 || ours_last.is_none(), "{case}: it was never stopped");
                     break;
                 }
+
                 change(&other, theirs).await.unwrap_or_else(|error| panic!("{case}: {error:?}"));
                 let meanwhile = found(&objects, &clock).await;
                 assert_eq!(meanwhile.as_deref(), last, "{case}");
+
                 stopped.released.notify_one();
-                let acknowledged = ours.await.expect("it does not panic").is_ok();
+                let acknowledged = writing.await.expect("it does not panic").is_ok();
                 let end = found(&objects, &clock).await;
-                // Either ours came before theirs, or it was made after it as a whole.
+                // Our change came before their change, or was made after it as a whole.
                 let is_ours = end.as_deref() == ours_last;
                 assert!(end.as_deref() == last || acknowledged && is_ours, "{case}: {end:?}");
             }
@@ -211,8 +228,8 @@ async fn a_writer_that_stops_at_any_step_overwrites_nothing_when_it_goes_on() {
     }
 }
 
-/// Begins to put this text, and stops before an operation on the store; `None` if
-/// the change is made before that operation comes.
+/// Begins to put `text`, and stops before a request to the location; `None` if the change is
+/// made before that request comes.
 async fn put_until(
     objects: &Arc<InMemory>,
     clock: &ManualClock,
@@ -222,6 +239,7 @@ async fn put_until(
     let stopped = Stopped::new(objects, operation);
     let store = instance(Arc::clone(&stopped) as _, clock);
     let mut put = tokio::spawn(async move { change(&store, Change::Put(text)).await });
+
     tokio::select! {
         done = &mut put => {
             done.expect("it does not panic").expect("it is made");
@@ -233,32 +251,41 @@ async fn put_until(
 
 #[tokio::test(start_paused = true)]
 async fn a_deleted_resource_stays_deleted_although_its_entry_is_written_late() {
-    let (objects, clock) = (Arc::new(InMemory::new()), ManualClock::new());
-    // Stopped when it writes the entry, after the record of the ledger.
+    let objects = Arc::new(InMemory::new());
+    let clock = ManualClock::new();
+
+    // Some stop comes between the record of the ledger and the entry.
     for at in 0.. {
         let Some((stopped, ours)) = put_until(&objects, &clock, at, "late").await else {
             return;
         };
+
         let other = instance(Arc::clone(&objects) as _, &clock);
         let alice = Owner::new("alice");
         let deleted = other.delete(&alice, &name("x://a")).await.expect("it can be deleted");
+
         stopped.released.notify_one();
         let late = ours.await.expect("it does not panic");
         let after = found(&objects, &clock).await;
-        // What was there to be deleted was the late one.
+        // A deletion that found the resource has deleted the late put.
         assert!(!deleted || after.is_none(), "stopped at {at}: it is back ({late:?})");
+
         change(&other, Change::Delete).await.expect("it can be deleted");
     }
 }
 
 #[tokio::test]
 async fn expiries_at_different_times_need_no_listing_each() {
-    let (objects, clock) = (Arc::new(InMemory::new()), ManualClock::new());
+    let objects = Arc::new(InMemory::new());
+    let clock = ManualClock::new();
     let counted = Stopped::new(&objects, usize::MAX);
-    let (store, alice) = (instance(Arc::clone(&counted) as _, &clock), Owner::new("alice"));
+    let store = instance(Arc::clone(&counted) as _, &clock);
+    let alice = Owner::new("alice");
+
     let sweeping = store.clone();
     let _maintained =
         AbortOnDropHandle::new(tokio::spawn(async move { sweeping.maintain().await }));
+
     let mut changes = store.feed().subscribe(&alice);
     for n in 0..100 {
         let ttl = Some(Duration::from_millis(100 * (n + 1)));
@@ -266,6 +293,7 @@ async fn expiries_at_different_times_need_no_listing_each() {
         let created = store.create(&alice, name(&format!("x://{n}")), "text".into(), details).await;
         created.expect("it fits");
     }
+
     let mut expired = 0;
     while expired < 100 {
         if let Some(Ok(Some(change))) = changes.next().now_or_never() {
@@ -275,6 +303,7 @@ async fn expiries_at_different_times_need_no_listing_each() {
             tokio::task::yield_now().await;
         }
     }
+
     let listings = counted.folder_listings.load(Ordering::Relaxed);
     assert!(listings < 20, "{listings} listings");
 }
@@ -282,22 +311,27 @@ async fn expiries_at_different_times_need_no_listing_each() {
 #[tokio::test(start_paused = true)]
 async fn a_writer_that_was_suspended_does_not_append_to_a_removed_tail() {
     for at in 0.. {
-        let (objects, clock) = (Arc::new(InMemory::new()), ManualClock::new());
+        let objects = Arc::new(InMemory::new());
+        let clock = ManualClock::new();
         let other = instance(Arc::clone(&objects) as _, &clock);
         change(&other, Change::Put("before")).await.expect("it is stored");
+
         let Some((stopped, ours)) = put_until(&objects, &clock, at, "ours").await else {
             return;
         };
+
         let ledger = Path::from("=ledger/alice");
         let records = async || -> Vec<_> {
             objects.list(Some(&ledger)).try_collect().await.expect("it can be listed")
         };
-        // The first one is that of the other.
+
+        // The first record is of the other writer.
         let is_appended = records().await.len() > 1;
         for text in ["one", "two", "three"] {
             change(&other, Change::Put(text)).await.expect("it is stored");
         }
-        // As by age, after minutes.
+
+        // Removes the records that are minutes old, as an append of the other writer would.
         tokio::time::advance(Duration::from_secs(180)).await;
         let mut records = records().await;
         records.sort_by_key(|record| layout::number(&record.location));
@@ -305,8 +339,10 @@ async fn a_writer_that_was_suspended_does_not_append_to_a_removed_tail() {
         for record in records {
             objects.delete(&record.location).await.expect("it is there");
         }
+
         stopped.released.notify_one();
         let acknowledged = ours.await.expect("it does not panic").is_ok();
+
         let end = found(&objects, &clock).await;
         let is_last = end.as_deref() == Some("ours");
         assert!(is_last || is_appended || !acknowledged, "stopped at {at}: {end:?}");
