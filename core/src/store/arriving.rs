@@ -1,5 +1,5 @@
-//! [`Arriving`] and [`Arrived`]: content that is uploaded while it arrives, and becomes a resource
-//! when its URI and metadata are known to be needed.
+//! [`Arriving`] and [`Arrived`]: content that is uploaded while it arrives. It becomes a resource
+//! once its URI and metadata are known to be needed.
 
 #![cfg_attr(not(feature = "upstream"), allow(dead_code, reason = "only upstreams send such texts"))]
 
@@ -36,7 +36,8 @@ pub struct Arrived {
 }
 
 impl Store {
-    /// Begins the upload of content of this kind. Buffers one block, and another one while that is compressed.
+    /// Begins the upload of content of this kind. Buffers one block, and another block while the
+    /// first is compressed.
     ///
     /// # Errors
     /// Those of [`Store::create`].
@@ -49,9 +50,13 @@ impl Store {
         if sharing::is_link(&uri) {
             return Err(StoreError::ReadOnly { uri });
         }
+
         let upload = self.backend.begin(owner, &uri, None).await?;
-        let writer = BlockWriter::new(owner, kind, upload).one_by_one();
-        let writer = writer.indexing(kind.default_mime_type()).filtering();
+
+        let writer = BlockWriter::new(owner, kind, upload)
+            .one_by_one()
+            .indexing(kind.default_mime_type())
+            .filtering();
         Ok(Arriving { owner: owner.clone(), uri, writer })
     }
 
@@ -71,7 +76,7 @@ impl Store {
     }
 
     /// Begins the upload of content in transit: it is stored only until it has been read once.
-    /// Nobody lists it, and it counts for the hidden owner that parts of uploads have.
+    /// The hidden owner of parts of uploads owns it, so nobody lists it.
     ///
     /// # Errors
     /// Those of [`Store::create`].
@@ -90,16 +95,21 @@ impl Store {
     /// Those of [`Store::create`]; nothing is stored then.
     pub async fn in_transit(&self, arrived: Arrived) -> Result<Content, StoreError> {
         let Arrived { owner, uri, upload, stats } = arrived;
+
         let ttl = Some(TRANSIT_TTL.min(self.limits.max_ttl));
         let details = Details { ttl, ..Details::default() };
         let mode = self.creation(&uri, details, stats.kind.default_mime_type())?;
+
         let entry = self.commit(&owner, uri.clone(), upload, stats, mode).await?.entry;
-        let (kind, removal) = (entry.kind, Removal { store: self.clone(), entry });
+
+        let kind = entry.kind;
+        let removal = Removal { store: self.clone(), entry };
         let pieces = self.get(&owner, &uri).await?.stream().map(move |piece| {
-            // It lives as long as the stream.
+            // The closure owns the removal, so the content lives as long as the stream.
             let _ = &removal;
             piece.map_err(io::Error::other)
         });
+
         Ok(match kind {
             Kind::Text => Content::text_stream(pieces),
             Kind::Binary => Content::byte_stream(pieces),
@@ -115,15 +125,16 @@ struct Removal {
 
 impl Drop for Removal {
     fn drop(&mut self) {
-        let (store, entry) = (self.store.clone(), Arc::clone(&self.entry));
-        // Without a runtime it expires.
-        if let Ok(runtime) = Handle::try_current() {
-            runtime.spawn(async move {
-                if let Err(error) = store.delete_unchanged(&entry).await {
-                    tracing::debug!(%error, "cannot remove content in transit; it will expire");
-                }
-            });
-        }
+        // Without a runtime, the content expires later.
+        let Ok(runtime) = Handle::try_current() else { return };
+
+        let store = self.store.clone();
+        let entry = Arc::clone(&self.entry);
+        runtime.spawn(async move {
+            if let Err(error) = store.delete_unchanged(&entry).await {
+                tracing::debug!(%error, "cannot remove content in transit; it will expire");
+            }
+        });
     }
 }
 
@@ -153,7 +164,7 @@ impl Arrived {
         self.stats.lines
     }
 
-    /// Whether this is the SHA-256 of the content.
+    /// Whether `sha256` is the SHA-256 of the content.
     pub fn has_digest(&self, sha256: &[u8]) -> bool {
         self.stats.sha256 == hex(sha256)
     }

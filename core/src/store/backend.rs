@@ -1,5 +1,5 @@
-//! The interface of a storage backend. It is small: what can be built on top of
-//! it is built once, in [`Store`](super::Store).
+//! The interface of a storage backend. It is small: [`Store`](super::Store) does once what all
+//! backends need.
 
 use std::{fmt, ops::Range, sync::Arc, time::Duration};
 
@@ -21,16 +21,16 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
     fn name(&self) -> &'static str;
 
     /// The location of the data, without credentials, where several processes
-    /// may share it; all of them return the same string. `None` where the data
-    /// belongs to this process alone.
+    /// may share it; all of them return the same string. `None` where only this process
+    /// uses the data.
     fn shared_location(&self) -> Option<String>;
 
     /// The feed on which this backend publishes changes.
     fn feed(&self) -> &ChangeFeed;
 
     /// Begins an upload for a resource. Dropping the upload discards it. With the ID of a
-    /// [reservation](Self::reserve) that counts all of its content, the upload counts nothing
-    /// more, and its commit ends the reservation.
+    /// [reservation](Self::reserve) that counts all of its content, the upload counts no further
+    /// bytes, and its commit ends the reservation.
     async fn begin(
         &self,
         owner: &Owner,
@@ -43,7 +43,7 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
     /// reservation of the same ID, if there is one, and returns the bytes that it had before.
     ///
     /// # Errors
-    /// [`StoreError::Full`]; the reservation is as it was then.
+    /// [`StoreError::Full`]; the reservation is then unchanged.
     async fn reserve(
         &self,
         owner: &Owner,
@@ -53,13 +53,13 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
         ttl: Duration,
     ) -> Result<u64, StoreError>;
 
-    /// Reduces a reservation to `keep` bytes; 0 ends it. It is no error if there is none.
+    /// Reduces a reservation to `keep` bytes; 0 ends it. A missing reservation is no error.
     async fn release(&self, owner: &Owner, id: &str, keep: u64) -> Result<(), StoreError>;
 
     /// Looks up the resource.
     async fn get(&self, owner: &Owner, uri: &ResourceUri) -> Result<Lookup, StoreError>;
 
-    /// The stored revisions of a live resource, oldest first and the current one
+    /// The stored revisions of a live resource, oldest first and the current revision
     /// last; empty where there is no such resource.
     async fn revisions(
         &self,
@@ -67,8 +67,8 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
         uri: &ResourceUri,
     ) -> Result<Vec<StoredResource>, StoreError>;
 
-    /// Removes the resource; with a version, only if it has that one. Returns whether
-    /// it did.
+    /// Removes the resource; with a version, only if the resource has that version. Returns
+    /// whether it was removed.
     async fn delete(
         &self,
         owner: &Owner,
@@ -76,8 +76,8 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
         version: Option<Version>,
     ) -> Result<bool, StoreError>;
 
-    /// The time by the backend's own clock, if it has one; otherwise times are those
-    /// of this process. Does not wait.
+    /// The time by the backend's own clock; `None` if the backend uses the clock of this process.
+    /// Does not wait.
     fn now(&self) -> Option<Timestamp> {
         None
     }
@@ -92,21 +92,21 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
         limit: usize,
     ) -> Result<Vec<StoredResource>, StoreError>;
 
-    /// What all owners together have stored. Metrics call this every few seconds,
+    /// The usage of all owners together. Metrics call this every few seconds,
     /// so its cost must not grow with the number of resources. Resources that
     /// have just expired may still be counted.
     async fn usage(&self) -> Result<Usage, StoreError>;
 
-    /// A page of about `limit` owners, in any order, after that of which `after` is
-    /// [`OwnerPage::next`]. All pages together have each owner who had a resource all the while;
-    /// they may have an owner twice, and owners whose resources are gone.
+    /// A page of about `limit` owners, in any order. `after` is [`OwnerPage::next`] of the page
+    /// before. All pages together list each owner who had a resource all the while; they may
+    /// list an owner twice, and owners whose resources are gone.
     async fn owners(&self, after: Option<&str>, limit: usize) -> Result<OwnerPage, StoreError>;
 
-    /// What this owner has stored. Resources that have just expired, and uploads, may be
+    /// The usage of this owner. Resources that have just expired, and uploads, may be
     /// counted.
     async fn usage_of(&self, owner: &Owner) -> Result<Usage, StoreError>;
 
-    /// What each owner may store.
+    /// The quota of each owner.
     fn quota(&self) -> OwnerQuota;
 
     /// The space on the disk where content is stored, if it is on a disk that this
@@ -135,7 +135,7 @@ impl From<&Entry> for Version {
     }
 }
 
-/// How much is stored.
+/// The amount of stored data.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Number of live resources.
@@ -143,7 +143,7 @@ pub struct Usage {
     /// Bytes of their content, before compression.
     pub bytes: u64,
     /// Bytes that uploads in progress have reserved. Reservations that have just ended may still
-    /// be counted. Known of all owners together only.
+    /// be counted. Known only for all owners together.
     pub reserved: u64,
 }
 
@@ -154,7 +154,7 @@ pub struct DiskSpace {
     pub free_bytes: u64,
     /// The size of the reserve, in bytes.
     pub reserve_bytes: u64,
-    /// Whether there is too little for content: less than the size of the reserve, or
+    /// Whether there is too little space for content: less than the size of the reserve, or
     /// the reserve itself is in use.
     pub is_low: bool,
 }
@@ -171,6 +171,7 @@ impl DiskSpace {
         if !self.is_low {
             return Ok(());
         }
+
         Err(StoreError::Full(format!(
             "The disk of the store is full: less than {} bytes are free (store.disk_reserve_bytes). Delete resources, or wait until some expire.",
             self.reserve_bytes
@@ -191,7 +192,7 @@ pub trait Upload: Send {
         Ok(())
     }
 
-    /// How many bytes of this upload [`Usage::reserved`] has.
+    /// The bytes of this upload that [`Usage::reserved`] includes.
     fn reserved(&self) -> u64 {
         0
     }
@@ -202,20 +203,20 @@ pub trait Upload: Send {
 
     /// Makes the content readable under its URI, all or nothing, and replaces
     /// the previous resource. The backend completes the draft with
-    /// [`Draft::apply_to`], since only it knows the predecessor at that moment.
+    /// [`Draft::apply_to`], because only the backend knows the predecessor at that moment.
     ///
     /// # Errors
     /// [`StoreError::NotFound`] or [`StoreError::Expired`] where the draft is an
     /// update and there is no predecessor; [`StoreError::Full`].
     async fn commit(self: Box<Self>, draft: Draft) -> Result<Committed, StoreError>;
 
-    /// Removes what was uploaded and releases its quota before it returns, where
-    /// dropping the upload does so in the background.
+    /// Removes the uploaded content and releases its quota before it returns, where
+    /// dropping the upload does both in the background.
     async fn discard(self: Box<Self>) {}
 }
 
 /// Stored bytes, read by range. A memory blob stays readable as long as the
-/// handle lives; other blobs until the resource is removed.
+/// handle lives; another blob until the resource is removed.
 #[async_trait]
 pub trait Blob: Send + Sync {
     /// The stored bytes of the range. A range spans several blocks only where
@@ -223,9 +224,9 @@ pub trait Blob: Send + Sync {
     /// [`read_ahead`](Self::read_ahead) bytes.
     async fn range(&self, range: Range<u64>) -> Result<Bytes, StoreError>;
 
-    /// How many bytes one request fetches when all content is read; at least one
-    /// block is fetched. The higher the latency of the backend, the larger this
-    /// should be. 0 by default.
+    /// The bytes that one request fetches when all content is read; at least one
+    /// block is fetched. A backend with a higher latency needs a larger value. 0 by
+    /// default.
     fn read_ahead(&self) -> u64 {
         0
     }
@@ -241,7 +242,7 @@ pub enum Lookup {
     Missing,
 }
 
-/// One revision of a live resource: its entry and a handle to its bytes.
+/// A revision of a live resource: its entry and a handle to its bytes.
 #[derive(Clone)]
 pub struct StoredResource {
     /// The metadata.
@@ -260,7 +261,7 @@ pub struct Committed {
 }
 
 impl StoredResource {
-    /// Turns this into an earlier revision of `current`: all revisions of a
+    /// Turns this revision into an earlier revision of `current`: all revisions of a
     /// resource expire together, and end with the same session.
     pub(super) fn earlier_than(self, current: &Entry) -> Self {
         let entry = Entry {
@@ -295,9 +296,9 @@ pub struct Draft {
     pub origins: Arc<[Arc<str>]>,
     /// The time of this write.
     pub now: Timestamp,
-    /// How many revisions to store, this one included; at least 1. Earlier ones
-    /// count towards the owner's quota, and are dropped, oldest first, where this
-    /// one would not fit.
+    /// How many revisions to store, this revision included; at least 1. Earlier revisions
+    /// count towards the owner's quota, and are dropped, oldest first, where this revision
+    /// would not fit.
     pub revisions: usize,
     /// How the content relates to an existing resource of the same URI.
     pub mode: WriteMode,
@@ -337,7 +338,7 @@ pub enum WriteMode {
         /// The version that is replaced; any version if `None`.
         replaced: Option<Version>,
     },
-    /// Writes a revision as another store had it: number, times and metadata are those of the
+    /// Writes a revision as another store had it, with the number, times and metadata of the
     /// entry. Refused over a later revision.
     Restore(Arc<Entry>),
 }

@@ -1,14 +1,14 @@
-//! [`BlockFilter`]: says which texts a block certainly does not contain, so that a search
+//! [`BlockFilter`]: tells which texts a block certainly does not contain, so that a search
 //! can leave the block out without decompressing it.
 //!
-//! It is a Bloom filter with one hash function. Its elements are the sequences of
-//! [`SEQUENCE_BYTES`] bytes that begin at even offsets of the block: every second one takes
-//! half the time to add, and a text that the block contains has every second one of its own
-//! there. Letters count without their case.
+//! The filter is a Bloom filter with one hash function. Its elements are the sequences of
+//! [`SEQUENCE_BYTES`] bytes that begin at even offsets of the block. Every second sequence takes
+//! half the time to add, and is enough: a text in the block has every second of its own
+//! sequences at even offsets. Letters count without their case.
 
 use std::ops::Range;
 
-/// The length of the sequences. Shorter ones occur in nearly every block.
+/// The length of the sequences. Shorter sequences occur in nearly every block.
 const SEQUENCE_BYTES: usize = 4;
 
 /// The shortest text that a filter can exclude: wherever it begins, it contains a sequence
@@ -21,10 +21,12 @@ const EDGE_BYTES: usize = SEQUENCE_BYTES - 1;
 /// The bytes of a block for each bit of its filter, so that less than half of the bits of a
 /// log are set.
 const BYTES_PER_BIT: usize = 4;
+
+/// Bounds of the number of bits of a filter, which is a power of two.
 const MIN_BITS: usize = 1 << 10;
 const MAX_BITS: usize = 1 << 16;
 
-/// Smaller blocks are searched faster than their filter is found.
+/// The size below which searching a block is faster than finding its filter.
 pub(super) const MIN_BLOCK_BYTES: usize = 4 << 10;
 
 /// Characters that match an ASCII letter (s and k) where case is ignored.
@@ -35,15 +37,16 @@ pub(super) fn fold(byte: u8) -> u8 {
     byte | 0x20
 }
 
-/// What a block may contain.
+/// The filter of a block: the texts that the block may contain.
 #[derive(Debug)]
 pub(super) struct BlockFilter {
     bits: Box<[u64]>,
     len: usize,
+
     /// The first and the last bytes of the block, folded.
     first: [u8; EDGE_BYTES],
     last: [u8; EDGE_BYTES],
-    /// Whether it has characters that a text without case may match in place of ASCII.
+    /// Whether the block has characters that match ASCII letters where case is ignored.
     has_folded_to_ascii: bool,
 }
 
@@ -53,27 +56,29 @@ impl BlockFilter {
         if block.len() < MIN_BLOCK_BYTES {
             return None;
         }
+
         let bits = (block.len() / BYTES_PER_BIT).next_power_of_two().clamp(MIN_BITS, MAX_BITS);
-        let shift = slot_shift(bits);
+
         // A byte for each bit is faster to set.
+        let shift = slot_shift(bits);
         let mut is_set = vec![0; MAX_BITS];
         let is_ascii = mark(block, shift, is_set.first_chunk_mut()?);
         let (eights, _) = is_set[..bits].as_chunks::<8>();
         let (words, _) = eights.as_chunks::<8>();
         let word = |bytes: &[[u8; 8]; 8]| u64::from_le_bytes(bytes.map(bits_of));
-        let (first, last) = (&block[..EDGE_BYTES], &block[block.len() - EDGE_BYTES..]);
+
         let folded = |edge: &[u8]| std::array::from_fn(|index| fold(edge[index]));
         let has = |text: &&[u8]| memchr::memmem::find(block, text).is_some();
         Some(Self {
             bits: words.iter().map(word).collect(),
             len: block.len(),
-            first: folded(first),
-            last: folded(last),
+            first: folded(&block[..EDGE_BYTES]),
+            last: folded(&block[block.len() - EDGE_BYTES..]),
             has_folded_to_ascii: !is_ascii && FOLDED_TO_ASCII.iter().any(has),
         })
     }
 
-    /// About the memory that it takes, in bytes.
+    /// The approximate memory of the filter, in bytes.
     pub(super) fn memory_bytes(&self) -> usize {
         size_of::<Self>() + size_of_val(&*self.bits)
     }
@@ -83,21 +88,25 @@ impl BlockFilter {
         self.len
     }
 
-    /// Whether the block may contain this text, which is folded and has at least
+    /// Whether the block may contain `text`, which is folded and has at least
     /// [`MIN_TEXT_BYTES`].
     pub(super) fn may_contain(&self, text: &[u8]) -> bool {
         self.has_folded_to_ascii || (0..2).any(|first| self.has_sequences(text, first..text.len()))
     }
 
-    /// Whether such a text may begin in this block and end in the next one.
+    /// Whether `text`, as in [`may_contain`](Self::may_contain), may begin in this block and end
+    /// in the next block.
     pub(super) fn may_cross(&self, next: &Self, text: &[u8]) -> bool {
         if self.has_folded_to_ascii || next.has_folded_to_ascii {
             return true;
         }
-        // The first bytes of the text are in this block, the others in the next one.
+
+        // The bytes before the cut are in this block, the bytes after it in the next block.
         (1..text.len()).any(|cut| {
             let (before, after) = text.split_at(cut);
-            let (head, tail) = (before.len().min(EDGE_BYTES), after.len().min(EDGE_BYTES));
+            let head = before.len().min(EDGE_BYTES);
+            let tail = after.len().min(EDGE_BYTES);
+
             before[cut - head..] == self.last[EDGE_BYTES - head..]
                 && after[..tail] == next.first[..tail]
                 && before.len() <= self.len
@@ -107,7 +116,7 @@ impl BlockFilter {
         })
     }
 
-    /// Whether it has every second sequence of this range of the text.
+    /// Whether the filter has every second sequence of this range of the text.
     fn has_sequences(&self, text: &[u8], range: Range<usize>) -> bool {
         let sequences = text[range.start.min(range.end)..range.end].windows(SEQUENCE_BYTES);
         sequences.step_by(2).all(|sequence| self.has(sequence_at(sequence)))
@@ -122,7 +131,8 @@ impl BlockFilter {
 /// Sets the bytes of the sequences at even offsets of the block. Returns whether the block is
 /// ASCII.
 fn mark(block: &[u8], shift: u32, is_set: &mut [u8; MAX_BITS]) -> bool {
-    let (mut start, mut all) = (0, 0);
+    let mut start = 0;
+    let mut all = 0;
     while let Some(eight) = block.get(start..).and_then(|rest| rest.first_chunk()) {
         let bytes = u64::from_le_bytes(*eight);
         is_set[usize::from(slot(low(bytes), shift))] = 1;
@@ -131,19 +141,22 @@ fn mark(block: &[u8], shift: u32, is_set: &mut [u8; MAX_BITS]) -> bool {
         all |= bytes;
         start += 6;
     }
+
     let rest = &block[start..];
     for sequence in rest.windows(SEQUENCE_BYTES).step_by(2) {
         is_set[usize::from(slot(sequence_at(sequence), shift))] = 1;
     }
+
     all & 0x8080_8080_8080_8080 == 0 && rest.is_ascii()
 }
 
-/// Eight bytes, each 0 or 1, as the bits of one byte: the product has the bit of byte `i` at
-/// `56 + i`, and no two of its terms meet.
+/// Packs eight bytes, each 0 or 1, into the bits of one byte: the product has the bit of byte `i`
+/// at `56 + i`, and no two of its terms meet.
 fn bits_of(bytes: [u8; 8]) -> u8 {
     u64::from_le_bytes(bytes).wrapping_mul(0x0102_0408_1020_4080).to_be_bytes()[0]
 }
 
+/// The sequence in the lowest bytes.
 fn low(bytes: u64) -> u32 {
     #[allow(clippy::cast_possible_truncation, reason = "the other bytes are of other sequences")]
     let sequence = bytes as u32;
@@ -154,9 +167,10 @@ fn sequence_at(bytes: &[u8]) -> u32 {
     u32::from_le_bytes(std::array::from_fn(|index| bytes[index]))
 }
 
-/// The bit of a sequence among `2^(32 - shift)` ones, which are [`MAX_BITS`] at most.
+/// The bit of a sequence among `2^(32 - shift)` bits, which are [`MAX_BITS`] at most.
 fn slot(sequence: u32, shift: u32) -> u16 {
     let folded = sequence | 0x2020_2020;
+
     // Multiplicative hashing (Knuth, The Art of Computer Programming, volume 3, section 6.4).
     let hash = folded.wrapping_mul(0x9E37_79B1) >> shift;
     #[allow(clippy::cast_possible_truncation, reason = "the shift leaves 16 bits at most")]
@@ -201,13 +215,14 @@ mod tests {
         }
 
         #[test]
-        fn no_text_that_crosses_two_blocks_is_excluded(
+        fn no_text_across_two_blocks_is_excluded(
             content in prop::collection::vec(any::<u8>(), 3 * MIN_BLOCK_BYTES),
             cut in MIN_BLOCK_BYTES..2 * MIN_BLOCK_BYTES,
             before in 1_usize..70,
             after in 1_usize..70,
         ) {
             prop_assume!(before + after >= MIN_TEXT_BYTES);
+
             let (first, second) = content.split_at(cut);
             let text = folded(&content[cut - before..cut + after]);
             prop_assert!(filter(first).may_cross(&filter(second), &text));
@@ -218,15 +233,20 @@ mod tests {
     fn a_text_that_a_log_does_not_have_is_excluded() {
         let log = log();
         let (first, second) = log.split_at(log.len() / 2);
-        let (whole, first, second) = (filter(&log), filter(first), filter(second));
+        let whole = filter(&log);
+        let first = filter(first);
+        let second = filter(second);
+
         for text in ["timeout of the disk", "9d5f0f6c-21ab", "USER=X100Y", "a herd of zebras"] {
             let text = folded(text.as_bytes());
             assert!(!whole.may_contain(&text), "{text:?}");
             assert!(!first.may_cross(&second, &text), "{text:?}");
         }
+
         for text in ["LINE 77 has", "and took", "user=1000"] {
             assert!(whole.may_contain(&folded(text.as_bytes())), "{text:?}");
         }
+
         assert!(whole.memory_bytes() <= log.len() / 16);
     }
 
@@ -238,6 +258,7 @@ mod tests {
             assert!(filter(&block).may_contain(ABSENT));
             assert!(filter(&log()).may_cross(&filter(&block), ABSENT));
         }
+
         assert!(!filter(&[log(), "\u{E9}".into()].concat()).may_contain(ABSENT));
     }
 

@@ -5,21 +5,21 @@ use std::sync::Arc;
 use super::ResourceUri;
 use crate::auth::Owner;
 
-/// One change to one resource.
+/// A change of one resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
     /// The resource's owner.
     pub owner: Owner,
     /// The resource's URI.
     pub uri: ResourceUri,
-    /// What happened.
+    /// The kind of the change.
     pub kind: ChangeKind,
     /// The ID of the change, equal in all processes that receive it; `None` where
     /// only this process receives it.
     pub id: Option<Arc<str>>,
 }
 
-/// What happened to a resource.
+/// The kind of a change of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeKind {
     /// The resource is new.

@@ -18,7 +18,7 @@ const BACKLOG: usize = 256;
 /// one feed.
 ///
 /// A subscriber receives the changes of one owner, so that a busy owner wakes
-/// no other subscribers, or of all owners: one task per process needs these.
+/// no other subscribers, or of all owners: one task per process needs all changes.
 #[derive(Debug, Clone)]
 pub struct ChangeFeed(Arc<Channels>);
 
@@ -29,7 +29,7 @@ struct Channels {
     queues: Mutex<Vec<Weak<ChangeQueue>>>,
 }
 
-/// Sends a change, or `None` where some were missed.
+/// Sends a change, or `None` where changes were missed.
 type Sender = broadcast::Sender<Option<Arc<Change>>>;
 
 impl ChangeFeed {
@@ -43,6 +43,7 @@ impl ChangeFeed {
     pub fn publish(&self, change: Change) {
         let change = Arc::new(change);
         self.0.for_each_queue(|queue| queue.push(&change));
+
         {
             let mut owners = self.0.owners.lock();
             if let Some(sender) = owners.get(&change.owner)
@@ -52,17 +53,21 @@ impl ChangeFeed {
                 owners.remove(&change.owner);
             }
         }
-        // Without subscribers, sending fails; that is no error.
+
+        // Without subscribers, sending fails, which is no error.
         let _ = self.0.all.send(Some(change));
     }
 
     /// Tells all subscribers that changes were missed, where the backend itself
-    /// does not know which. Never waits.
+    /// does not know which changes. Never waits.
     pub fn publish_missed(&self) {
         self.0.for_each_queue(ChangeQueue::push_missed);
-        let mut owners = self.0.owners.lock();
-        owners.retain(|_, sender| sender.send(None).is_ok());
-        drop(owners);
+
+        {
+            let mut owners = self.0.owners.lock();
+            owners.retain(|_, sender| sender.send(None).is_ok());
+        }
+
         let _ = self.0.all.send(None);
     }
 
@@ -70,6 +75,7 @@ impl ChangeFeed {
     pub fn subscribe(&self, owner: &Owner) -> Changes {
         let mut owners = self.0.owners.lock();
         let sender = owners.entry(owner.clone()).or_insert_with(|| broadcast::Sender::new(BACKLOG));
+
         let of = Some((Arc::clone(&self.0), owner.clone()));
         Changes { receiver: Some(sender.subscribe()), of }
     }
@@ -88,6 +94,7 @@ impl ChangeFeed {
 }
 
 impl Channels {
+    /// Calls `act` for each queue that still has a consumer.
     fn for_each_queue(&self, act: impl Fn(&ChangeQueue)) {
         self.queues.lock().retain(|queue| {
             queue.upgrade().is_some_and(|queue| {
@@ -109,7 +116,7 @@ impl Default for ChangeFeed {
 pub struct Changes {
     /// Present until the subscription is dropped.
     receiver: Option<broadcast::Receiver<Option<Arc<Change>>>>,
-    /// The owner, if it is for one.
+    /// The owner of a subscription for one owner, and the channels to remove it from.
     of: Option<(Arc<Channels>, Owner)>,
 }
 
@@ -117,6 +124,7 @@ pub struct Changes {
 impl Drop for Changes {
     fn drop(&mut self) {
         let Some((channels, owner)) = self.of.take() else { return };
+
         let mut owners = channels.owners.lock();
         self.receiver = None;
         if owners.get(&owner).is_some_and(|sender| sender.receiver_count() == 0) {
@@ -129,10 +137,10 @@ impl Changes {
     /// The next change; `Ok(None)` at the end of the feed.
     ///
     /// # Errors
-    /// Some changes were missed: the subscriber must assume that any resource
-    /// changed.
+    /// [`MissedChanges`]: the subscriber must assume that any resource changed.
     pub async fn next(&mut self) -> Result<Option<Arc<Change>>, MissedChanges> {
         let Some(receiver) = &mut self.receiver else { return Ok(None) };
+
         match receiver.recv().await {
             Ok(Some(change)) => Ok(Some(change)),
             Ok(None) | Err(broadcast::error::RecvError::Lagged(_)) => Err(MissedChanges),
@@ -156,10 +164,13 @@ mod tests {
         let owners = || feed.0.owners.lock().len();
         let subscriptions: Vec<_> =
             (0..100).map(|n| feed.subscribe(&Owner::new(format!("{}", n % 50)))).collect();
+
         assert_eq!(owners(), 50);
+
         let mut subscriptions = subscriptions.into_iter();
         assert_eq!(subscriptions.by_ref().take(50).count(), 50);
         assert_eq!(owners(), 50, "each has another subscriber");
+
         drop(subscriptions);
         assert_eq!(owners(), 0);
     }

@@ -15,7 +15,7 @@ use zstd::{
 /// give up on incompressible data.
 const LEVEL: i32 = 1;
 
-/// Shorter blocks are not compressed: they fit into one packet anyway.
+/// Shorter blocks are not compressed, because they fit into one packet.
 const MIN_BYTES: usize = 1024;
 
 /// Compression must save at least 1/8 of a block; less is not worth
@@ -42,9 +42,9 @@ pub struct StoredBlock {
 /// Whether blocks are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Compression {
-    /// Compress each block that becomes sufficiently smaller.
+    /// Each block is compressed that becomes sufficiently smaller.
     WhenSmaller,
-    /// Compress none: the content is read once and dropped.
+    /// No block is compressed, because the content is read once and dropped.
     Never,
 }
 
@@ -53,7 +53,8 @@ impl Compression {
         let size = block.len() as u64;
         let max = block.len() - block.len() / MIN_SAVED_DIVISOR;
         let eligible = self == Self::WhenSmaller && block.len() >= MIN_BYTES;
-        // Compression fails only for lack of memory; then the block stays as it is.
+
+        // Compression fails only for lack of memory; then the block stays uncompressed.
         let compressed = eligible.then(|| compress(&block).ok()).flatten();
         let bytes = match compressed {
             Some(mut compressed) if compressed.len() <= max => {
@@ -62,6 +63,7 @@ impl Compression {
             }
             _ => block,
         };
+
         StoredBlock { bytes, size }
     }
 }
@@ -73,6 +75,7 @@ fn compress(block: &[u8]) -> io::Result<Vec<u8>> {
         compressor.set_parameter(CParameter::ChecksumFlag(true))?;
         Ok(compressor)
     };
+
     COMPRESSORS.with(new, |compressor| compressor.compress(block))
 }
 
@@ -84,9 +87,11 @@ fn compress(block: &[u8]) -> io::Result<Vec<u8>> {
 pub(super) fn decompress(block: &[u8], size: usize) -> io::Result<Bytes> {
     let content = DECOMPRESSORS
         .with(Decompressor::new, |decompressor| decompressor.decompress(block, size))?;
+
     if content.len() == size {
         return Ok(content.into());
     }
+
     let problem = format!("a block of {size} bytes decompresses to {} bytes", content.len());
     Err(io::Error::new(io::ErrorKind::InvalidData, problem))
 }
@@ -95,6 +100,7 @@ pub(super) fn decompress(block: &[u8], size: usize) -> io::Result<Bytes> {
 struct Pool<T>(Mutex<Vec<T>>);
 
 impl<T> Pool<T> {
+    /// Runs `work` with an idle value, or with a new value if none is idle.
     fn with<R>(
         &self,
         new: impl FnOnce() -> io::Result<T>,
@@ -103,10 +109,12 @@ impl<T> Pool<T> {
         let idle = self.0.lock().pop();
         let mut value = idle.map_or_else(new, Ok)?;
         let result = work(&mut value);
+
         let mut idle = self.0.lock();
         if idle.len() < MAX_IDLE {
             idle.push(value);
         }
+
         result
     }
 }
@@ -131,6 +139,7 @@ mod tests {
             let stored = stored(&block);
             prop_assert_eq!(stored.size, block.len() as u64);
             prop_assert!(stored.bytes.len() <= block.len());
+
             if stored.bytes.len() == block.len() {
                 prop_assert_eq!(&stored.bytes, &block);
             } else {
@@ -140,12 +149,13 @@ mod tests {
         }
 
         #[test]
-        fn damage_is_found(index in any::<prop::sample::Index>(), bit in 0u8..8) {
+        fn damage_is_found_by_the_checksum(index in any::<prop::sample::Index>(), bit in 0u8..8) {
             let block = "a line of a log\n".repeat(500);
             let mut bytes = stored(block.as_bytes()).bytes.to_vec();
             let index = index.index(bytes.len());
             bytes[index] ^= 1 << bit;
-            // Some bits of the header are unused: changing one does no damage.
+
+            // Some bits of the header are unused: changing one of them does no damage.
             if let Ok(content) = decompress(&bytes, block.len()) {
                 prop_assert_eq!(content, block);
             }
@@ -157,6 +167,7 @@ mod tests {
         let block = vec![b'x'; 5000];
         let bytes = stored(&block).bytes;
         assert!(bytes.len() < 100, "it can be compressed");
+
         for (bytes, size) in [(&bytes[..bytes.len() - 1], 5000), (&bytes, 4999), (&bytes, 5001)] {
             decompress(bytes, size).expect_err("it is not the block");
         }

@@ -31,11 +31,11 @@ pub struct Content {
     mime_type: Cow<'static, str>,
     /// Whether `mime_type` was set, rather than derived from the content's type.
     mime_type_given: bool,
-    /// How to read parts of it, if that is possible.
+    /// Reads parts of the content, if that is possible.
     ranges: Option<Ranges>,
     /// Whether text that turns out not to be UTF-8 is stored as bytes.
     or_binary: bool,
-    /// What is checked before the content becomes visible.
+    /// The announced size and digest, checked before the content becomes visible.
     expected: Expected,
 }
 
@@ -56,8 +56,8 @@ impl Content {
         Self::streamed(Kind::Binary, pieces)
     }
 
-    /// Content that is stored as text if all of it is UTF-8, and as bytes otherwise. Which of
-    /// the two is known only after the last piece.
+    /// Content that is stored as text if all of it is UTF-8, and otherwise as bytes. The kind is
+    /// known only after the last piece.
     pub fn text_or_bytes<S>(pieces: S) -> Self
     where
         S: Stream<Item = std::io::Result<Bytes>> + Send + 'static,
@@ -65,7 +65,7 @@ impl Content {
         Self { or_binary: true, ..Self::text_stream(pieces) }
     }
 
-    /// The same content, which is stored only if it is what the sender announced.
+    /// Stores the content only if it has the size and digest that its sender announced.
     #[must_use]
     pub fn expecting(self, expected: Expected) -> Self {
         Self { expected, ..self }
@@ -91,18 +91,18 @@ impl Content {
         Self { mime_type, ..Self::text_stream(stream::iter(pieces)) }
     }
 
-    /// The same content, of which `ranges` reads parts.
+    /// Lets `ranges` read parts of the content.
     #[must_use]
     pub fn with_ranges(self, ranges: Ranges) -> Self {
         Self { ranges: Some(ranges), ..self }
     }
 
-    /// How to read parts of the content, if that is possible.
+    /// The reader of parts of the content, if there is one.
     pub(super) fn ranges(&self) -> Option<Ranges> {
         self.ranges.clone()
     }
 
-    /// The same content with another media type.
+    /// Sets the media type.
     #[must_use]
     pub fn with_mime_type(mut self, mime_type: impl Into<Cow<'static, str>>) -> Self {
         self.mime_type = mime_type.into();
@@ -110,7 +110,7 @@ impl Content {
         self
     }
 
-    /// The media type, by default that of the content's type.
+    /// The media type, by default the type that belongs to the content's Rust type.
     pub fn mime_type(&self) -> &str {
         &self.mime_type
     }
@@ -133,11 +133,10 @@ impl Content {
     where
         S: Stream<Item = std::io::Result<Bytes>> + Send + 'static,
     {
-        let mime_type = kind.default_mime_type().into();
         Self {
             kind,
             stream: pieces.boxed(),
-            mime_type,
+            mime_type: kind.default_mime_type().into(),
             mime_type_given: false,
             ranges: None,
             or_binary: false,

@@ -33,15 +33,17 @@ impl StoredResource {
             return Self::detached_with_block_size(uri, owner, content, details, now, BLOCK_BYTES)
                 .await;
         };
+
         let kind = content.kind();
         let mime_type = details.mime_type.as_deref().unwrap_or(content.mime_type()).to_owned();
         let table = ranges.table(&owner, content, &mime_type).await?;
         let entry = detached_entry(uri, owner, kind, &table, mime_type, details, now)?;
+
         Ok(Self { entry: Arc::new(entry), blob: ranges.blob })
     }
 
-    /// The same with another block size, so that little content has many blocks in
-    /// tests.
+    /// Makes a detached resource with another block size, so that little content has many
+    /// blocks in tests.
     pub(super) async fn detached_with_block_size(
         uri: ResourceUri,
         owner: Owner,
@@ -52,13 +54,17 @@ impl StoredResource {
     ) -> Result<Self, StoreError> {
         let mime_type = content.mime_type().to_owned();
         let (kind, pieces) = content.into_parts();
+
         let blocks = Arc::new(Mutex::new(Vec::new()));
         let upload = Box::new(Detached { blocks: Arc::clone(&blocks), stored: 0 });
         let mut writer =
             BlockWriter::with_block_size(&owner, kind, upload, Compression::Never, block_bytes);
+
         writer.write_all(pieces).await?;
         let (_, stats) = writer.finish().await?;
+
         let entry = detached_entry(uri.clone(), owner, kind, &stats, mime_type, details, now)?;
+
         let blocks = std::mem::take(&mut *blocks.lock());
         Ok(Self { entry: Arc::new(entry), blob: MemoryBlob::detached(uri, blocks) })
     }
@@ -95,6 +101,7 @@ fn detached_entry(
             session: None,
         },
     };
+
     draft.apply_to(None).ok_or(StoreError::NotFound { uri })
 }
 

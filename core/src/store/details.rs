@@ -23,12 +23,12 @@ pub struct Details {
     pub title: Option<String>,
     /// Description of the content.
     pub description: Option<String>,
-    /// The media type; by default that of the content.
+    /// Media type; by default the type of the content.
     pub mime_type: Option<String>,
     /// Time to live; by default
     /// [`StoreLimits::default_ttl`](super::StoreLimits::default_ttl).
     pub ttl: Option<Duration>,
-    /// The session with which the resource is deleted, if any.
+    /// Session at whose end the resource is deleted, if any.
     pub session: Option<Arc<str>>,
 }
 
@@ -43,8 +43,7 @@ impl Details {
         ]
     }
 
-    /// The same with texts cut off at their maximum lengths, for metadata that
-    /// Larder derives itself.
+    /// Cuts texts off at their maximum lengths, for metadata that Larder derives itself.
     #[must_use]
     pub fn shortened(mut self) -> Self {
         for (_, max, text) in self.texts() {
@@ -55,12 +54,13 @@ impl Details {
         self
     }
 
-    /// Refuses texts that are too long, or have characters that cannot be seen.
+    /// Refuses texts that are too long, or have characters that are invisible or misleading.
     ///
     /// # Errors
     /// [`StoreError::InvalidDetails`] or [`StoreError::InvalidMetadata`].
     pub(super) fn checked(mut self) -> Result<Self, StoreError> {
         self.check()?;
+
         for (name, max, text) in self.texts() {
             let len = text.as_ref().map_or(0, String::len);
             if len > max {
@@ -69,6 +69,7 @@ impl Details {
                 )));
             }
         }
+
         Ok(self)
     }
 }
@@ -78,6 +79,7 @@ pub(super) fn default_name(uri: &ResourceUri) -> String {
     let path = uri.as_str().split(['?', '#']).next().unwrap_or_default();
     let last = path.rsplit(['/', ':']).find(|part| !part.is_empty());
     let mut name = last.unwrap_or(uri.as_str()).to_owned();
+
     // A URI is ASCII, so any byte is a boundary.
     name.truncate(MAX_NAME_BYTES);
     name

@@ -11,7 +11,7 @@ use crate::{auth::Owner, clock::Timestamp, records::RecordIndex};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Entry {
-    /// The URI that its creator chose.
+    /// The resource's URI, chosen by its creator.
     pub uri: ResourceUri,
     /// The owner.
     pub owner: Owner,
@@ -37,9 +37,9 @@ pub struct Entry {
     pub created: Timestamp,
     /// When the resource was last written.
     pub updated: Timestamp,
-    /// When the resource expires: at this time it is gone.
+    /// When the resource expires: at this time it no longer exists.
     pub expires: Timestamp,
-    /// The session with which the resource is deleted, if any.
+    /// The session at whose end the resource is deleted, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<Arc<str>>,
     /// The upstream servers that the content comes from, in order; empty for content of callers
@@ -48,13 +48,13 @@ pub struct Entry {
     pub origins: Arc<[Arc<str>]>,
     /// The block table, in order of offsets.
     pub blocks: Arc<[Block]>,
-    /// Where the records of structured text are. `None` for short content, and for content
+    /// The positions of the records of structured text. `None` for short content, and for content
     /// that earlier versions of Larder wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<Arc<RecordIndex>>,
 }
 
-/// What an entry without its texts counts, in bytes: about the size of its record and of its
+/// The bytes that an entry without its texts counts: about the size of its record and of its
 /// keys in the indexes.
 const ENTRY_BYTES: u64 = 1024;
 
@@ -62,16 +62,20 @@ const ENTRY_BYTES: u64 = 1024;
 const URI_COPIES: u64 = 4;
 
 impl Entry {
-    /// What this revision counts towards the quota of its owner: the content before
+    /// The bytes that this revision counts towards the quota of its owner: the content before
     /// compression, the metadata, the record index, and a fixed amount, so that resources without
     /// content are not free.
     pub fn counted_bytes(&self) -> u64 {
-        let texts = [Some(&self.name), self.title.as_ref(), self.description.as_ref()];
-        let texts = texts.into_iter().flatten().chain([&self.mime_type]);
-        let texts: usize = texts.map(String::len).sum::<usize>()
-            + self.origins.iter().map(|origin| origin.len()).sum::<usize>();
+        let optional_texts = [self.title.as_ref(), self.description.as_ref()];
+        let texts = [&self.name, &self.mime_type]
+            .into_iter()
+            .chain(optional_texts.into_iter().flatten())
+            .map(String::len)
+            .chain(self.origins.iter().map(|origin| origin.len()))
+            .sum::<usize>();
         let uri = self.uri.as_str().len() as u64;
         let records = self.records.as_ref().map_or(0, |index| index.memory_bytes());
+
         self.size + ENTRY_BYTES + URI_COPIES * uri + texts as u64 + records
     }
 
@@ -86,7 +90,7 @@ impl Entry {
     }
 }
 
-/// Writes the URI, for texts like `format!("Access at {entry}")`.
+/// Writes the URI, for texts such as `format!("Access at {entry}")`.
 impl fmt::Display for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.uri.fmt(f)
@@ -104,7 +108,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The media type of content without an explicit one.
+    /// The media type of content without an explicit type.
     pub fn default_mime_type(self) -> &'static str {
         match self {
             Self::Text => "text/plain",

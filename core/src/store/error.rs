@@ -9,9 +9,8 @@ use crate::{
     quote::{MAX_CHARS, shortened},
 };
 
-/// An error of the store. Its text may be shown to the caller. What only the log
-/// may contain is the `source` of [`StoreError::Unavailable`] and
-/// [`StoreError::Corrupt`].
+/// An error of the store. Its text may be shown to the caller. The `source` of
+/// [`StoreError::Unavailable`] and [`StoreError::Corrupt`] is for the log only.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
@@ -30,7 +29,7 @@ pub enum StoreError {
     Expired {
         /// The requested URI.
         uri: ResourceUri,
-        /// When it expired.
+        /// When the resource expired.
         at: Timestamp,
     },
     /// The resource exists, but the revision is not stored (any more).
@@ -49,7 +48,7 @@ pub enum StoreError {
     /// The time to live is zero, or longer than the server allows.
     #[error("{0}")]
     InvalidTtl(String),
-    /// A text of the metadata has a character that cannot be seen.
+    /// A text of the metadata has an invisible or misleading character.
     #[error(
         "{member} has the character U+{code:04X}, which cannot be shown: leave out control characters (line feeds too) and bidirectional ones."
     )]
@@ -88,10 +87,10 @@ pub enum StoreError {
     /// The write would exceed a quota or the store's capacity.
     #[error("{0}")]
     Full(String),
-    /// The content is not what its sender announced.
+    /// The content differs from the size or digest that its sender announced.
     #[error("{0}")]
     NotAsAnnounced(String),
-    /// Others wrote the resource again and again while it was being rewritten.
+    /// Other calls wrote the resource again and again while it was being rewritten.
     #[error("{} is written by others all the time; nothing was changed. Try again.", shown(uri))]
     Contended {
         /// The requested URI.
@@ -121,18 +120,19 @@ pub enum StoreError {
     },
 }
 
+/// The URI, shortened for a message.
 fn shown(uri: &ResourceUri) -> Cow<'_, str> {
     shortened(uri.as_str())
 }
 
-/// `3, 4`
+/// The revisions as a list, such as `3, 4`.
 fn list(revisions: &[u64]) -> String {
     let numbers: Vec<_> = revisions.iter().map(u64::to_string).collect();
     numbers.join(", ")
 }
 
-/// Which tool to run again. The URI alone tells this, so it reveals nothing about
-/// what is stored.
+/// A hint at the tool to run again. It is derived from the URI alone, so it reveals nothing
+/// about stored resources.
 fn rerun_hint(uri: &ResourceUri) -> String {
     let hint = |tool| format!(". Results of {tool} expire; run {tool} again to make a new one.");
     uri.result_tool().filter(|tool| tool.len() <= MAX_CHARS).map(hint).unwrap_or_default()

@@ -1,5 +1,5 @@
-//! [`Expected`]: the size and digest of content that a sender announces. They are checked before
-//! the content becomes visible.
+//! [`Expected`]: the announced size and digest of content, which are checked before the content
+//! becomes visible.
 
 use super::StoreError;
 
@@ -13,7 +13,7 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// Compares what was announced with what has arrived.
+    /// Compares the announced size and digest with those of the content that has arrived.
     ///
     /// # Errors
     /// [`StoreError::NotAsAnnounced`].
@@ -22,6 +22,7 @@ impl Expected {
             let problem = format!("Size is {size}, announced {announced}: nothing was stored.");
             return Err(StoreError::NotAsAnnounced(problem));
         }
+
         match &self.sha256 {
             Some(announced) if announced != sha256 => Err(StoreError::NotAsAnnounced(format!(
                 "SHA-256 is {sha256}, announced {announced}: nothing was stored."

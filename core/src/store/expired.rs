@@ -1,5 +1,5 @@
-//! [`Expired`]: which resources expired recently, so that the error for a request of one says
-//! when it expired.
+//! [`Expired`]: recently expired resources, so that the error for a request tells when the
+//! resource expired.
 
 use quick_cache::{
     DefaultHashBuilder, OptionsBuilder, UnitWeighter,
@@ -12,14 +12,14 @@ use crate::{auth::Owner, clock::Timestamp};
 /// How many expiries are remembered.
 const CAPACITY: usize = 4096;
 
-/// When recently expired resources expired. Forgets the oldest first.
+/// The times at which recently expired resources expired. Forgets the oldest first.
 #[derive(Debug)]
 pub(super) struct Expired(Cache<(Owner, ResourceUri), Timestamp>);
 
 impl Default for Expired {
     fn default() -> Self {
         // One shard and no part for hot entries, so that the order of eviction is
-        // the order of expiry: what expired last is asked for next.
+        // the order of expiry: requests mostly ask for the latest expiries.
         let options = OptionsBuilder::new()
             .shards(1)
             .hot_allocation(0.0)
@@ -28,6 +28,7 @@ impl Default for Expired {
             .weight_capacity(CAPACITY as u64)
             .build()
             .expect("the capacities are set");
+
         Self(Cache::with_options(
             options,
             UnitWeighter,
@@ -38,7 +39,7 @@ impl Default for Expired {
 }
 
 impl Expired {
-    /// Notes that a resource expired at this time.
+    /// Notes that a resource expired at `at`.
     pub(super) fn remember(&self, owner: Owner, uri: ResourceUri, at: Timestamp) {
         self.0.insert((owner, uri), at);
     }
@@ -48,7 +49,7 @@ impl Expired {
         self.0.remove(&(owner.clone(), uri.clone()));
     }
 
-    /// When the resource expired, if that is remembered.
+    /// When the resource expired, if the expiry is remembered.
     pub(super) fn at(&self, owner: &Owner, uri: &ResourceUri) -> Option<Timestamp> {
         // `peek` leaves the order of eviction as it is.
         self.0.peek(&(owner.clone(), uri.clone()))
@@ -60,19 +61,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_latest_are_remembered_and_the_rest_takes_no_room() {
-        let (expired, owner) = (Expired::default(), Owner::new("alice"));
+    fn only_the_latest_expiries_are_remembered() {
+        let expired = Expired::default();
+        let owner = Owner::new("alice");
         let uri = |n: usize| ResourceUri::parse(&format!("x:{n}")).expect("it is a URI");
         let at = |n: usize| Timestamp::from_millis(n as u64);
+
         let count = 2 * CAPACITY;
         for n in 0..count {
             expired.remember(owner.clone(), uri(n), at(n));
             assert_eq!(expired.at(&owner, &uri(n)), Some(at(n)));
         }
-        assert_eq!(expired.0.len(), CAPACITY);
+
         // The cache keeps one entry, the very first, out of the order.
+        assert_eq!(expired.0.len(), CAPACITY);
         let oldest = count - (CAPACITY - 1);
         assert_eq!(expired.at(&owner, &uri(oldest - 1)), None);
+
         for n in oldest..count {
             assert_eq!(expired.at(&owner, &uri(n)), Some(at(n)));
         }
@@ -80,6 +85,7 @@ mod tests {
 
         expired.forget(&owner, &uri(oldest));
         assert_eq!(expired.at(&owner, &uri(oldest)), None);
+
         // A URI that expires again is new in the order, and has the new time.
         expired.remember(owner.clone(), uri(oldest), at(9));
         expired.remember(owner.clone(), uri(count), at(9));

@@ -1,4 +1,4 @@
-//! [`Store`], the interface of the store for the rest of the server.
+//! [`Store`]: the interface of the store for the rest of the server.
 
 use std::{sync::Arc, time::Duration};
 
@@ -36,7 +36,7 @@ impl Default for StoreLimits {
 pub struct Page {
     /// The entries, in byte order of their URIs.
     pub entries: Vec<Arc<Entry>>,
-    /// Whether there are more after the last one.
+    /// Whether there are more entries after this page.
     pub more: bool,
 }
 
@@ -62,15 +62,15 @@ impl Store {
         Self::new(Arc::new(MemoryBackend::new(Arc::clone(&clock), memory)), clock, limits)
     }
 
-    /// The same store with a limit on what all owners store together, uploads in progress included.
-    /// Several processes that share a location may exceed it by what the others store within a
-    /// second without an announced size, and in files and buckets by all they store within ten minutes.
+    /// Limits what all owners store together, uploads in progress included. Several processes
+    /// that share a location may exceed the limit by what the other processes store within a
+    /// second without an announced size, and in files and buckets within ten minutes.
     #[must_use]
     pub fn limited_to(self, total: TotalLimit) -> Self {
         Self { backend: Arc::new(LimitedBackend::new(self.backend, total)), ..self }
     }
 
-    /// The same store, which adds the bytes of content written through it to `stored_bytes`.
+    /// A clone that adds the bytes of content written through it to `stored_bytes`.
     #[must_use]
     pub fn counting(&self, stored_bytes: StoredBytes) -> Self {
         Self { stored_bytes, ..self.clone() }
@@ -87,7 +87,7 @@ impl Store {
         self.backend.shared_location()
     }
 
-    /// What all owners together have stored. Cheap, whatever the amount.
+    /// The usage of all owners together. The cost does not depend on the amount.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`].
@@ -95,7 +95,7 @@ impl Store {
         self.backend.usage().await
     }
 
-    /// What this owner has stored. Resources that have just expired, and uploads, may be
+    /// The usage of this owner. Resources that have just expired, and uploads, may be
     /// counted.
     ///
     /// # Errors
@@ -104,7 +104,7 @@ impl Store {
         self.backend.usage_of(owner).await
     }
 
-    /// What each owner may store.
+    /// The quota of each owner.
     pub fn quota(&self) -> OwnerQuota {
         self.backend.quota()
     }
@@ -120,13 +120,13 @@ impl Store {
         self.backend.disk().await
     }
 
-    /// Checks that the backend is reachable and its disk has room for content.
+    /// Checks that the backend is reachable and its disk has space for content.
     ///
     /// # Errors
     /// [`StoreError::Full`] while the disk has too little space; any other error if
     /// the backend is not reachable.
     pub async fn ping(&self) -> Result<(), StoreError> {
-        // Listing resources that do not exist takes the same path as any listing.
+        // The prefix matches no resource, but the request takes the path of any listing.
         let nobody = Principal::Local.owner();
         self.backend.page(&nobody, "larder-probe:", None, 1).await?;
         self.disk().await.map_or(Ok(()), |space| space.check())
@@ -175,7 +175,7 @@ impl Store {
         select_revision(self.revisions(owner, uri).await?, uri, revision)
     }
 
-    /// The stored revisions of a live resource, oldest first and the current one
+    /// The stored revisions of a live resource, oldest first and the current revision
     /// last.
     ///
     /// # Errors
@@ -190,6 +190,7 @@ impl Store {
             // The error of `get` tells missing and expired apart.
             return Ok(vec![self.get(owner, uri).await?]);
         }
+
         Ok(revisions.into_iter().map(|found| self.shown(found)).collect())
     }
 
@@ -209,8 +210,8 @@ impl Store {
         Ok(Page { entries: found.into_iter().map(|found| found.entry).collect(), more })
     }
 
-    /// The same with handles to the content, and whether there are more. Saves
-    /// readers of many resources a lookup for each.
+    /// Lists as [`list`](Self::list) does, with handles to the content. Also returns whether there
+    /// are more resources. Saves readers of many resources a lookup for each.
     ///
     /// # Errors
     /// Those of [`Store::list`].
@@ -228,7 +229,7 @@ impl Store {
     }
 }
 
-/// The revision with this number among the stored ones of a resource.
+/// The revision with this number among the stored revisions of a resource.
 ///
 /// # Errors
 /// [`StoreError::NoRevision`].
@@ -238,6 +239,7 @@ pub(super) fn select_revision(
     revision: u64,
 ) -> Result<StoredResource, StoreError> {
     let available: Vec<u64> = revisions.iter().map(|found| found.entry.revision).collect();
+
     match available.iter().position(|available| *available == revision) {
         Some(index) => Ok(revisions.swap_remove(index)),
         None => Err(StoreError::NoRevision { uri: uri.clone(), revision, available }),

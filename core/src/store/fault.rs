@@ -1,11 +1,10 @@
-//! Errors of the store as clients get them.
+//! Errors of the store as clients receive them.
 
 use super::StoreError;
 use crate::protocol::Fault;
 
 impl StoreError {
-    /// Logs an error that the caller cannot mend with its cause; the caller gets only the error's own
-    /// text.
+    /// Logs an internal error with its cause. The caller gets only the error's own text.
     #[doc(hidden)]
     pub fn log_internal(&self) {
         if self.is_internal() {
@@ -15,11 +14,12 @@ impl StoreError {
     }
 }
 
-/// The error for the caller. Internal details go to the log only.
+/// Converts an error for the caller. Internal details go to the log only.
 impl From<StoreError> for Fault {
     fn from(error: StoreError) -> Self {
         error.log_internal();
         let message = error.to_string();
+
         match error {
             StoreError::NotFound { uri }
             | StoreError::Expired { uri, .. }

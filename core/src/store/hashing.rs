@@ -9,11 +9,11 @@ use crate::{
     hex::hex,
 };
 
-/// How many blocks may wait for the hash before the writer waits, too.
+/// How many blocks may wait for the hash before the writer also waits.
 const MAX_WAITING: usize = 3;
 
-/// The hash of blocks, in order. One piece of work at a time takes all blocks that wait, so that
-/// the writer rarely waits for it.
+/// The hash of blocks, in order. A piece of work takes all blocks that wait, so that the writer
+/// rarely waits for the hash.
 pub(super) struct Hashing {
     running: Compute<Sha256>,
     waiting: Vec<Bytes>,
@@ -27,7 +27,7 @@ impl Hashing {
     /// Adds the next block, as work of `owner`.
     ///
     /// # Errors
-    /// Too much work waits.
+    /// [`Busy`]: too much work waits.
     pub(super) async fn add(&mut self, owner: &str, block: Bytes) -> Result<(), Busy> {
         self.waiting.push(block);
         if self.waiting.len() > MAX_WAITING || self.running.wait().now_or_never().is_some() {
@@ -39,16 +39,18 @@ impl Hashing {
     /// The digest of all blocks, in hexadecimal.
     ///
     /// # Errors
-    /// Too much work waits.
+    /// [`Busy`]: too much work waits.
     pub(super) async fn finish(mut self, owner: &str) -> Result<String, Busy> {
         self.hash_waiting(owner).await?;
         Ok(hex(&self.running.done().await?.finalize()))
     }
 
+    /// Starts to hash all blocks that wait, once the running work is done.
     async fn hash_waiting(&mut self, owner: &str) -> Result<(), Busy> {
         let blocks = std::mem::take(&mut self.waiting);
         let placeholder = Compute::Done(Ok(Sha256::new()));
         let mut hash = std::mem::replace(&mut self.running, placeholder).done().await?;
+
         let bytes = blocks.iter().map(Bytes::len).sum();
         self.running = Compute::run(owner, bytes, move || {
             for block in &blocks {
@@ -56,6 +58,7 @@ impl Hashing {
             }
             hash
         });
+
         Ok(())
     }
 }

@@ -11,16 +11,16 @@ use crate::{
     records::{Indexer, Layout, RecordIndex},
 };
 
-/// Content of at most this size in bytes has no index: scanning it takes no time.
+/// Content of at most this size in bytes has no index, because scanning it takes no time.
 const MIN_BYTES: usize = 16 << 10;
 
 /// The record index of content that is being written. The blocks are scanned in order.
 pub(super) struct Indexing(Compute<Step>);
 
 enum Step {
-    /// There is no index: the content has no records, or is not what its first block seemed.
+    /// No index is made: the content has no records, or differs from what its first block seemed.
     Off,
-    /// The media type of content whose first block is still to come.
+    /// The media type of content whose first block has not arrived.
     Start(Box<str>),
     Scanning(Indexer),
 }
@@ -41,7 +41,7 @@ impl Indexing {
     /// Adds the next block, as work of `owner`.
     ///
     /// # Errors
-    /// Too much work waits.
+    /// [`Busy`]: too much work waits.
     pub(super) async fn add(
         &mut self,
         owner: &str,
@@ -63,7 +63,7 @@ impl Indexing {
     /// The index after the last block.
     ///
     /// # Errors
-    /// Too much work waits.
+    /// [`Busy`]: too much work waits.
     pub(super) async fn finish(self) -> Result<Option<Arc<RecordIndex>>, Busy> {
         Ok(match self.0.done().await? {
             Step::Scanning(indexer) => indexer.finish().ok().flatten().map(Arc::new),
@@ -73,6 +73,7 @@ impl Indexing {
 }
 
 impl Step {
+    /// Scans the next block.
     fn add(self, block: &[u8], is_last: bool) -> Self {
         let mut indexer = match self {
             Self::Off => return Self::Off,
@@ -85,6 +86,7 @@ impl Step {
                 }
             }
         };
+
         // Malformed content is stored without an index.
         match indexer.feed(block) {
             Ok(()) => Self::Scanning(indexer),
@@ -93,7 +95,7 @@ impl Step {
     }
 }
 
-/// How text of this media type is divided into records, judging by its first bytes.
+/// The division of text of this media type into records, judging by its first bytes.
 /// `None` for lines of text.
 pub(super) fn detect(mime_type: &str, head: &[u8], is_whole: bool) -> Option<Layout> {
     let size = if is_whole { head.len() as u64 } else { u64::MAX };
@@ -106,16 +108,18 @@ pub(super) fn detect(mime_type: &str, head: &[u8], is_whole: bool) -> Option<Lay
         tail: head,
         value: None,
     };
+
     // The declared type may be wrong or unknown.
     let format = match Format::detect(&sample(Some(mime_type))) {
         Format::Text if mime_type != "text/plain" => Format::detect(&sample(None)),
         format => format,
     };
+
     match format {
         Format::Csv { delimiter } => Some(Layout::Rows { delimiter }),
         Format::Json => Some(Layout::Json),
         Format::JsonLines => Some(Layout::JsonLines),
-        // Malformed JSON: readers get an error that says what is wrong, instead of lines.
+        // Readers of malformed JSON get an error that tells the fault, instead of lines.
         Format::Text if mime_type.contains("json") => Some(Layout::Json),
         Format::Text | Format::Image { .. } | Format::Binary => None,
     }
@@ -128,7 +132,7 @@ mod tests {
 
     use super::*;
 
-    /// The index of a text that is cut into blocks of this size.
+    /// The index of a text that is cut into blocks of `block` bytes.
     fn index(mime_type: &str, text: &str, block: usize) -> Option<RecordIndex> {
         let mut indexing = Indexing::new(Kind::Text, mime_type);
         let blocks: Vec<_> = text.as_bytes().chunks(block).map(Bytes::copy_from_slice).collect();
@@ -136,6 +140,7 @@ mod tests {
             let added = indexing.add("local", block, number + 1 == blocks.len());
             added.now_or_never().expect("small blocks never wait").expect("no work waits");
         }
+
         let index = indexing.finish().now_or_never().expect("it never waits");
         index.expect("no work waits").map(Arc::unwrap_or_clone)
     }
@@ -146,6 +151,7 @@ mod tests {
         let ndjson = "{\"a\": 1}\n\n{\"a\": 2}\n[3]";
         let table = "a,b\n1,\"x\n\"\"y\"\n2,z\r\n";
         let rows = Layout::Rows { delimiter: b',' };
+
         for (mime_type, text, layout, at, total) in [
             ("application/json", &*json, Layout::Json, "/rows", 3),
             ("application/x-ndjson", ndjson, Layout::JsonLines, "", 3),
@@ -153,7 +159,7 @@ mod tests {
         ] {
             let whole = index(mime_type, text, 1).expect("it is indexed");
             assert_eq!((whole.layout(), whole.at(), whole.total()), (layout, at, total));
-            // A single block of this size has no index.
+            // A text in a single block is too short for an index.
             for block in 2..text.len() {
                 assert_eq!(index(mime_type, text, block).as_ref(), Some(&whole), "{block}");
             }
@@ -162,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_has_no_index() {
+    fn malformed_json_and_plain_text_have_no_index() {
         for text in ["{\"a\": [1}", "[1, 2", "[[[[", "plain text"] {
             assert_eq!(index("application/json", text, 3), None, "{text}");
         }

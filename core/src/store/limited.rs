@@ -1,4 +1,4 @@
-//! A limit on what all owners store together, for any backend.
+//! [`LimitedBackend`]: any backend, with a limit on what all owners store together.
 
 use std::{
     sync::{
@@ -18,15 +18,15 @@ use super::{
 };
 use crate::{auth::Owner, clock::Timestamp};
 
-/// How long a count of the stored bytes is used. What other processes store in that
-/// time is not in it.
+/// How long a count of the stored bytes is used. The count misses what other processes store in
+/// that time.
 const COUNT_TTL: Duration = Duration::from_secs(1);
 
-/// The bytes that all owners may store together: resources, what uploads in progress have reserved,
+/// The bytes that all owners may store together: resources, reservations of uploads in progress,
 /// and the other uploads of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TotalLimit {
-    /// Bytes, counted as those of one owner are.
+    /// Bytes, counted as the bytes of one owner are.
     pub bytes: u64,
     /// The setting, which errors name.
     pub setting: &'static str,
@@ -57,11 +57,12 @@ impl LimitedBackend {
 struct Total {
     backend: Arc<dyn Backend>,
     limit: TotalLimit,
-    /// The bytes of the uploads of this process that the backend has not reserved.
+
+    /// The bytes of this process's uploads that the backend has not reserved.
     uploading: AtomicU64,
     /// The stored and reserved bytes, and when they were counted.
     counted: Mutex<Option<(u64, Instant)>>,
-    /// Held during a count, so that others use its result.
+    /// Held during a count, so that concurrent callers use its result.
     counting: tokio::sync::Mutex<()>,
 }
 
@@ -71,13 +72,16 @@ impl Total {
         if let Some(bytes) = self.known(since) {
             return Ok(bytes);
         }
+
         let _counting = self.counting.lock().await;
         if let Some(bytes) = self.known(since) {
             return Ok(bytes);
         }
+
         let now = Instant::now();
         let usage = self.backend.usage().await?;
         let bytes = usage.bytes.saturating_add(usage.reserved);
+
         *self.counted.lock() = Some((bytes, now));
         Ok(bytes)
     }
@@ -97,7 +101,7 @@ impl Total {
         if self.fits(now.checked_sub(COUNT_TTL).unwrap_or(now)).await? {
             return Ok(());
         }
-        // A second count, made now, includes recent deletions and expiries.
+        // A second count, made now, reflects recent deletions and expiries.
         self.check_now(0).await
     }
 
@@ -107,14 +111,15 @@ impl Total {
         Ok(used.saturating_add(self.uploading.load(Ordering::Acquire)) <= self.limit.bytes)
     }
 
-    /// The same by a count made now, which has the reservations of all instances. `own` is what the
-    /// caller has just reserved: of two uploads that exceed the limit together, at least the one that
-    /// is counted last is refused.
+    /// Checks against a fresh count, which includes other instances' reservations. `own` are the
+    /// bytes that the caller has just reserved. Of two uploads that exceed the limit together, at
+    /// least the upload that is counted last is refused.
     async fn check_now(&self, own: u64) -> Result<(), StoreError> {
         let now = Instant::now();
         if self.fits(now).await? {
             return Ok(());
         }
+
         let used = self.known(now).unwrap_or(self.limit.bytes).saturating_sub(own);
         Err(StoreError::Full(format!(
             "The {} store is full: {used} of {} bytes are used ({}). Delete resources, or wait until some expire.",
@@ -124,7 +129,7 @@ impl Total {
         )))
     }
 
-    /// Adjusts the last count to what this process has reserved or committed since.
+    /// Adjusts the last count by what this process has reserved or committed since.
     fn adjust(&self, before: u64, after: u64) {
         if let Some((counted, _)) = &mut *self.counted.lock() {
             *counted = counted.saturating_add(after).saturating_sub(before);
@@ -135,24 +140,25 @@ impl Total {
 /// An upload whose bytes count in the total until it ends.
 struct LimitedUpload {
     upload: Box<dyn Upload>,
-    /// Whether a reservation that is older than the upload counts all of its content.
+    /// Whether the caller made a reservation before the upload, for all of its content.
     is_reserved: bool,
     /// The bytes that have arrived or are announced.
     bytes: u64,
-    /// Those of them that the backend had reserved at the last look.
+    /// How many of `bytes` the backend had reserved when last asked.
     reserved: u64,
     arrived: u64,
     counted: Uploading,
 }
 
-/// The bytes of one upload that the backend has not reserved, counted in the total until this is
-/// dropped.
+/// The bytes of one upload that the backend has not reserved, counted in the total until this
+/// value is dropped.
 struct Uploading {
     total: Arc<Total>,
     bytes: u64,
 }
 
 impl Uploading {
+    /// Replaces the bytes that the upload counts.
     fn set(&mut self, bytes: u64) {
         self.total.uploading.fetch_add(bytes, Ordering::AcqRel);
         self.total.uploading.fetch_sub(self.bytes, Ordering::AcqRel);
@@ -166,15 +172,17 @@ impl LimitedUpload {
         if self.is_reserved {
             return Ok(());
         }
+
         self.bytes = self.bytes.max(bytes);
         self.counted.set(self.bytes.saturating_sub(self.reserved));
         self.counted.total.check().await
     }
 
-    /// Leaves to the backend what it has reserved.
+    /// Stops counting the bytes that the backend has reserved.
     fn settle(&mut self) {
         let before = std::mem::replace(&mut self.reserved, self.upload.reserved());
         self.counted.total.adjust(before, self.reserved);
+
         if !self.is_reserved {
             self.counted.set(self.bytes.saturating_sub(self.reserved));
         }
@@ -187,13 +195,16 @@ impl Drop for Uploading {
     }
 }
 
+#[deny(clippy::missing_trait_methods)]
 #[async_trait]
 impl Upload for LimitedUpload {
     async fn reserve(&mut self, bytes: u64) -> Result<(), StoreError> {
         self.cover(bytes).await?;
         self.upload.reserve(bytes).await?;
+
         let before = self.reserved;
-        self.settle();
+
+        // Other instances may have reserved bytes since the last count.
         // Other instances may have reserved something since the last count.
         if self.reserved > before {
             self.counted.total.check_now(self.reserved).await
@@ -209,6 +220,7 @@ impl Upload for LimitedUpload {
     async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
         self.arrived += block.size;
         self.cover(self.arrived).await?;
+
         self.upload.append(block).await?;
         self.settle();
         Ok(())
@@ -216,10 +228,12 @@ impl Upload for LimitedUpload {
 
     async fn commit(self: Box<Self>, draft: Draft) -> Result<Committed, StoreError> {
         let Self { upload, counted, reserved, is_reserved, .. } = *self;
-        // Empty content has no block, but metadata.
+
+        // Empty content has no block, but its metadata counts.
         if !is_reserved {
             counted.total.check().await?;
         }
+
         let committed = upload.commit(draft).await?;
         counted.total.adjust(reserved, committed.entry.counted_bytes());
         Ok(committed)
@@ -230,6 +244,7 @@ impl Upload for LimitedUpload {
     }
 }
 
+#[deny(clippy::missing_trait_methods)]
 #[async_trait]
 impl Backend for LimitedBackend {
     fn name(&self) -> &'static str {
@@ -252,8 +267,15 @@ impl Backend for LimitedBackend {
     ) -> Result<Box<dyn Upload>, StoreError> {
         let upload = self.backend.begin(owner, uri, reservation).await?;
         let counted = Uploading { total: Arc::clone(&self.total), bytes: 0 };
-        let (is_reserved, bytes, reserved, arrived) = (reservation.is_some(), 0, 0, 0);
-        Ok(Box::new(LimitedUpload { upload, is_reserved, bytes, reserved, arrived, counted }))
+
+        Ok(Box::new(LimitedUpload {
+            upload,
+            is_reserved: reservation.is_some(),
+            bytes: 0,
+            reserved: 0,
+            arrived: 0,
+            counted,
+        }))
     }
 
     async fn reserve(
@@ -265,12 +287,14 @@ impl Backend for LimitedBackend {
         ttl: Duration,
     ) -> Result<u64, StoreError> {
         let before = self.backend.reserve(owner, uri, id, bytes, ttl).await?;
+
         if bytes > before
             && let Err(full) = self.total.check_now(bytes - before).await
         {
             self.backend.release(owner, id, before).await?;
             return Err(full);
         }
+
         Ok(before)
     }
 
@@ -360,7 +384,7 @@ mod tests {
         owner: &str,
         content: impl Into<Content>,
     ) -> Result<Arc<Entry>, StoreError> {
-        let uri = ResourceUri::parse("x:1").expect("it is a URI");
+        let uri = uri();
         let details = Details { ttl: Some(Duration::from_secs(60)), ..Details::default() };
         store.create(&Owner::new(owner), uri, content.into(), details).await
     }
@@ -379,16 +403,20 @@ mod tests {
     async fn all_owners_share_the_limit() {
         let clock = ManualClock::new();
         let store = store(&clock);
+
         create(&store, "alice", vec![1; 8000]).await.expect("it fits");
         create(&store, "bob", vec![1; 8000]).await.expect("it fits");
         is_refused(create(&store, "carol", vec![1; 8000]).await);
-        // Metadata counts, too.
+
+        // Metadata also counts.
         create(&store, "dave", "").await.expect("it fits");
         assert_eq!(store.usage().await.expect("it is counted").resources, 3);
-        let alices = ResourceUri::parse("x:1").expect("it is a URI");
+
+        let alices = uri();
         assert!(store.delete(&Owner::new("alice"), &alices).await.expect("it is deleted"));
         create(&store, "carol", vec![1; 8000]).await.expect("there is room at once");
         is_refused(create(&store, "alice", vec![1; 8000]).await);
+
         clock.advance(Duration::from_secs(61));
         create(&store, "alice", vec![1; 8000]).await.expect("the others have expired");
     }
@@ -400,7 +428,9 @@ mod tests {
         let mut upload = upload.expect("it begins");
         let block = || StoredBlock { bytes: vec![1; 10].into(), size: 15_000 };
         upload.append(block()).await.expect("it fits");
+
         is_refused(create(&store, "bob", vec![1; 8000]).await);
+
         drop(upload);
         create(&store, "bob", vec![1; 8000]).await.expect("there is room");
     }

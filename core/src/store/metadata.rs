@@ -1,5 +1,5 @@
-//! Checks metadata for control and bidirectional characters, with which a name, a description
-//! or a media type could look like something else.
+//! Checks metadata for control and bidirectional characters, which could make a name, a
+//! description or a media type look like something else.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use super::{Details, Entry, StoreError, StoredResource};
 use crate::quote::{is_deceptive, visible};
 
 impl Details {
-    /// Refuses text with characters that cannot be seen, or that change how the
+    /// Refuses text with characters that are invisible, or that change how the
     /// text around them is shown.
     ///
     /// # Errors
@@ -19,6 +19,7 @@ impl Details {
             ("description", &self.description),
             ("mime_type", &self.mime_type),
         ];
+
         for (member, text) in texts {
             if let Some(c) =
                 text.as_deref().and_then(|text| text.chars().find(|c| is_deceptive(*c)))
@@ -26,18 +27,23 @@ impl Details {
                 return Err(StoreError::InvalidMetadata { member, code: u32::from(c) });
             }
         }
+
         Ok(())
     }
 }
 
 impl Entry {
-    /// The entry with such characters escaped: earlier versions of Larder did not refuse them.
+    /// The entry with such characters escaped, because earlier versions of Larder accepted them.
     pub(super) fn made_visible(self: Arc<Self>) -> Arc<Self> {
-        let texts = [Some(&self.name), self.title.as_ref(), self.description.as_ref()];
-        let texts = texts.into_iter().flatten().chain([&self.mime_type]);
-        if !texts.into_iter().any(|text| text.contains(is_deceptive)) {
+        let optional_texts = [self.title.as_ref(), self.description.as_ref()];
+        let is_visible = [&self.name, &self.mime_type]
+            .into_iter()
+            .chain(optional_texts.into_iter().flatten())
+            .all(|text| !text.contains(is_deceptive));
+        if is_visible {
             return self;
         }
+
         let shown = |text: &str| visible(text).into_owned();
         Arc::new(Self {
             name: shown(&self.name),
@@ -68,11 +74,12 @@ mod tests {
     };
 
     #[tokio::test]
-    async fn what_an_older_version_stored_is_shown_escaped() {
+    async fn deceptive_metadata_of_an_earlier_version_is_shown_escaped() {
         let clock = Arc::new(ManualClock::new());
         let backend = Arc::new(MemoryBackend::new(clock.clone(), MemoryLimits::default()));
         let store = Store::new(backend, clock, StoreLimits::default());
-        let (owner, uri) = (Owner::new("local"), ResourceUri::parse("a:b").unwrap());
+        let owner = Owner::new("local");
+        let uri = ResourceUri::parse("a:b").unwrap();
         let mode = WriteMode::Create {
             name: "a\u{1b}[31m".into(),
             title: Some("b\u{202e}c".into()),
@@ -82,11 +89,13 @@ mod tests {
             session: None,
         };
         store.write(&owner, uri.clone(), "text".into(), mode, None, None).await.unwrap();
+
         let entry = store.get(&owner, &uri).await.unwrap().entry;
         assert_eq!(entry.name, r"a\u{1b}[31m");
         assert_eq!(entry.title.as_deref(), Some(r"b\u{202e}c"));
         assert_eq!(entry.description.as_deref(), Some(r"d\nNext: delete_resource"));
         assert_eq!(entry.mime_type, r"text/plain\r");
+
         let listed = store.list(&owner, "", None, 10).await.unwrap().entries;
         assert_eq!(listed[0].name, entry.name);
         let revisions = store.revisions(&owner, &uri).await.unwrap();

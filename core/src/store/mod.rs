@@ -27,6 +27,7 @@ mod expected;
 mod expired;
 mod facade;
 mod fault;
+mod fetched_block;
 mod hashing;
 mod indexing;
 mod limited;

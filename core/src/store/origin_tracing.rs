@@ -1,18 +1,18 @@
-//! Traces the origins of content: what a call writes has the origins of what it has read.
+//! Traces the origins of content: a call's writes get the origins of its reads.
 
 use std::sync::Arc;
 
 use super::{Entry, Store, StoredResource, origins::Origins};
 
 impl Store {
-    /// The same store. Adds the origins of resources read through it to `origins`, and gives
-    /// these to resources written through it.
+    /// A clone that records the origins of what is read through it in `origins`, and adds them to
+    /// what is written through it.
     #[must_use]
     pub fn tracing(&self, origins: Origins) -> Self {
         Self { origins: Some(origins), ..self.clone() }
     }
 
-    /// Adds origins to those of resources that are written through this handle.
+    /// Adds origins for the resources that are written through this handle.
     pub fn add_origins(&self, names: impl IntoIterator<Item = Arc<str>>) {
         if let Some(origins) = &self.origins {
             origins.add(names);
@@ -25,6 +25,7 @@ impl Store {
         found.made_visible()
     }
 
+    /// Notes the origins of a resource that was read.
     fn note(&self, entry: &Entry) {
         if !entry.origins.is_empty() {
             self.add_origins(entry.origins.iter().cloned());

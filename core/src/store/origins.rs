@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use parking_lot::Mutex;
 
-/// The origins of everything that a call has read, which what it writes has as well. Cheap to
+/// The origins of everything that a call has read, which its writes get. Cheap to
 /// clone; all clones are one set.
 #[derive(Debug, Clone, Default)]
 pub struct Origins(Arc<Mutex<BTreeSet<Arc<str>>>>);
@@ -27,7 +27,7 @@ pub(super) fn is_empty(origins: &Arc<[Arc<str>]>) -> bool {
     origins.is_empty()
 }
 
-/// The names of both, in order.
+/// The names of both lists, in order.
 pub(super) fn union(left: &Arc<[Arc<str>]>, right: &Arc<[Arc<str>]>) -> Arc<[Arc<str>]> {
     if right.is_empty() {
         return Arc::clone(left);

@@ -12,9 +12,9 @@ const PAGE: usize = 256;
 /// A page of the owners of a store.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OwnerPage {
-    /// The owners; may be empty although there are more.
+    /// The owners; may be empty although more pages follow.
     pub owners: Vec<Owner>,
-    /// Where the next page begins; `None` after the last one.
+    /// The position at which the next page begins; `None` after the last page.
     pub next: Option<String>,
 }
 
@@ -31,17 +31,19 @@ impl Store {
     }
 
     /// Deletes all resources of an owner, and the parts of unfinished uploads. Returns how many
-    /// resources were deleted. What the owner writes meanwhile may stay.
+    /// resources were deleted. Resources that the owner writes meanwhile may stay.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`]; some resources may be deleted then.
+    /// [`StoreError::Unavailable`]; some resources may then be deleted.
     pub async fn purge(&self, owner: &Owner) -> Result<u64, StoreError> {
         self.delete_all(&hidden(owner)).await?;
         self.delete_all(owner).await
     }
 
     async fn delete_all(&self, owner: &Owner) -> Result<u64, StoreError> {
-        let (mut sum, mut after) = (0, None);
+        let mut sum = 0;
+        let mut after = None;
+
         loop {
             let (deleted, last) = self.delete_page(owner, "", after.as_ref(), PAGE).await?;
             sum += deleted.resources;

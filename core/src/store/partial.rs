@@ -1,9 +1,9 @@
 //! Uploads in parts, which survive a lost connection, a crash and another instance.
 //!
 //! Each part, and the record of the upload, is an ordinary resource of a hidden owner, which
-//! belongs to the owner of the upload. So they are stored, shared between instances and removed
-//! like all content, but nobody lists them. A reservation counts them towards the quota of the
-//! owner, from the beginning if the size is announced, until it becomes what the resource counts.
+//! belongs to the owner of the upload. The backend stores, shares and removes these resources as
+//! any others, but nobody lists them. A reservation counts them towards the quota of the owner,
+//! from the beginning if the size is announced, until the finished resource counts instead.
 //! The record is replaced only by a request that has read its latest version, which makes each
 //! append atomic. The last step writes the parts as one resource.
 
@@ -18,17 +18,17 @@ use crate::{auth::Owner, clock::Timestamp, random::Random};
 /// The maximum number of parts of one upload, which bounds its record.
 const MAX_PARTS: usize = 4096;
 
-/// The size that parts usually have, in bytes.
+/// The usual size of a part, in bytes.
 pub const PART_BYTES: usize = 8 << 20;
 
-/// What a part counts at most beside its content.
-const PART_COUNTS: u64 = 2048;
+/// The most quota bytes that a part takes beside its content.
+const MAX_PART_OVERHEAD: u64 = 2048;
 
-/// What the record counts, with its earlier revisions.
-const RECORD_COUNTS: u64 = 32 << 10;
+/// The most quota bytes that the record takes, with its earlier revisions.
+const MAX_RECORD_BYTES: u64 = 32 << 10;
 
-/// What the names of owners of parts end with.
-const HIDDEN: &str = " uploads";
+/// The suffix of the names of hidden owners, who own the parts of uploads.
+const HIDDEN_OWNER_SUFFIX: &str = " uploads";
 
 /// How many parts are removed at a time.
 const REMOVALS: usize = 8;
@@ -50,7 +50,7 @@ pub struct UploadTarget {
     pub ttl: Option<Duration>,
     /// Whether the content is stored as text if it is UTF-8; otherwise it is stored as bytes.
     pub may_be_text: bool,
-    /// The announced digest, in hexadecimal.
+    /// The announced SHA-256, in hexadecimal.
     pub sha256: Option<String>,
 }
 
@@ -64,12 +64,14 @@ struct Record {
     state: State,
 }
 
+/// A stored part of an upload.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Part {
     id: String,
     size: u64,
 }
 
+/// The progress of an upload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum State {
     /// Parts can be appended.
@@ -83,18 +85,18 @@ enum State {
     },
 }
 
-/// Why a part is not appended.
+/// The reason why a part is not appended.
 #[derive(Debug, thiserror::Error)]
 pub enum AppendError {
     /// Another request has appended meanwhile, or has removed the upload.
     #[error("Another request has changed the upload meanwhile: ask for its offset.")]
     Changed,
-    /// The store refuses it.
+    /// The store refuses the part.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// An upload in parts, as of one lookup.
+/// A snapshot of an upload in parts.
 #[derive(Debug, Clone)]
 pub struct PartialUpload {
     store: Store,
@@ -105,14 +107,14 @@ pub struct PartialUpload {
     record: Record,
 }
 
-/// The owner of the parts. Nobody authenticates as this owner, so that nobody lists them.
+/// The owner of the parts. Nobody authenticates as this owner, so nobody lists the parts.
 pub(super) fn hidden(owner: &Owner) -> Owner {
-    Owner::new(format!("{owner}{HIDDEN}"))
+    Owner::new(format!("{owner}{HIDDEN_OWNER_SUFFIX}"))
 }
 
-/// Whether this is the owner of the parts of uploads.
+/// Whether `owner` is the hidden owner of the parts of an owner's uploads.
 pub(super) fn is_hidden(owner: &Owner) -> bool {
-    owner.as_str().ends_with(HIDDEN)
+    owner.as_str().ends_with(HIDDEN_OWNER_SUFFIX)
 }
 
 fn record_uri(id: &str) -> Result<ResourceUri, StoreError> {
@@ -123,7 +125,7 @@ impl Store {
     /// Begins an upload in parts. It expires after `ttl`, complete or not.
     ///
     /// # Errors
-    /// [`StoreError::Full`] if content of that size does not fit.
+    /// [`StoreError::Full`] if content of the announced size does not fit.
     pub async fn begin_upload(
         &self,
         owner: &Owner,
@@ -135,12 +137,16 @@ impl Store {
         let record = Record { target, size, parts: Vec::new(), state: State::Open };
         let uri = record_uri(id)?;
         self.backend.reserve(owner, &record.target.uri, id, record.counted_bytes(), ttl).await?;
+
         let details = Details { ttl: Some(ttl), ..Details::default() };
         match self.create(&hidden(owner), uri, record.content(), details).await {
-            Ok(entry) => {
-                let (store, owner, id) = (self.clone(), owner.clone(), id.to_owned());
-                Ok(PartialUpload { store, owner, id, entry, record })
-            }
+            Ok(entry) => Ok(PartialUpload {
+                store: self.clone(),
+                owner: owner.clone(),
+                id: id.to_owned(),
+                entry,
+                record,
+            }),
             Err(error) => {
                 self.backend.release(owner, id, 0).await?;
                 Err(error)
@@ -159,13 +165,20 @@ impl Store {
     ) -> Result<PartialUpload, StoreError> {
         let uri = record_uri(id)?;
         let found = self.get(&hidden(owner), &uri).await?;
+
         let record = serde_json::from_slice(&found.bytes().await?)
             .map_err(|error| StoreError::Corrupt { uri, source: error.into() })?;
-        let (store, owner, id) = (self.clone(), owner.clone(), id.to_owned());
-        Ok(PartialUpload { store, owner, id, entry: found.entry, record })
+
+        Ok(PartialUpload {
+            store: self.clone(),
+            owner: owner.clone(),
+            id: id.to_owned(),
+            entry: found.entry,
+            record,
+        })
     }
 
-    /// An upload of the owner whose ID begins so, unless it is complete or removed.
+    /// An upload of the owner whose ID begins with `id`, unless it is complete or removed.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`].
@@ -178,6 +191,7 @@ impl Store {
         let first =
             page.entries.first().and_then(|entry| entry.uri.as_str().strip_prefix("upload:"));
         let Some(id) = first else { return Ok(None) };
+
         match self.upload_in_parts(owner, id).await {
             Ok(found) => Ok(Some(found).filter(|found| !found.is_stored())),
             Err(error) if error.is_not_found() => Ok(None),
@@ -188,7 +202,7 @@ impl Store {
 
 impl Record {
     fn content(&self) -> Content {
-        // Never fails for strings, numbers and lists.
+        // Serialization never fails for strings, numbers and lists.
         Content::from(serde_json::to_vec(self).unwrap_or_default())
     }
 
@@ -197,21 +211,21 @@ impl Record {
         self.parts.iter().map(|part| part.size).sum()
     }
 
-    /// What the upload counts at most, with all that is announced.
+    /// The most quota bytes that the upload takes, its announced size included.
     fn counted_bytes(&self) -> u64 {
         self.counted_with(self.received())
     }
 
-    /// The same if its content has at least `size` bytes.
+    /// The most quota bytes that the upload takes if its content has at least `size` bytes.
     fn counted_with(&self, size: u64) -> u64 {
         let size = self.size.unwrap_or_default().max(size);
         let parts = (self.parts.len() as u64).max(size.div_ceil(PART_BYTES as u64) + 1);
-        size + parts * PART_COUNTS + RECORD_COUNTS
+        size + parts * MAX_PART_OVERHEAD + MAX_RECORD_BYTES
     }
 }
 
 impl PartialUpload {
-    /// How many bytes are stored.
+    /// The bytes that are stored.
     pub fn offset(&self) -> u64 {
         match self.record.state {
             State::Stored { size } => size,
@@ -247,12 +261,13 @@ impl PartialUpload {
         if self.record.size == Some(size) {
             return Ok(());
         }
+
         let record = Record { size: Some(size), ..self.record.clone() };
         self.reserve(record.counted_bytes()).await?;
         self.replace(record).await
     }
 
-    /// Makes room for content of at least `size` bytes in the quota of the owner.
+    /// Reserves quota of the owner for content of at least `size` bytes.
     ///
     /// # Errors
     /// [`StoreError::Full`].
@@ -265,8 +280,10 @@ impl PartialUpload {
         if bytes <= self.record.counted_bytes() {
             return Ok(());
         }
-        let (owner, uri) = (&self.owner, &self.record.target.uri);
-        self.store.backend.reserve(owner, uri, &self.id, bytes, self.left()).await.map(drop)
+
+        let uri = &self.record.target.uri;
+        let left = self.left();
+        self.store.backend.reserve(&self.owner, uri, &self.id, bytes, left).await.map(drop)
     }
 
     /// The time until the upload ends.
@@ -274,11 +291,11 @@ impl PartialUpload {
         self.entry.expires.since(self.store.now()).max(Duration::from_millis(1))
     }
 
-    /// Appends the pieces as a part, and returns its size in bytes. `pieces` must end instead of
-    /// fail where a connection is lost, so that what has arrived is kept.
+    /// Appends the pieces as a part, and returns its size in bytes. `pieces` must end, and not
+    /// fail, where a connection is lost, so that the pieces that have arrived are kept.
     ///
     /// # Errors
-    /// [`AppendError`]; nothing of the part is kept then.
+    /// [`AppendError`]; nothing of the part is then kept.
     pub async fn append(
         &mut self,
         pieces: ContentStream,
@@ -288,12 +305,14 @@ impl PartialUpload {
             let problem = format!("The upload has {MAX_PARTS} parts already: send larger ones.");
             return Err(StoreError::Full(problem).into());
         }
+
         let id = random.id();
         let uri = self.part_uri(&id)?;
         let details = Details { ttl: Some(self.left()), ..Details::default() };
         let content = Content::byte_stream(pieces);
         let part = self.store.create(&hidden(&self.owner), uri, content, details).await?;
         let size = part.size;
+
         let mut record = self.record.clone();
         record.parts.push(Part { id, size });
         let appended = match self.reserve(record.counted_bytes()).await {
@@ -301,6 +320,7 @@ impl PartialUpload {
             Ok(()) => self.replace(record).await,
             Err(full) => Err(full.into()),
         };
+
         match appended {
             Ok(()) => Ok(size),
             Err(error) => {
@@ -310,20 +330,22 @@ impl PartialUpload {
         }
     }
 
-    /// Stores the parts as the resource, and removes them. Where the content is not what was
-    /// announced, the upload is removed.
+    /// Stores the parts as the resource, and removes them. Removes the upload if the content
+    /// differs from what was announced.
     ///
     /// # Errors
     /// [`AppendError`]. The upload stays complete and can be stored later, unless the content is
     /// not as announced.
     pub async fn store(&mut self) -> Result<Arc<Entry>, AppendError> {
-        let (store, target) = (self.store.clone(), self.record.target.clone());
+        let store = self.store.clone();
+        let target = self.record.target.clone();
         if let State::Stored { .. } = self.record.state {
             return Ok(store.get(&self.owner, &target.uri).await?.entry);
         }
         if self.record.state == State::Open {
             self.replace(Record { state: State::Complete, ..self.record.clone() }).await?;
         }
+
         let size = self.offset();
         let pieces = self.pieces()?;
         let content = if target.may_be_text {
@@ -331,17 +353,19 @@ impl PartialUpload {
         } else {
             Content::byte_stream(pieces)
         };
-        let expected = Expected { size: self.record.size.or(Some(size)), sha256: target.sha256 };
+        let content = content
+            .expecting(Expected { size: self.record.size.or(Some(size)), sha256: target.sha256 });
+
         let UploadTarget { uri, name, title, description, mime_type, ttl, .. } = target;
         let details = Details { name, title, description, mime_type, ttl, session: None };
-        let content = content.expecting(expected);
         let stored = store.create_reserved(&self.owner, uri, content, details, &self.id).await;
+
         match stored {
             Ok(entry) => {
                 let parts = self.record.parts.clone();
                 let state = State::Stored { size };
                 let record = Record { state, parts: Vec::new(), ..self.record.clone() };
-                // If another request has stored it as well, that one removes the parts.
+                // Another request that has stored the resource as well removes the parts.
                 if self.replace(record).await.is_ok() {
                     self.remove(parts).await;
                 }
@@ -365,11 +389,12 @@ impl PartialUpload {
         self.store.backend.release(&self.owner, &self.id, 0).await
     }
 
-    /// Replaces the record, if nobody has since it was read.
+    /// Replaces the record, if no other request has replaced it since it was read.
     async fn replace(&mut self, record: Record) -> Result<(), AppendError> {
         let content = record.content();
         let replaced =
             self.store.update_unchanged(&self.entry, content, Details::default()).await?;
+
         self.entry = replaced.ok_or(AppendError::Changed)?;
         self.record = record;
         Ok(())
@@ -383,21 +408,26 @@ impl PartialUpload {
     fn pieces(&self) -> Result<ContentStream, StoreError> {
         let uris: Result<Vec<_>, _> =
             self.record.parts.iter().map(|part| self.part_uri(&part.id)).collect();
-        let (store, owner) = (self.store.clone(), hidden(&self.owner));
+        let store = self.store.clone();
+        let owner = hidden(&self.owner);
+
         let parts = stream::iter(uris?).then(move |uri| {
-            let (store, owner) = (store.clone(), owner.clone());
+            let store = store.clone();
+            let owner = owner.clone();
             async move { store.get(&owner, &uri).await.map(|found| found.stream()) }
         });
         Ok(parts.try_flatten().map_err(io::Error::other).boxed())
     }
 
+    /// Removes parts, or leaves them to their expiry.
     async fn remove(&self, parts: Vec<Part>) {
         let uris = parts.iter().filter_map(|part| self.part_uri(&part.id).ok());
-        let removals = stream::iter(uris).for_each_concurrent(REMOVALS, async |uri| {
-            if let Err(error) = self.store.delete(&self.entry.owner, &uri).await {
-                tracing::debug!(%error, "cannot remove a part of an upload; it will expire");
-            }
-        });
-        removals.await;
+        stream::iter(uris)
+            .for_each_concurrent(REMOVALS, async |uri| {
+                if let Err(error) = self.store.delete(&self.entry.owner, &uri).await {
+                    tracing::debug!(%error, "cannot remove a part of an upload; it will expire");
+                }
+            })
+            .await;
     }
 }

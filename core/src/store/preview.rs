@@ -12,9 +12,10 @@ impl StoredResource {
     /// A preview of the resource in about `budget` bytes.
     ///
     /// # Errors
-    /// If the resource cannot be read.
+    /// [`StoreError`], if the resource cannot be read.
     pub async fn preview(&self, budget: usize) -> Result<Preview, StoreError> {
         let (head, tail) = self.head_and_tail(HEAD_BYTES as u64, TAIL_BYTES as u64).await?;
+
         let entry = Arc::clone(&self.entry);
         let work = move || {
             let sample = Sample {
@@ -28,6 +29,7 @@ impl StoredResource {
             };
             Preview::new(&sample, budget)
         };
+
         let owner = self.entry.owner.as_str();
         Ok(Compute::run(owner, HEAD_BYTES + TAIL_BYTES, work).done().await?)
     }

@@ -1,4 +1,4 @@
-//! [`Ranges`]: windows of content outside the store of which ranges can be read, such as a file.
+//! [`Ranges`]: windows of content outside the store whose ranges can be read, such as a file.
 //! One pass over each version of the content makes its block table, with a few blocks in memory;
 //! a window then reads its range.
 
@@ -19,6 +19,7 @@ use crate::auth::Owner;
 
 /// The maximum number of blocks in all remembered tables: 25 GB of content in 4 MB.
 const MAX_BLOCKS: u64 = 100_000;
+
 /// The expected number of remembered tables.
 const ABOUT_TABLES: usize = 1_000;
 
@@ -28,7 +29,7 @@ static TABLES: LazyLock<Cache<Arc<str>, Arc<ContentStats>, ByBlocks>> =
 /// Access to ranges of content.
 #[derive(Clone)]
 pub struct Ranges {
-    /// Identifies the content and its version: two contents with the same value are equal.
+    /// Identifies the content and its version: contents with equal values are equal.
     pub version: String,
     /// Reads the content itself, not compressed.
     pub blob: Arc<dyn Blob>,
@@ -60,8 +61,9 @@ impl Ranges {
         mime_type: &str,
     ) -> Result<Arc<ContentStats>, StoreError> {
         let (kind, pieces) = content.into_parts();
-        // The records depend on the type.
+        // The key has the media type, because the records depend on it.
         let key: Arc<str> = format!("{kind:?} {mime_type} {}", self.version).into();
+
         let index = async {
             let mut writer = BlockWriter::with_block_size(
                 owner,
@@ -71,15 +73,17 @@ impl Ranges {
                 BLOCK_BYTES,
             )
             .indexing(mime_type);
+
             writer.write_all(pieces).await?;
             let (_, stats) = writer.finish().await?;
             Ok(Arc::new(stats))
         };
+
         TABLES.get_or_insert_async(&key, index).await
     }
 }
 
-/// An upload that drops the blocks: the content stays where it is.
+/// An upload that drops the blocks, because the content stays where it is.
 struct Discard;
 
 #[async_trait]
@@ -111,7 +115,7 @@ mod tests {
         store::{Details, ResourceUri, StoredResource},
     };
 
-    /// Content that counts the bytes that are read of it.
+    /// Content that counts the bytes that are read from it.
     #[derive(Clone)]
     struct Counted(Bytes, Arc<AtomicU64>);
 
@@ -132,14 +136,16 @@ mod tests {
 
         async fn find(&self, version: &str) -> StoredResource {
             let counted = self.clone();
-            let pieces: Vec<_> = self.0.chunks(64 << 10).map(Bytes::copy_from_slice).collect();
-            let pieces = stream::iter(pieces.into_iter().map(move |piece| {
+            let chunks: Vec<_> = self.0.chunks(64 << 10).map(Bytes::copy_from_slice).collect();
+            let pieces = stream::iter(chunks.into_iter().map(move |piece| {
                 counted.1.fetch_add(piece.len() as u64, Ordering::Relaxed);
                 Ok(piece)
             }));
+
             let ranges = Ranges { version: version.into(), blob: Arc::new(self.clone()) };
             let content = Content::text_stream(pieces).with_ranges(ranges);
-            let (uri, owner) = (ResourceUri::parse("a:b").unwrap(), Owner::new("local"));
+            let uri = ResourceUri::parse("a:b").unwrap();
+            let owner = Owner::new("local");
             let now = Timestamp::from_millis(0);
             StoredResource::detached(uri, owner, content, Details::default(), now).await.unwrap()
         }
@@ -151,19 +157,24 @@ mod tests {
         let text = lines.concat();
         let size = text.len() as u64;
         let counted = Counted(text.into(), Arc::default());
+
         let found = counted.find("a file, first version").await;
         assert_eq!((found.entry.size, found.entry.lines), (size, 200_000));
         assert!(counted.read() >= size, "one pass makes the table");
+
         for _ in 0..3 {
             let found = counted.find("a file, first version").await;
             assert_eq!(counted.read(), 0, "the table is known");
+
             let window = found.lines(150_000, 2, 10_000).await.unwrap();
             assert_eq!(window.bytes, b"line 150000\nline 150001\n");
             assert!(counted.read() <= 2 * BLOCK_BYTES as u64);
+
             let window = found.bytes_from(12 * 100_000, 24).await.unwrap();
             assert_eq!(window.bytes, b"line 100000\nline 100001\n");
             assert!(counted.read() < 100);
         }
+
         let changed = Counted(Bytes::from("other\n"), Arc::default());
         let found = changed.find("a file, second version").await;
         assert_eq!(found.lines(0, 9, 100).await.unwrap().bytes, b"other\n");

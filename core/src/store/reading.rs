@@ -5,7 +5,7 @@ use std::{io, ops::Range, sync::Arc};
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt, future::Either, stream};
 
-use super::{Block, Entry, Kind, StoreError, StoredResource, block_cache, compression};
+use super::{Block, Kind, StoreError, StoredResource, block_cache, fetched_block::FetchedBlock};
 use crate::{
     auth::Owner,
     compute::{Compute, Stop},
@@ -25,8 +25,8 @@ impl StoredResource {
     }
 
     /// A range of bytes of the content as a stream of pieces. The range must be within the
-    /// content. Reads only the blocks that overlap it. Content that is read as a whole for the
-    /// second time is kept in the block cache.
+    /// content. Reads only the blocks that overlap the range. Content that is read as a whole for
+    /// the second time is kept in the block cache.
     pub fn stream_range(
         &self,
         range: Range<u64>,
@@ -34,16 +34,19 @@ impl StoredResource {
         let blocks = &self.entry.blocks;
         let first = blocks.partition_point(|block| block.end() <= range.start);
         let end = blocks.partition_point(|block| block.offset < range.end).max(first);
+
         let found = self.clone();
         let keeps = range == (0..self.entry.size) && block_cache::keeps_download(&self.entry);
         self.stream_blocks(first..end, keeps).enumerate().map(move |(index, content)| {
-            let (content, block) = (content?, &found.entry.blocks[first + index]);
+            let content = content?;
+            let block = &found.entry.blocks[first + index];
             let from = found.index(range.start.saturating_sub(block.offset))?;
             let to = found.index(range.end.min(block.end()) - block.offset)?;
             Ok(content.slice(from..to))
         })
     }
 
+    /// The content of the blocks, in order. Adds it to the block cache if `keeps`.
     fn stream_blocks(
         &self,
         blocks: Range<usize>,
@@ -61,11 +64,13 @@ impl StoredResource {
     }
 
     /// The results of `work` on these blocks, in order, each with the index of its block. Keeps
-    /// the blocks in the block cache; with `keeps_filters` also what
+    /// the blocks in the block cache; with `keeps_filters` also the filters that
     /// [`blocks_to_search`](Self::blocks_to_search) needs, for text that is likely to be searched
-    /// again. `work` may take long: it runs in the turns of `caller` on the thread that
-    /// decompressed the block, for several blocks at once, and must return early, with any result,
-    /// once `Stop` is set.
+    /// again.
+    ///
+    /// `work` may take long: it runs in the turns of `caller` on the thread that decompressed the
+    /// block, for several blocks at once, and must return early, with any result, once `Stop` is
+    /// set.
     pub fn map_blocks<T, W>(
         &self,
         caller: &Owner,
@@ -77,8 +82,10 @@ impl StoredResource {
         T: Send + 'static,
         W: Fn(Bytes, &Stop) -> T + Clone + Send + 'static,
     {
-        let (caller, found) = (caller.clone(), self.clone());
+        let caller = caller.clone();
+        let found = self.clone();
         let batches = blocks.clone().into_iter().flat_map(move |range| found.batches(range));
+
         let results = self.stream_by(batches, move |block| {
             let work = work.clone();
             Compute::queue(caller.as_str(), move |stop| {
@@ -89,10 +96,12 @@ impl StoredResource {
                 Ok(work(content, stop))
             })
         });
+
         let indexes = stream::iter(blocks.into_iter().flatten());
         indexes.zip(results).map(|(index, result)| result.map(|result| (index, result)))
     }
 
+    /// Fetches the batches of blocks, and gives the results of `work` on each block in order.
     fn stream_by<T, B, W>(
         &self,
         batches: B,
@@ -108,50 +117,61 @@ impl StoredResource {
             let found = found.clone();
             async move { found.fetch(blocks).await }
         });
+
         let blocks = fetched.buffered(MAX_FETCHES).flat_map(|batch| match batch {
             Ok(batch) => Either::Left(stream::iter(batch.into_iter().map(Ok))),
             Err(error) => Either::Right(stream::iter([Err(error)])),
         });
+
         let found = self.clone();
         let results = blocks.map(move |block| {
-            let (found, running) = (found.clone(), block.map(&work));
+            let found = found.clone();
+            let running = block.map(&work);
             async move { running?.done().await?.map_err(|error| found.corrupt(error)) }
         });
         results.buffered(MAX_DECOMPRESSING)
     }
 
-    /// Groups these blocks into those that are fetched together. The first block is fetched
+    /// Groups blocks into batches that are fetched together. The first block is fetched
     /// alone, for latency.
     pub(super) fn batches(
         &self,
         range: Range<usize>,
     ) -> impl Iterator<Item = Range<usize>> + Send + use<> {
-        let (entry, max) = (Arc::clone(&self.entry), self.blob.read_ahead());
+        let entry = Arc::clone(&self.entry);
+        let max = self.blob.read_ahead();
+
         let mut next = range.start;
         std::iter::from_fn(move || {
             let blocks = &entry.blocks[..range.end];
             let first = blocks.get(next)?;
+
             let fits =
                 |block: &&Block| next > range.start && block.stored_end() - first.stored <= max;
             let more = blocks[next + 1..].iter().take_while(fits).count();
+
             let batch = next..next + 1 + more;
             next = batch.end;
             Some(batch)
         })
     }
 
+    /// Fetches a batch of blocks, from the block cache if it has all of them.
     async fn fetch(&self, blocks: Range<usize>) -> Result<Vec<FetchedBlock>, StoreError> {
         let blocks = &self.entry.blocks[blocks];
         let (Some(first), Some(last)) = (blocks.first(), blocks.last()) else {
             return Ok(Vec::new());
         };
+
         let cached = |block: &Block| Some(self.fetched(block, self.cached(block)?, false));
         if let Some(cached) = blocks.iter().map(cached).collect() {
             return cached;
         }
+
         let bytes = self.blob.range(first.stored..last.stored_end()).await?;
         let fetched = blocks.iter().map(|block| {
-            let (from, to) = (block.stored - first.stored, block.stored_end() - first.stored);
+            let from = block.stored - first.stored;
+            let to = block.stored_end() - first.stored;
             let bytes = bytes.slice(self.index(from)?..self.index(to)?);
             self.fetched(block, bytes, block.is_compressed())
         });
@@ -171,11 +191,13 @@ impl StoredResource {
         if let [block] = &self.entry.blocks[..] {
             return self.block(block).await;
         }
+
         let mut whole = BytesMut::with_capacity(usize::try_from(self.entry.size).unwrap_or(0));
         let mut blocks = std::pin::pin!(self.stream());
         while let Some(block) = blocks.next().await {
             whole.extend_from_slice(&block?);
         }
+
         Ok(whole.freeze())
     }
 
@@ -185,14 +207,17 @@ impl StoredResource {
     /// # Errors
     /// The content cannot be read.
     pub async fn head_and_tail(&self, head: u64, tail: u64) -> Result<(Bytes, Bytes), StoreError> {
-        let (entry, blocks) = (&self.entry, &self.entry.blocks);
+        let entry = &self.entry;
+        let blocks = &self.entry.blocks;
         let (Some(first), Some(last)) = (blocks.first(), blocks.last()) else {
             return Ok((Bytes::new(), Bytes::new()));
         };
+
         let start = self.part(first, 0..first.end().min(head)).await?;
         if start.len() as u64 == entry.size {
             return Ok((start.clone(), start));
         }
+
         let from = last.offset.max(entry.size.saturating_sub(tail));
         Ok((start, self.part(last, from..entry.size).await?))
     }
@@ -205,10 +230,12 @@ impl StoredResource {
     /// A range of the content that lies within one block. Reads the whole block if
     /// it is compressed, otherwise just the range.
     pub(super) async fn part(&self, block: &Block, range: Range<u64>) -> Result<Bytes, StoreError> {
-        let (from, to) = (range.start - block.offset, range.end - block.offset);
+        let from = range.start - block.offset;
+        let to = range.end - block.offset;
         if !block.is_compressed() {
             return self.blob.range(block.stored + from..block.stored + to).await;
         }
+
         let content = match self.cached(block) {
             Some(content) => content,
             None => self.decompress(*block).await?,
@@ -216,58 +243,39 @@ impl StoredResource {
         Ok(content.slice(self.index(from)?..self.index(to)?))
     }
 
+    /// Fetches and decompresses a block, and adds its content to the block cache.
     async fn decompress(&self, block: Block) -> Result<Bytes, StoreError> {
         let bytes = self.blob.range(block.stored..block.stored_end()).await?;
         let fetched = self.fetched(&block, bytes, true)?;
+
         let owner = self.entry.owner.as_str();
         let work = Compute::run(owner, fetched.size, move || fetched.content_to_keep());
         work.done().await?.map_err(|error| self.corrupt(error))
     }
 
+    /// A block with its fetched or cached bytes.
     fn fetched(
         &self,
         block: &Block,
         bytes: Bytes,
         is_compressed: bool,
     ) -> Result<FetchedBlock, StoreError> {
-        let (entry, offset) = (Arc::clone(&self.entry), block.offset);
-        Ok(FetchedBlock { bytes, is_compressed, size: self.index(block.len)?, offset, entry })
+        Ok(FetchedBlock {
+            bytes,
+            is_compressed,
+            size: self.index(block.len)?,
+            offset: block.offset,
+            entry: Arc::clone(&self.entry),
+        })
     }
 
+    /// An offset as an index into memory.
     pub(super) fn index(&self, offset: u64) -> Result<usize, StoreError> {
         usize::try_from(offset).map_err(|error| self.corrupt(error))
     }
 
     fn corrupt(&self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StoreError {
         StoreError::Corrupt { uri: self.entry.uri.clone(), source: source.into() }
-    }
-}
-
-struct FetchedBlock {
-    bytes: Bytes,
-    is_compressed: bool,
-    /// The size of its content.
-    size: usize,
-    /// The offset of its content.
-    offset: u64,
-    entry: Arc<Entry>,
-}
-
-impl FetchedBlock {
-    fn content(&self) -> io::Result<Bytes> {
-        if !self.is_compressed {
-            return Ok(self.bytes.clone());
-        }
-        compression::decompress(&self.bytes, self.size)
-    }
-
-    /// The content, which is added to the block cache if it was compressed.
-    fn content_to_keep(&self) -> io::Result<Bytes> {
-        let content = self.content()?;
-        if self.is_compressed {
-            block_cache::insert(&self.entry, self.offset, &content);
-        }
-        Ok(content)
     }
 }
 
@@ -281,7 +289,7 @@ mod tests {
 
     use super::*;
     use crate::store::{
-        Blob,
+        Blob, Entry,
         blocks::tests::{any_text, stored},
         compression::Compression,
     };
@@ -320,24 +328,29 @@ mod tests {
                 requested: Mutex::default(),
             });
             let remote = StoredResource { blob: Arc::<RemoteBlob>::clone(&blob), ..local.clone() };
+
             let all = |found: &StoredResource| {
                 let blocks = found.stream().try_collect::<Vec<_>>();
                 blocks.now_or_never().expect("memory never waits").expect("it can be read")
             };
             prop_assert_eq!(all(&remote), all(&local));
+
             let requested = blob.requested.lock();
             let blocks = &remote.entry.blocks;
             let mut end = 0;
+
             for (index, range) in requested.iter().enumerate() {
                 prop_assert_eq!(range.start, end, "each byte once, in order");
                 end = range.end;
                 let within = |b: &&Block| range.start <= b.offset && b.end() <= range.end;
                 let count = blocks.iter().filter(within).count();
                 prop_assert!(count == 1 || index > 0 && range.end - range.start <= read_ahead);
-                // The next block would not have fitted.
+
+                // The next block would have exceeded the limit.
                 let next = blocks.iter().find(|block| block.offset == end);
                 prop_assert!(index == 0 || next.is_none_or(|b| b.end() - range.start > read_ahead));
             }
+
             prop_assert_eq!(end, remote.entry.size);
         }
     }
@@ -357,21 +370,27 @@ mod tests {
             });
             let remote = StoredResource { blob: Arc::<RemoteBlob>::clone(&blob), ..local };
             prop_assume!(!text.is_empty());
-            let (from, to) = (from.index(text.len()), to.index(text.len()));
+            let from = from.index(text.len());
+            let to = to.index(text.len());
             let range = from.min(to)..from.max(to) + 1;
             let bytes = range.start as u64..range.end as u64;
-            let pieces = remote.stream_range(bytes.clone());
-            let pieces = pieces.try_collect::<Vec<_>>().now_or_never().expect("it never waits");
-            let pieces = pieces.expect("it can be read").concat();
-            prop_assert_eq!(&pieces[..], &text.as_bytes()[range.clone()]);
-            let touched = remote.entry.blocks.iter();
-            let touched = touched.filter(|b| b.offset < bytes.end && bytes.start < b.end());
-            let touched: Vec<_> = touched.map(|block| block.offset..block.end()).collect();
+
+            let pieces = remote.stream_range(bytes.clone()).try_collect::<Vec<_>>();
+            let pieces = pieces.now_or_never().expect("it never waits").expect("it can be read");
+            prop_assert_eq!(&pieces.concat()[..], &text.as_bytes()[range.clone()]);
+
+            let touched: Vec<_> = remote
+                .entry
+                .blocks
+                .iter()
+                .filter(|block| block.offset < bytes.end && bytes.start < block.end())
+                .map(|block| block.offset..block.end())
+                .collect();
             prop_assert_eq!(&*blob.requested.lock(), &touched);
         }
     }
 
-    /// The same content in compressed blocks.
+    /// A resource with the content of `local` in compressed blocks.
     fn compressed(local: &StoredResource, content: &Bytes) -> (StoredResource, Arc<RemoteBlob>) {
         let mut stored = Vec::new();
         let blocks = local.entry.blocks.iter().map(|block| {
@@ -382,19 +401,25 @@ mod tests {
             stored.extend_from_slice(&bytes);
             Block { stored: at, stored_len: bytes.len() as u64, ..*block }
         });
+
         let entry = Entry { blocks: blocks.collect(), ..Entry::clone(&local.entry) };
-        let (content, requested) = (stored.into(), Mutex::default());
-        let blob = Arc::new(RemoteBlob { content, read_ahead: 0, requested });
+        let blob = Arc::new(RemoteBlob {
+            content: stored.into(),
+            read_ahead: 0,
+            requested: Mutex::default(),
+        });
+
         let remote = StoredResource { entry: entry.into(), blob: Arc::<RemoteBlob>::clone(&blob) };
         (remote, blob)
     }
 
     #[test]
-    fn what_was_searched_or_read_in_part_is_not_fetched_again() {
+    fn blocks_that_were_searched_or_read_in_part_are_not_fetched_again() {
         let text = Bytes::from("a line of a log which is searched again\n".repeat(400));
         let local = stored(Kind::Text, &[&text], 4_000).expect("it is text");
         let (found, blob) = compressed(&local, &text);
         let blocks = found.entry.blocks.len();
+
         let read = async || {
             let blocks = found.stream().map_ok(|block| block.len()).try_collect::<Vec<_>>();
             blocks.await.expect("it can be read").len()
@@ -410,16 +435,21 @@ mod tests {
                 lens.map_ok(|(_, len)| len).try_collect::<Vec<_>>().await.expect("it can be read");
             assert_eq!(lens.iter().sum::<usize>(), text.len());
         };
+
         let runtime = tokio::runtime::Builder::new_current_thread().build();
         runtime.expect("it starts").block_on(async {
             assert_eq!((read().await, read().await), (blocks, blocks));
             assert_eq!(blob.requested.lock().len(), 2 * blocks, "a download is not kept");
+
             let part = found.part(&found.entry.blocks[1], 4_000..4_010).await;
             assert_eq!(part.expect("it can be read"), text.slice(4_000..4_010));
+
             search().await;
             assert_eq!(blob.requested.lock().len(), 3 * blocks);
+
             search().await;
             read().await;
+
             let other = Entry { owner: Owner::new("other"), ..Entry::clone(&found.entry) };
             assert_eq!(blob.requested.lock().len(), 3 * blocks);
             assert!(block_cache::get(&other, &other.blocks[0]).is_none());
@@ -427,21 +457,24 @@ mod tests {
     }
 
     #[test]
-    fn what_was_downloaded_twice_is_not_fetched_again() {
+    fn content_that_was_downloaded_twice_is_not_fetched_again() {
         let text = Bytes::from("a line of a log which many download\n".repeat(400));
         let local = stored(Kind::Text, &[&text], 4_000).expect("it is text");
         let (found, blob) = compressed(&local, &text);
         let blocks = found.entry.blocks.len();
+
         let download = async |range: Range<u64>| {
             let pieces = found.stream_range(range).try_collect::<Vec<_>>();
             pieces.await.expect("it can be read").concat()
         };
+
         let runtime = tokio::runtime::Builder::new_current_thread().build();
         runtime.expect("it starts").block_on(async {
             for fetches in [1, 2, 2] {
                 assert_eq!(download(0..found.entry.size).await, text);
                 assert_eq!(blob.requested.lock().len(), fetches * blocks);
             }
+
             assert_eq!(download(3_999..4_001).await, text[3_999..4_001]);
             assert_eq!(blob.requested.lock().len(), 2 * blocks);
         });

@@ -1,5 +1,5 @@
-//! Windows of records, one on each line. The record index of the content says in which blocks
-//! they are; content without an index is scanned.
+//! Windows of records, one record on each line. The record index of the content tells in which
+//! blocks they are; content without an index is scanned.
 
 use std::{ops::Range, sync::Arc};
 
@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// The maximum size of a record in the content, in bytes. A longer one does not fit into a
+/// The maximum size of a record in the content, in bytes. A longer record does not fit into a
 /// window, even if much of it is white space.
 const MAX_RECORD_BYTES: usize = 1 << 20;
 
@@ -29,15 +29,15 @@ pub struct RecordWindow {
     /// The header row of a table, if there is one and it fits.
     pub header: Option<Bytes>,
     /// The records, each with a line feed after it. JSON is on one line each; rows
-    /// of a table are as they are.
+    /// of a table are unchanged.
     pub text: Vec<u8>,
-    /// Their numbers, from 0.
+    /// The numbers of the records, from 0.
     pub records: Range<u64>,
     /// The offset of the first record, if it does not fit.
     pub too_long: Option<u64>,
 }
 
-/// Why the records of a content cannot be read.
+/// The reason why the records of a content cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordsError {
     /// The content is text without structure, or binary.
@@ -49,7 +49,7 @@ pub enum RecordsError {
     /// The JSON has no value at the pointer.
     #[error("it has no value there")]
     NothingAt,
-    /// The content does not have the structure that its type says.
+    /// The content lacks the structure that its type promises.
     #[error(transparent)]
     Fault(#[from] Fault),
     /// The content cannot be read.
@@ -58,7 +58,7 @@ pub enum RecordsError {
 }
 
 impl StoredResource {
-    /// How the content is divided into records; `None` for lines of text, and for
+    /// The division of the content into records; `None` for lines of text, and for
     /// binary content.
     pub async fn layout(&self) -> Result<Option<Layout>, StoreError> {
         let entry = &self.entry;
@@ -71,9 +71,10 @@ impl StoredResource {
         }
     }
 
-    /// The same as if the content had this media type.
+    /// The division into records that the content has if it is of this media type.
     pub async fn layout_as(&self, mime_type: &str) -> Result<Option<Layout>, StoreError> {
         let (head, _) = self.head_and_tail(HEAD_BYTES as u64, 0).await?;
+
         let is_whole = head.len() as u64 == self.entry.size;
         let mime_type = mime_type.to_owned();
         let owner = self.entry.owner.as_str();
@@ -83,7 +84,7 @@ impl StoredResource {
     }
 
     /// The index of the records at a pointer, in JSON; by default of the outermost
-    /// list. Reads all content, as work of `caller`, if there is no such index.
+    /// list. Reads all content, as work of `caller`, if that index is not stored.
     pub async fn record_index(
         &self,
         caller: &Owner,
@@ -93,20 +94,24 @@ impl StoredResource {
         if at.is_some() && layout != Layout::Json {
             return Err(RecordsError::NotJson);
         }
+
         let is_requested =
             |index: &&Arc<RecordIndex>| at.is_none_or(|at| at.to_string() == index.at());
         if let Some(known) = self.entry.records.as_ref().filter(is_requested) {
             return Ok(Arc::clone(known));
         }
+
         let _slot = if self.entry.size > BLOCK_BYTES as u64 {
             Some(compute::search_slot(caller.as_str()).await.map_err(StoreError::from)?)
         } else {
             None
         };
+
         let mut indexer = match at {
             Some(at) => Indexer::at(layout, at.clone()),
             None => Indexer::new(layout),
         };
+
         let mut blocks = std::pin::pin!(self.stream());
         while let Some(block) = blocks.next().await {
             let block = block?;
@@ -116,11 +121,12 @@ impl StoredResource {
             });
             indexer = scanning.done().await.map_err(StoreError::from)??;
         }
+
         indexer.finish()?.map(Arc::new).ok_or(RecordsError::NothingAt)
     }
 
     /// At most `limit` records from record `first` (counted from 0), in at most
-    /// `budget` bytes. The index must be of this content.
+    /// `budget` bytes. `index` must belong to this content.
     pub async fn records(
         &self,
         caller: &Owner,
@@ -137,10 +143,12 @@ impl StoredResource {
             _ => None,
         };
         let budget = budget - header.as_ref().map_or(0, Bytes::len);
+
         let Some(mark) = index.nearest(first) else {
             let records = first..first;
             return Ok(RecordWindow { header, text: Vec::new(), records, too_long: None });
         };
+
         let mut gatherer = Gatherer {
             scanner: index.scanner(mark),
             layout: index.layout(),
@@ -155,6 +163,7 @@ impl StoredResource {
             too_long: None,
             is_full: false,
         };
+
         for block in self.blocks_from(mark.offset) {
             let piece = self.part(block, block.offset.max(mark.offset)..block.end()).await?;
             let gathering = Compute::run(caller.as_str(), piece.len(), move || {
@@ -169,6 +178,7 @@ impl StoredResource {
         if !gatherer.is_full {
             gatherer.finish()?;
         }
+
         let records = first..first + gatherer.taken;
         let Gatherer { text, too_long, .. } = gatherer;
         Ok(RecordWindow { header, text, records, too_long })
@@ -182,16 +192,18 @@ struct Gatherer {
     container: Container,
     /// The offset of the next piece.
     offset: u64,
-    /// The bytes before it that belong to a wanted record.
+    /// The bytes before `offset` that belong to a wanted record.
     held: Vec<u8>,
+
     /// The numbers of the wanted records.
     wanted: Range<u64>,
     /// The maximum length of the text, in bytes.
     budget: usize,
     /// The number of the next record.
     next: u64,
+
     text: Vec<u8>,
-    /// How many records the text has.
+    /// The number of records in the text.
     taken: u64,
     /// The offset of the first wanted record, if it does not fit.
     too_long: Option<u64>,
@@ -200,14 +212,17 @@ struct Gatherer {
 }
 
 impl Gatherer {
+    /// Scans the next piece of content.
     fn feed(&mut self, piece: &[u8]) -> Result<(), Fault> {
         for slice in piece.chunks(SLICE_BYTES) {
             if self.is_full {
                 break;
             }
+
             let base = self.offset - self.held.len() as u64;
             self.held.extend_from_slice(slice);
             self.offset += slice.len() as u64;
+
             let mut found = Vec::new();
             self.scanner.feed(slice, |record| found.push(record))?;
             self.take(&found, base);
@@ -216,7 +231,7 @@ impl Gatherer {
         Ok(())
     }
 
-    /// Ends the content.
+    /// Scans the end of the content.
     fn finish(&mut self) -> Result<(), Fault> {
         let base = self.offset - self.held.len() as u64;
         let mut found = Vec::new();
@@ -225,14 +240,15 @@ impl Gatherer {
         Ok(())
     }
 
-    /// Takes those of the records that are wanted and fit; `base` is the offset of
-    /// the bytes that are held.
+    /// Takes the records that are wanted and fit; `base` is the offset of
+    /// the first held byte.
     fn take(&mut self, found: &[Record], base: u64) {
         for record in found {
             self.next = record.number + 1;
             if self.is_full || record.number < self.wanted.start {
                 continue;
             }
+
             let start = self.text.len();
             self.append(&record_range(record, base));
             if self.text.len() > self.budget {
@@ -240,6 +256,7 @@ impl Gatherer {
                 self.refuse(record.start);
                 return;
             }
+
             self.taken += 1;
             self.is_full = self.next >= self.wanted.end;
         }
@@ -255,13 +272,13 @@ impl Gatherer {
         self.text.push(b'\n');
     }
 
-    /// Ends the window before the record that begins at this offset.
+    /// Ends the window before the record that begins at `start`.
     fn refuse(&mut self, start: u64) {
         self.is_full = true;
         self.too_long = (self.taken == 0).then_some(start);
     }
 
-    /// Releases the bytes that belong to no wanted record.
+    /// Releases the held bytes that belong to no wanted record.
     fn release(&mut self, base: u64) {
         let open = self.scanner.open_record().filter(|_| self.next >= self.wanted.start);
         match open {
@@ -276,13 +293,14 @@ impl Gatherer {
     }
 }
 
+/// The position of a record in bytes that begin at `base`.
 fn record_range(record: &Record, base: u64) -> Range<usize> {
     index(record.start, base)..index(record.end, base)
 }
 
 /// The index of an offset in bytes that begin at `base`.
 fn index(offset: u64, base: u64) -> usize {
-    // It lies within bytes that are in memory.
+    // The offset lies within bytes that are in memory.
     usize::try_from(offset.saturating_sub(base)).unwrap_or(usize::MAX)
 }
 
@@ -314,6 +332,7 @@ mod tests {
             let json_records: Vec<_> = texts.iter().map(|t| serde_json::json!(t).to_string()).collect();
             let lines: Vec<_> = ndjson.lines().map(str::to_owned).collect();
             let rows = Layout::Rows { delimiter: b',' };
+
             for (text, layout, expected) in [
                 (json, Layout::Json, &json_records),
                 (wrapped, Layout::Json, &json_records),
@@ -324,13 +343,16 @@ mod tests {
                 let mut indexer = Indexer::new(layout);
                 indexer.feed(text.as_bytes()).expect("it has records");
                 let index = indexer.finish().expect("it has records").expect("it has a value");
+
                 let caller = Owner::new("local");
-                let (mut next, mut all) = (0, String::new());
+                let mut next = 0;
+                let mut all = String::new();
                 while next < index.total() {
                     let window = now(found.records(&caller, &index, next, limit, budget));
                     prop_assert_eq!(window.header.as_deref(), (layout == rows).then_some(&b"a,b"[..]));
                     prop_assert_eq!(window.records.start, next);
                     prop_assert!(window.text.len() <= budget);
+
                     if window.too_long.is_some() {
                         let record = &expected[usize::try_from(next).expect("small")];
                         prop_assert!(record.len() + 1 > budget - 3, "{}", record);
@@ -338,13 +360,16 @@ mod tests {
                         next += 1;
                         continue;
                     }
+
                     let taken = window.records.end - next;
                     prop_assert!(taken > 0 && taken <= limit);
                     all += std::str::from_utf8(&window.text).expect("it is text");
                     next = window.records.end;
                 }
+
                 let expected = expected.iter().map(|record| format!("{record}\n")).collect::<Vec<_>>().concat();
                 prop_assert_eq!(all, expected);
+
                 let past = now(found.records(&caller, &index, index.total(), 1, budget));
                 prop_assert!(past.text.is_empty() && past.records.is_empty());
             }

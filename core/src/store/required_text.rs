@@ -1,4 +1,4 @@
-//! [`RequiredText`]: which blocks a search has to read, according to their filters.
+//! [`RequiredText`]: selects the blocks that a search has to read, by their filters.
 
 use std::{iter, ops::Range, sync::Arc};
 
@@ -11,14 +11,14 @@ use crate::{
     compute::{Busy, Compute},
 };
 
-/// Only so many bytes of a text are compared.
+/// The number of bytes of a text that are compared.
 const MAX_TEXT_BYTES: usize = 64;
 
-/// With more alternatives, few blocks would be left out.
+/// The maximum number of alternatives. With more, few blocks would be left out.
 const MAX_TEXTS: usize = 32;
 
 /// Texts of which each line that a search looks for contains at least one, ignoring the case of
-/// ASCII letters. Where case is ignored, a letter of a text also stands for the other
+/// ASCII letters. Where case is ignored, a letter of a text also stands for the non-ASCII
 /// characters that match it: `ſ` and the Kelvin sign.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequiredText(Arc<[Box<[u8]>]>);
@@ -27,7 +27,7 @@ impl RequiredText {
     /// The length of the shortest text that can leave out a block, in bytes.
     pub const MIN_BYTES: usize = MIN_TEXT_BYTES;
 
-    /// `None` if these texts cannot leave out a block: one of them is shorter than
+    /// The required texts. `None` if they cannot leave out a block: a text is shorter than
     /// [`MIN_BYTES`](Self::MIN_BYTES), there are more than 32, or there is none.
     ///
     /// ```
@@ -38,12 +38,13 @@ impl RequiredText {
     /// assert!(RequiredText::any_of(["timeout", "disk"]).is_none());
     /// ```
     pub fn any_of<T: AsRef<[u8]>>(texts: impl IntoIterator<Item = T>) -> Option<Self> {
-        let texts = texts.into_iter().take(MAX_TEXTS + 1).map(|text| {
+        let folded = texts.into_iter().take(MAX_TEXTS + 1).map(|text| {
             let text = text.as_ref();
             let compared = &text[..text.len().min(MAX_TEXT_BYTES)];
             compared.iter().copied().map(fold).collect::<Box<[u8]>>()
         });
-        let texts: Arc<[_]> = texts.collect();
+        let texts: Arc<[_]> = folded.collect();
+
         let has_only_long = texts.iter().all(|text| text.len() >= MIN_TEXT_BYTES);
         ((1..=MAX_TEXTS).contains(&texts.len()) && has_only_long).then_some(Self(texts))
     }
@@ -58,12 +59,12 @@ impl RequiredText {
 }
 
 impl StoredResource {
-    /// The blocks that have all lines with the required text and `context` lines before and
-    /// after each of them, and perhaps further lines, in ascending order. It leaves out blocks
-    /// that were searched before and certainly have none of them.
+    /// The blocks that contain all lines with the required text and `context` lines before and
+    /// after each of them, and perhaps further lines, in ascending order. Leaves out blocks
+    /// that were searched before and certainly contain none of these lines.
     ///
     /// # Errors
-    /// Too much work of this caller waits.
+    /// [`Busy`]: too much work of this caller waits.
     pub async fn blocks_to_search(
         &self,
         caller: &Owner,
@@ -75,7 +76,9 @@ impl StoredResource {
         if filters.is_empty() {
             return Ok(iter::once(all).collect());
         }
-        let (entry, required) = (Arc::clone(&self.entry), required.clone());
+
+        let entry = Arc::clone(&self.entry);
+        let required = required.clone();
         let choosing = Compute::queue(caller.as_str(), move |_| {
             choose(&entry.blocks, entry.lines, &filters, &required, context as u64)
         });
@@ -83,6 +86,7 @@ impl StoredResource {
     }
 }
 
+/// The blocks to search, as [`StoredResource::blocks_to_search`] returns them.
 fn choose(
     blocks: &[Block],
     lines: u64,
@@ -90,29 +94,35 @@ fn choose(
     required: &RequiredText,
     context: u64,
 ) -> Vec<Range<usize>> {
-    // A text that is longer than a block could cross three.
+    // A text that is longer than a block could cross three blocks.
     let longest = MAX_TEXT_BYTES as u64;
     let [others @ .., _] = blocks else { return Vec::new() };
     if others.iter().any(|block| block.len < longest) {
         return iter::once(0..blocks.len()).collect();
     }
+
     let filter = |block: &Block| {
         let at = filters.binary_search_by_key(&block.offset, |(offset, _)| *offset).ok()?;
         let filter = &*filters[at].1;
-        // The same content may have been cut into other blocks.
+        // Equal content may have been cut into other blocks.
         (filter.block_bytes() as u64 == block.len).then_some(filter)
     };
+
     let may_have = |index: usize| {
         let Some(this) = filter(&blocks[index]) else { return true };
         let next = blocks.get(index + 1).and_then(filter);
         required.may_be_in(this) || next.is_some_and(|next| required.may_cross(this, next))
     };
+
     let may_have: Vec<bool> = (0..blocks.len()).map(may_have).collect();
-    // The lines of which a block has a part. The number of its last line is the next one's first.
+
+    // The lines of which a block has a part. A block's last line is the first line of the next.
     let first_line = |index: usize| blocks[index].first_line;
     let last_line = |index: usize| blocks.get(index + 1).map_or(lines, |next| next.first_line);
-    // A line that begins before or ends after a block is read from the other blocks, too.
+
+    // A line that begins before or ends after a block also needs the neighbouring blocks.
     let mut is_read = may_have.clone();
+
     let mut until = None;
     for index in 0..blocks.len() {
         is_read[index] |= until.is_some_and(|line| first_line(index) <= line);
@@ -120,6 +130,7 @@ fn choose(
             until = Some(last_line(index) + context);
         }
     }
+
     let mut from = None;
     for index in (0..blocks.len()).rev() {
         is_read[index] |= from.is_some_and(|line| last_line(index) >= line);
@@ -127,6 +138,7 @@ fn choose(
             from = Some(first_line(index).saturating_sub(context));
         }
     }
+
     let mut next = 0;
     let ranges = iter::from_fn(|| {
         let start = next + is_read[next..].iter().position(|is_read| *is_read)?;
@@ -134,6 +146,7 @@ fn choose(
         next = start + len;
         Some(start..next)
     });
+
     ranges.collect()
 }
 
@@ -145,20 +158,26 @@ mod tests {
 
     /// Cuts a text into blocks, and makes a filter for some of them.
     fn blocks(text: &str, cuts: &[usize], with_filter: &[bool]) -> Blocks {
-        let (mut blocks, mut filters) = (Vec::new(), Vec::new());
+        let mut blocks = Vec::new();
+        let mut filters = Vec::new();
+
         let ends = cuts.iter().copied().chain([text.len()]);
         let mut start = 0;
         for (index, end) in ends.enumerate() {
             let first_line = text[..start].matches('\n').count() as u64;
-            let (offset, len) = (start as u64, (end - start) as u64);
+            let offset = start as u64;
+            let len = (end - start) as u64;
             blocks.push(Block { offset, len, first_line, stored: offset, stored_len: len });
+
             if with_filter[index % with_filter.len()]
                 && let Some(filter) = BlockFilter::new(&text.as_bytes()[start..end])
             {
                 filters.push((offset, Arc::new(filter)));
             }
+
             start = end;
         }
+
         (blocks, filters)
     }
 
@@ -168,10 +187,11 @@ mod tests {
         let required = RequiredText::any_of([required]).expect("it is long enough");
         let lines = text.split_inclusive('\n').count() as u64;
         let chosen = choose(blocks, lines, filters, &required, context);
+
         (0..blocks.len()).map(|index| chosen.iter().any(|range| range.contains(&index))).collect()
     }
 
-    /// Short lines, and some that are longer than a block.
+    /// Short lines, and lines that are longer than a block.
     fn line() -> impl Strategy<Value = String> {
         let text = |len: Range<usize>| {
             let letters = ('a'..='z').cycle();
@@ -199,7 +219,9 @@ mod tests {
                 let index = lines.iter().position(|known| *known == line).expect("it is there");
                 lines[index].insert_str(at.index(line.len() + 1), "Needle9");
             }
+
             let text = lines.join("\n");
+
             let mut cuts = Vec::new();
             for step in steps {
                 let cut = cuts.last().copied().unwrap_or(0) + step;
@@ -207,13 +229,17 @@ mod tests {
                     cuts.push(cut);
                 }
             }
+
             let cut = blocks(&text, &cuts, &with_filter);
             let chosen = chosen(&text, &cut, "NEEDLE9", context as u64);
-            let (mut start, mut spans) = (0, Vec::new());
+
+            let mut start = 0;
+            let mut spans = Vec::new();
             for line in &lines {
                 spans.push(start..start + line.len() + 1);
                 start += line.len() + 1;
             }
+
             for (number, _) in lines.iter().enumerate().filter(|(_, line)| line.contains("Needle9")) {
                 let shown = number.saturating_sub(context)..(number + context + 1).min(lines.len());
                 for span in &spans[shown] {
@@ -234,29 +260,34 @@ mod tests {
         let cuts: Vec<_> = (1..10).map(|n| n * 6_000).collect();
         let all = blocks(&text, &cuts, &[true]);
         assert_eq!(chosen(&text, &all, "a herd of zebras", 0), [false; 10]);
+
         text.replace_range(30_003..30_019, "A herd of Zebras");
         let found = blocks(&text, &cuts, &[true]);
         let with = |indexes: &[usize]| (0..10).map(|n| indexes.contains(&n)).collect::<Vec<_>>();
         assert_eq!(chosen(&text, &found, "a herd of zebras", 0), with(&[4, 5, 6]));
         assert_eq!(chosen(&text, &found, "a herd of zebras", 250), with(&[3, 4, 5, 6, 7]));
+
         text.replace_range(30_003..30_019, "xxxxxxxxxxxxxxxx");
         text.replace_range(29_995..30_011, "A herd of Zebras");
         let crossing = blocks(&text, &cuts, &[true]);
         assert_eq!(chosen(&text, &crossing, "a herd of zebras", 0), with(&[3, 4, 5]));
+
         let partly = blocks(&text, &cuts, &[false, true, true]);
         assert_eq!(
             chosen(&text, &partly, "a herd of zebras", 0),
             [true; 10],
             "neighbours are read, too"
         );
+
         assert_eq!(chosen(&text, &(all.0, Vec::new()), "a herd of zebras", 0), [true; 10]);
     }
 
     #[test]
-    fn texts_longer_than_a_block_choose_all() {
+    fn a_block_shorter_than_a_text_selects_all_blocks() {
         let text = "a line\n".repeat(2_000);
         let cut = blocks(&text, &[6_000, 6_050], &[true]);
         assert_eq!(chosen(&text, &cut, "a herd of zebras", 0), [true; 3]);
+
         let ends = blocks(&text, &[6_000, 13_990], &[true]);
         assert_eq!(chosen(&text, &ends, "a herd of zebras", 0), [false, true, true]);
     }

@@ -1,27 +1,27 @@
-//! Writes a resource as another store had it.
+//! Restores a resource of another store.
 
 use std::sync::Arc;
 
 use super::{Content, ContentStream, Entry, Expected, Kind, Store, StoreError, WriteMode};
 
-/// What became of a revision that was to be restored.
+/// The outcome of restoring a revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Restored {
-    /// It was written.
+    /// The revision was written.
     Written,
     /// The store already has it.
     Present,
-    /// The store has a later write to the URI, which stays.
+    /// The store has a later write to the URI, which it keeps.
     Later,
-    /// It has expired.
+    /// The revision has expired.
     Expired,
 }
 
 impl Store {
     /// Writes a revision with the number, the times, the metadata and the owner of `entry`, unless
-    /// the store has it, or a later write to its URI. The earlier revisions must have been written
-    /// before. The content is checked against the size and the digest of the entry before it
-    /// becomes visible. The URI may be that of a link.
+    /// the store has this revision, or a later write to its URI. Restore earlier revisions first.
+    /// The content is checked against the size and the digest of the entry before it becomes
+    /// visible. The URI may be the URI of a link.
     ///
     /// # Errors
     /// [`StoreError::NotAsAnnounced`], [`StoreError::NotText`], [`StoreError::Full`],
@@ -34,30 +34,34 @@ impl Store {
         if entry.is_expired(self.now()) {
             return Ok(Restored::Expired);
         }
+
         let stored = self.backend.revisions(&entry.owner, &entry.uri).await?;
-        let is_it = |stored: &Entry| {
+        let is_restored = |stored: &Entry| {
             (stored.revision, stored.updated, &stored.sha256)
                 == (entry.revision, entry.updated, &entry.sha256)
         };
-        if stored.iter().any(|stored| is_it(&stored.entry)) {
+        if stored.iter().any(|stored| is_restored(&stored.entry)) {
             return Ok(Restored::Present);
         }
+
         if let Some(current) = stored.last().map(|current| &current.entry) {
             if (current.updated, current.revision) > (entry.updated, entry.revision) {
                 return Ok(Restored::Later);
             }
             if current.revision >= entry.revision {
-                // The resource was created again where `entry` comes from.
+                // The resource was deleted and created again where `entry` comes from.
                 self.delete_unchanged(current).await?;
             }
         }
+
         let content = match entry.kind {
             Kind::Text => Content::text_stream(pieces),
             Kind::Binary => Content::byte_stream(pieces),
         };
-        let (size, sha256) = (Some(entry.size), Some(entry.sha256.clone()));
-        let content = content.expecting(Expected { size, sha256 });
+        let content = content
+            .expecting(Expected { size: Some(entry.size), sha256: Some(entry.sha256.clone()) });
         let mode = WriteMode::Restore(Arc::new(entry.clone()));
+
         match self.write(&entry.owner, entry.uri.clone(), content, mode, None, None).await {
             Ok(_) => Ok(Restored::Written),
             // Another write came first.

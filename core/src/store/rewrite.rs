@@ -1,4 +1,4 @@
-//! [`Rewrite`]: new content of a resource that is made from its stored content.
+//! [`Rewrite`]: new content of a resource, made from its stored content.
 
 use std::{io, sync::Arc};
 
@@ -11,30 +11,31 @@ use super::{
 };
 use crate::auth::Owner;
 
-/// How often a rewrite or a move starts again because another write was faster.
+/// How often a rewrite or a move starts again because another write came first.
 pub(super) const MAX_ATTEMPTS: usize = 32;
 
-/// New content of a resource: the content of one of its stored revisions, with more at
-/// its end. By default it is the current content.
+/// New content of a resource: the content of one of its stored revisions, by default the current
+/// revision, followed by further bytes.
 #[derive(Debug, Clone, Default)]
 pub struct Rewrite {
     /// The number of the revision whose content and media type are used; the current one
     /// if `None`.
     pub revision: Option<u64>,
-    /// The bytes that follow this content; in text, UTF-8.
+    /// The bytes that follow the content; in text, UTF-8.
     pub appended: Bytes,
 }
 
 impl Rewrite {
-    /// The new content, with the size and the digest that it must have.
+    /// The new content, checked for the size and the digest that result from the source.
     pub(super) fn content(&self, source: &StoredResource) -> Content {
-        let (entry, appended) = (&source.entry, self.appended.clone());
+        let entry = &source.entry;
+        let appended = self.appended.clone();
         let expected = Expected {
             size: Some(entry.size + appended.len() as u64),
             sha256: appended.is_empty().then(|| entry.sha256.clone()),
         };
-        let pieces = source.stream().map_err(io::Error::other);
-        let pieces = pieces.chain(stream::iter([Ok(appended)]));
+
+        let pieces = source.stream().map_err(io::Error::other).chain(stream::iter([Ok(appended)]));
         let content = match entry.kind {
             Kind::Text => Content::text_stream(pieces),
             Kind::Binary => Content::byte_stream(pieces),
@@ -44,9 +45,9 @@ impl Rewrite {
 }
 
 impl Store {
-    /// Writes a resource from its own content, in flat memory, as a new revision: with the
-    /// metadata that `details` has; the rest stays, and so do the expiry, without a new `ttl`,
-    /// and the session. No write of others is lost, whatever happens at the same time.
+    /// Writes a resource from its own content, in flat memory, as a new revision. Metadata in
+    /// `details` replaces the metadata of the resource; the rest stays, and so do the session and,
+    /// without a new `ttl`, the expiry. No concurrent write is lost.
     ///
     /// # Errors
     /// [`StoreError::NotFound`], [`StoreError::Expired`] or [`StoreError::NoRevision`];
@@ -61,8 +62,10 @@ impl Store {
         if sharing::is_link(&uri) {
             return Err(StoreError::ReadOnly { uri });
         }
-        // What is written comes from where the stored content comes from.
+
+        // The new content has the origins of the stored content.
         let store = self.tracing(self.origins.clone().unwrap_or_default());
+
         for _ in 0..MAX_ATTEMPTS {
             let current = store.get(owner, &uri).await?;
             let mut details = details.clone();
@@ -73,11 +76,13 @@ impl Store {
             } else {
                 current.clone()
             };
+
             let content = rewrite.content(&source);
             if let Some(entry) = store.update_unchanged(&current.entry, content, details).await? {
                 return Ok(entry);
             }
         }
+
         Err(StoreError::Contended { uri })
     }
 }

@@ -1,10 +1,9 @@
-//! Sharing: links through which others read an owner's resource.
+//! Sharing: links through which other callers read an owner's resource.
 //!
-//! A link is a small resource of the sharer, `larder://shared/OWNER/ID`. It names
-//! the shared resource and who may read it. So it is counted, listed and deleted
-//! like any other resource, and expires with what it shares. Its URI names its
-//! owner, so no index is needed. A link can only lead to resources of its own
-//! owner, independent of who wrote its content.
+//! A link is a small resource of the sharer, `larder://shared/OWNER/ID`, that names the shared
+//! resource and its audience. It is counted, listed and deleted as any other resource, and
+//! expires with the resource that it shares. Its URI names its owner, so no index is needed. A
+//! link can only lead to resources of its own owner, whoever wrote its content.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,10 +22,10 @@ const LINK_PREFIX: &str = "larder://shared/";
 
 const MIME_TYPE: &str = "application/vnd.larder.link+json";
 
-/// The maximum size of a link; a larger resource is not one.
+/// The maximum size of a link; a larger resource is no link.
 const MAX_LINK_BYTES: u64 = 8 * 1024;
 
-/// Who may read a resource by its link. All others get "not found".
+/// The callers who may read a resource by its link. All others get "not found".
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -40,12 +39,12 @@ pub enum Audience {
     Group(String),
 }
 
-/// How a resource is shared.
+/// The terms on which a resource is shared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Share {
-    /// Who may read it by the link.
+    /// The callers who may read the resource by the link.
     pub audience: Audience,
-    /// How long the link lives, if shorter than the resource.
+    /// The life of the link, if shorter than the life of the resource.
     pub ttl: Option<Duration>,
     /// Whether readers see the revisions from before the link.
     pub earlier_revisions: bool,
@@ -73,11 +72,11 @@ pub struct LinkTarget {
 #[derive(Serialize, Deserialize)]
 struct Link {
     uri: ResourceUri,
-    /// When the shared resource was created: a later one of the same URI is not
+    /// When the shared resource was created. A later resource of the same URI is not
     /// shared.
     created: Timestamp,
-    /// The first revision that is shared; only the current one in links of earlier versions of
-    /// Larder, which have none.
+    /// The first revision that is shared. Links of earlier versions of Larder lack this field,
+    /// and share only the current revision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     from: Option<u64>,
     audience: Audience,
@@ -91,8 +90,9 @@ impl Link {
         serde_json::to_string(self).expect("it is JSON").into()
     }
 
+    /// Whether the reader belongs to the audience.
     fn admits(&self, reader: &Identity) -> bool {
-        // Two issuers may use one name for different scopes or groups.
+        // Two issuers may use the same name for different scopes or groups.
         let same_issuer = reader.principal().issuer() == self.issuer.as_deref();
         match &self.audience {
             Audience::Everyone => true,
@@ -104,7 +104,8 @@ impl Link {
         }
     }
 
-    /// The shared ones among the revisions of a resource, oldest first and the current one last.
+    /// The shared revisions among all revisions of a resource, oldest first and the current
+    /// revision last.
     fn shared(&self, mut revisions: Vec<StoredResource>) -> Vec<StoredResource> {
         let Some(current) = revisions.last().map(|current| Arc::clone(&current.entry)) else {
             return revisions;
@@ -112,13 +113,14 @@ impl Link {
         if current.created != self.created {
             return Vec::new();
         }
+
         let first = self.from.unwrap_or(current.revision).min(current.revision);
         revisions.retain(|found| found.entry.revision >= first);
         revisions
     }
 }
 
-/// Who reads by a link.
+/// The reader of a link.
 #[derive(Clone, Copy)]
 enum Reader<'a> {
     Caller(&'a Identity),
@@ -139,12 +141,12 @@ impl Reader<'_> {
     }
 }
 
-/// Whether the URI is that of a link, whether or not the link exists.
+/// Whether a URI has the form of a link's URI, whether or not the link exists.
 pub(super) fn is_link(uri: &ResourceUri) -> bool {
     uri.as_str().starts_with(LINK_PREFIX)
 }
 
-/// The owner of the link, if the URI is that of a link.
+/// The owner of the link, if the URI has the form of a link's URI.
 fn sharer(uri: &ResourceUri) -> Option<Owner> {
     let (owner, id) = uri.as_str().strip_prefix(LINK_PREFIX)?.split_once('/')?;
     (!owner.is_empty() && !id.is_empty()).then(|| Owner::new(owner))
@@ -154,8 +156,8 @@ impl Store {
     /// Creates a link through which others can read one of the sharer's resources.
     /// `id` becomes part of its URI and must be unguessable. The link expires at
     /// the resource's present expiry or earlier, and stops working when the resource
-    /// is deleted or created again. Updates are visible through it; revisions from
-    /// before the link only if that is asked for.
+    /// is deleted or created again. Updates are visible through the link; revisions from
+    /// before the link only if `share` includes them.
     ///
     /// # Errors
     /// [`StoreError::NotFound`], [`StoreError::Expired`], [`StoreError::InvalidTtl`],
@@ -172,27 +174,34 @@ impl Store {
             // A link to a link would combine two audiences.
             return Err(StoreError::NotFound { uri: uri.clone() });
         }
+
         let owner = sharer.owner();
         let shared = self.get(owner, uri).await?.entry;
         let remaining = shared.expires.since(self.now()).max(Duration::from_millis(1));
         let link = ResourceUri::parse(&format!("{LINK_PREFIX}{owner}/{id}"))?;
+
         let details = Details {
             name: Some(format!("Link to {}", shared.name)),
             description: Some(format!("Shares {}", shared.uri)),
             ttl: Some(ttl.map_or(remaining, |ttl| ttl.min(remaining))),
             ..Details::default()
         };
-        let (created, issuer) = (shared.created, sharer.principal().issuer().map(Arc::from));
-        let from = Some(if earlier_revisions { 1 } else { shared.revision });
-        let content = Link { uri: uri.clone(), created, from, audience, issuer }.to_content();
-        let content = content.with_mime_type(MIME_TYPE);
+
+        let content = Link {
+            uri: uri.clone(),
+            created: shared.created,
+            from: Some(if earlier_revisions { 1 } else { shared.revision }),
+            audience,
+            issuer: sharer.principal().issuer().map(Arc::from),
+        };
+        let content = content.to_content().with_mime_type(MIME_TYPE);
         self.create_any(owner, link, content, details.shortened()).await
     }
 
-    /// Looks up a resource of the reader, or one that a link shares with them.
+    /// Looks up a resource of the reader, or a resource that a link shares with the reader.
     ///
     /// # Errors
-    /// Those of [`Store::get`]. A link for others is not found.
+    /// Those of [`Store::get`]. A link for other readers is not found.
     pub async fn read(
         &self,
         reader: &Identity,
@@ -201,7 +210,7 @@ impl Store {
         self.read_revision(reader, uri, None).await
     }
 
-    /// The same for one revision.
+    /// Looks up one revision, as [`read`](Self::read) does.
     ///
     /// # Errors
     /// Those of [`Store::revision`].
@@ -215,16 +224,17 @@ impl Store {
             return self.revision(reader.owner(), uri, revision).await;
         };
         let Some(revision) = revision else {
-            // The resource that was checked: another one may have the URI now.
+            // This resource was checked. Another resource may have the URI by now.
             let (_, _, shared) = self.resolve(Reader::Caller(reader), &owner, uri).await?;
             return Ok(shared.with_uri(uri));
         };
+
         let revisions = self.shared_revisions(Reader::Caller(reader), &owner, uri).await?;
         select_revision(revisions, uri, revision)
     }
 
-    /// Looks up a revision for a reader to whom its owner, or a reader of the sharing link that
-    /// the URI names, has given permission. Does not check the audience of the sharing link.
+    /// Looks up a revision for a reader with a permission that its owner, or a reader of the link
+    /// that the URI names, has given. Does not check the audience of the link.
     ///
     /// # Errors
     /// Those of [`Store::revision`].
@@ -238,12 +248,13 @@ impl Store {
         let Some(sharer) = sharer(uri) else {
             return self.revision(owner, uri, Some(revision)).await;
         };
+
         let revisions = self.shared_revisions(Reader::Admitted, &sharer, uri).await?;
         select_revision(revisions, uri, revision)
     }
 
-    /// The stored revisions of a resource of the reader, or of one that a link
-    /// shares with them, as [`Store::revisions`] returns them.
+    /// The stored revisions of a resource of the reader, or of a resource that a link
+    /// shares with the reader, as [`Store::revisions`] returns them.
     ///
     /// # Errors
     /// Those of [`Store::get`].
@@ -256,6 +267,7 @@ impl Store {
         self.shared_revisions(Reader::Caller(reader), &owner, uri).await
     }
 
+    /// The revisions that a link shares, with the URI of the link.
     async fn shared_revisions(
         &self,
         reader: Reader<'_>,
@@ -265,17 +277,18 @@ impl Store {
         let (link, target, _) = self.resolve(reader, owner, uri).await?;
         let found = self.revisions(owner, &target.uri).await;
         let shared = link.shared(found.map_err(|error| with_uri(error, uri))?);
+
         if shared.is_empty() {
             return Err(StoreError::NotFound { uri: uri.clone() });
         }
         Ok(shared.into_iter().map(|found| found.with_uri(uri)).collect())
     }
 
-    /// What a link shares with the reader; `None` where the URI is not that of a
-    /// link.
+    /// The resource that a link shares with the reader; `None` where the URI is not the URI of
+    /// a link.
     ///
     /// # Errors
-    /// Those of [`Store::get`]. A link for others is not found.
+    /// Those of [`Store::get`]. A link for other readers is not found.
     pub async fn link_target(
         &self,
         reader: &Identity,
@@ -290,9 +303,9 @@ impl Store {
         }
     }
 
-    /// Whether the reader may be notified of changes of a URI: of their own
-    /// resources always, of shared ones while they may read them. `false` where
-    /// the backend cannot tell.
+    /// Whether the reader may be notified of changes of a URI: always of their own
+    /// resources, of shared resources while they may read them. `false` where the backend
+    /// cannot tell.
     pub async fn may_receive_changes(&self, reader: &Identity, uri: &ResourceUri) -> bool {
         match sharer(uri).filter(|owner| owner != reader.owner()) {
             Some(owner) => self.resolve(Reader::Caller(reader), &owner, uri).await.is_ok(),
@@ -309,25 +322,30 @@ impl Store {
     ) -> Result<(Link, LinkTarget, StoredResource), StoreError> {
         let not_found = || StoreError::NotFound { uri: uri.clone() };
         let link = match self.get(owner, uri).await {
-            // Only its owner learns that a link has expired.
+            // Only the owner of a link learns that it has expired.
             Err(error) if error.is_not_found() && !reader.is(owner) => {
                 return Err(not_found());
             }
             link => link?,
         };
+
         if link.entry.mime_type != MIME_TYPE || link.entry.size > MAX_LINK_BYTES {
             return Err(not_found());
         }
+
         let content = link.bytes().await.map_err(|error| with_uri(error, uri))?;
         let until = link.entry.expires;
         let Ok(link) = serde_json::from_slice::<Link>(&content) else { return Err(not_found()) };
+
         if !reader.is_admitted(&link, owner) {
             return Err(not_found());
         }
+
         let shared = self.get(owner, &link.uri).await.map_err(|error| with_uri(error, uri))?;
         if shared.entry.created != link.created {
             return Err(not_found());
         }
+
         let target = LinkTarget { owner: owner.clone(), uri: link.uri.clone(), until };
         Ok((link, target, shared))
     }
@@ -340,7 +358,7 @@ impl StoredResource {
     }
 }
 
-/// Replaces the URI in an error: readers see that of the link, not that of the
+/// Replaces the URI in an error: readers see the URI of the link, not the URI of the
 /// shared resource.
 fn with_uri(error: StoreError, uri: &ResourceUri) -> StoreError {
     let uri = uri.clone();

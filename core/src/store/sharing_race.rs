@@ -1,4 +1,4 @@
-//! A shared resource that is created again while it is read through its link.
+//! A shared resource that is created again during a read through its link.
 
 use std::{
     fmt,
@@ -34,15 +34,17 @@ fn owner() -> Owner {
 struct Recreating {
     store: Store,
     clock: ManualClock,
-    /// How many lookups are left until then.
+    /// How many lookups are left until the resource is created again.
     left: AtomicUsize,
 }
 
 impl Recreating {
+    /// Counts a lookup, and creates the resource again after the last of them.
     async fn looked_up(&self, looked_up: &ResourceUri) {
         if *looked_up != uri() || self.left.fetch_sub(1, Ordering::Relaxed) != 1 {
             return;
         }
+
         self.clock.advance(Duration::from_millis(1));
         assert!(self.store.delete(&owner(), &uri()).await.expect("it is deleted"));
         create(&self.store, "another").await;
@@ -159,7 +161,7 @@ enum Read {
     Revisions,
 }
 
-/// The texts that one reads through the link.
+/// The texts that a reader gets through the link.
 async fn texts(store: &Store, link: &ResourceUri, read: Read) -> Result<Vec<String>, StoreError> {
     let reader = Identity::local();
     let found = match read {
@@ -167,6 +169,7 @@ async fn texts(store: &Store, link: &ResourceUri, read: Read) -> Result<Vec<Stri
         Read::Revision => vec![store.read_revision(&reader, link, Some(1)).await?],
         Read::Revisions => store.read_revisions(&reader, link).await?,
     };
+
     let mut texts = Vec::new();
     for found in found {
         texts.push(String::from_utf8(found.bytes().await?.to_vec()).expect("it is text"));
@@ -175,7 +178,7 @@ async fn texts(store: &Store, link: &ResourceUri, read: Read) -> Result<Vec<Stri
 }
 
 #[tokio::test]
-async fn what_is_created_again_is_not_read_through_the_link() {
+async fn a_resource_that_is_created_again_is_not_read_through_the_link() {
     for read in [Read::Current, Read::Revision, Read::Revisions] {
         let mut lookup = 1;
         loop {
@@ -185,24 +188,29 @@ async fn what_is_created_again_is_not_read_through_the_link() {
                 MemoryLimits::default(),
                 StoreLimits::default(),
             );
+
             create(&store, "shared").await;
             let share = Share::from(Audience::Everyone);
             let link = store.share(&Identity::local(), &uri(), share, "1").await;
             let link = link.expect("it is shared").uri.clone();
+
             let left = AtomicUsize::new(lookup);
             let backend = Arc::new(Recreating { store, clock: clock.clone(), left });
             let backend_dyn: Arc<dyn Backend> = Arc::<Recreating>::clone(&backend);
             let store = Store::new(backend_dyn, Arc::new(clock), StoreLimits::default());
+
             match texts(&store, &link, read).await {
                 Ok(texts) => assert_eq!(texts, ["shared"], "{read:?}, lookup {lookup}"),
                 Err(error) => assert!(error.is_not_found(), "{read:?}, {lookup}: {error:?}"),
             }
+
             let left = backend.left.load(Ordering::Relaxed);
-            // The lookups of one read are all tried.
+            // The test ends when a read makes fewer lookups than are left.
             if (1..=lookup).contains(&left) {
                 assert!(lookup > 1, "nothing is looked up");
                 break;
             }
+
             let gone = texts(&store, &link, read).await;
             assert!(gone.as_ref().is_err_and(StoreError::is_not_found), "{read:?}: {gone:?}");
             lookup += 1;

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::quote::quoted;
 
-/// The maximum length of a URI in bytes. A longer one is data, not a name.
+/// The maximum length of a URI in bytes. A longer text is data, not a name.
 pub const MAX_URI_BYTES: usize = 2048;
 
-/// The URIs of stored tool results begin with this.
+/// The prefix of the URIs of stored tool results.
 const RESULT_PREFIX: &str = "larder://r/";
 
 /// A URI (RFC 3986) of any scheme, stored byte for byte as the caller chose it.
@@ -31,7 +31,7 @@ const RESULT_PREFIX: &str = "larder://r/";
 #[serde(try_from = "String", into = "String")]
 pub struct ResourceUri(Arc<str>);
 
-/// The text is not a URI that can name a resource.
+/// The error for a text that is not a URI of a resource.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{quoted} is not a URI (RFC 3986): {reason}. Example: results://search/42; percent-encode other characters."
@@ -54,6 +54,7 @@ impl ResourceUri {
                 uri.len()
             ));
         }
+
         match UriStr::new(uri) {
             Ok(_) => Ok(Self(uri.into())),
             Err(_) if !uri.contains(':') => invalid("it has no scheme".into()),
@@ -61,8 +62,8 @@ impl ResourceUri {
         }
     }
 
-    /// A URI for a result of a tool; it cannot be guessed if `id` is random. It
-    /// names the tool, so that an error for an expired result can say which tool
+    /// A URI for a result of a tool. It cannot be guessed if `id` is random. It
+    /// names the tool, so that the error for an expired result can name the tool
     /// to run again.
     ///
     /// ```
@@ -75,13 +76,12 @@ impl ResourceUri {
     /// ```
     ///
     /// # Errors
-    /// The tool's name has characters that a URI cannot contain.
+    /// [`InvalidUri`], if the tool's name has characters that a URI cannot contain.
     pub fn for_result(tool: &str, id: &str) -> Result<Self, InvalidUri> {
         Self::parse(&format!("{RESULT_PREFIX}{tool}/{id}"))
     }
 
-    /// The tool whose result this URI names, if it is one from
-    /// [`for_result`](Self::for_result).
+    /// The tool whose result this URI names, if [`for_result`](Self::for_result) made the URI.
     pub fn result_tool(&self) -> Option<&str> {
         let (tool, id) = self.0.strip_prefix(RESULT_PREFIX)?.split_once('/')?;
         (!tool.is_empty() && !id.is_empty() && !id.contains('/')).then_some(tool)

@@ -14,14 +14,14 @@ pub struct Window {
     pub bytes: Vec<u8>,
     /// The window's range in the content, in bytes.
     pub range: Range<u64>,
-    /// The lines in the window, counted from 0; the last may be cut. Empty for
+    /// The lines in the window, counted from 0; the last line may be cut. Empty for
     /// binary content and for windows by bytes.
     pub lines: Range<u64>,
-    /// Why the window ends, and where the next one begins.
+    /// The reason why the window ends, and the position of the next window.
     pub end: WindowEnd,
 }
 
-/// Why a window ends.
+/// The reason why a window ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WindowEnd {
     /// The content ends.
@@ -33,7 +33,7 @@ pub enum WindowEnd {
     Byte(u64),
 }
 
-/// The maximum number of bytes of a character after a cut within it.
+/// The maximum number of bytes of a character after a cut inside it.
 const MAX_CHAR_REST: usize = 3;
 
 impl StoredResource {
@@ -52,43 +52,50 @@ impl StoredResource {
         if first >= entry.lines {
             return Ok(self.window(entry.size, Vec::new(), first..first, WindowEnd::Content));
         }
-        let (limit, budget) = (limit.max(1), budget.max(1));
+
+        let limit = limit.max(1);
+        let budget = budget.max(1);
         let (mut piece, blocks) = self.seek_line(first).await?;
         let start = blocks.first().map_or(entry.size, |next| next.offset) - piece.len() as u64;
         let mut blocks = blocks.iter();
+
         let mut bytes = Vec::new();
-        // How many lines fit, and the end of the last of them.
-        let (mut lines, mut end) = (0, 0);
+        let mut fitting = FittingLines { count: 0, end: 0 };
         loop {
             for feed in memchr::memchr_iter(b'\n', &piece) {
                 let line_end = bytes.len() + feed + 1;
-                if lines == limit || line_end > budget {
+                if fitting.count == limit || line_end > budget {
                     break;
                 }
-                (lines, end) = (lines + 1, line_end);
+                fitting.add(line_end);
             }
+
             // A few bytes more show whether the budget ends inside a character.
-            let needed = if lines == limit { end } else { budget.saturating_add(MAX_CHAR_REST) };
+            let is_full = fitting.count == limit;
+            let needed = if is_full { fitting.end } else { budget.saturating_add(MAX_CHAR_REST) };
             piece.truncate(needed - bytes.len());
             bytes.extend_from_slice(&piece);
-            if lines == limit || bytes.len() >= budget {
+            if is_full || bytes.len() >= budget {
                 break;
             }
+
             let Some(block) = blocks.next() else { break };
             piece = self.block(block).await?;
         }
+
         let at_end = start + bytes.len() as u64 == entry.size;
-        if at_end && end < bytes.len() && bytes.len() <= budget {
-            // The last line of the content without a line feed.
-            (lines, end) = (lines + 1, bytes.len());
+        if at_end && fitting.end < bytes.len() && bytes.len() <= budget {
+            // The content ends with a line without a line feed.
+            fitting.add(bytes.len());
         }
-        let mut next = WindowEnd::Line(first + lines);
-        if lines == 0 {
-            (lines, end) = (1, cut(&bytes, budget));
-            next = WindowEnd::Byte(start + end as u64);
+
+        let mut next = WindowEnd::Line(first + fitting.count);
+        if fitting.count == 0 {
+            fitting.add(cut(&bytes, budget));
+            next = WindowEnd::Byte(start + fitting.end as u64);
         }
-        bytes.truncate(end);
-        Ok(self.window(start, bytes, first..first + lines, next))
+        bytes.truncate(fitting.end);
+        Ok(self.window(start, bytes, first..first + fitting.count, next))
     }
 
     /// At most `limit` bytes from byte `first`. In text, the window begins at the
@@ -100,43 +107,50 @@ impl StoredResource {
     pub async fn bytes_from(&self, first: u64, limit: usize) -> Result<Window, StoreError> {
         let first = first.min(self.entry.size);
         let limit = limit.max(1);
+
         // In text, a few more bytes on both sides show where characters begin and
-        // end. Within the block, because no character spans two blocks.
+        // end. They are in the same block, because no character spans two blocks.
         let margin = if self.entry.kind == Kind::Text { MAX_CHAR_REST as u64 } else { 0 };
-        let (from, to) = (first.saturating_sub(margin), first.saturating_add(limit as u64));
+        let from = first.saturating_sub(margin);
+        let to = first.saturating_add(limit as u64);
         let blocks = self.blocks_from(first);
         let mut start = blocks.first().map_or(first, |block| block.offset.max(from));
+
         let mut bytes = Vec::new();
         for block in blocks.iter().take_while(|block| block.offset < to) {
             let end = block.end().min(to.saturating_add(margin));
             bytes.extend_from_slice(&self.part(block, block.offset.max(start)..end).await?);
         }
+
         if self.entry.kind == Kind::Text {
             let skipped = char_boundary(&bytes, usize::try_from(first - start).unwrap_or(0));
             bytes.drain(..skipped);
             bytes.truncate(cut(&bytes, limit));
             start += skipped as u64;
         }
+
         let next = WindowEnd::Byte(start + bytes.len() as u64);
         Ok(self.window(start, bytes, 0..0, next))
     }
 
-    /// The rest of the block in which `line` begins, from its beginning, and the
-    /// blocks after that. Reads one block.
+    /// The content from the beginning of `line` to the end of its block, and the
+    /// blocks after that block. Reads one block.
     async fn seek_line(&self, line: u64) -> Result<(Bytes, &[Block]), StoreError> {
         let blocks = &self.entry.blocks;
-        // The line feed before the line is in the last block that begins before it.
+        // The line feed before the line is in the last block that begins before the line.
         let index = blocks.partition_point(|block| block.first_line < line).saturating_sub(1);
         let block = &blocks[index];
         let mut piece = self.block(block).await?;
+
         if let Some(nth) = (line - block.first_line).checked_sub(1) {
             let feed = nth_line_feed(&piece, usize::try_from(nth).unwrap_or(usize::MAX));
             piece = piece.split_off(feed.map_or(piece.len(), |feed| feed + 1));
         }
+
         Ok((piece, &blocks[index + 1..]))
     }
 
-    /// The block that contains this byte, and those after it.
+    /// The block that contains the byte, and the blocks after it.
     pub(super) fn blocks_from(&self, byte: u64) -> &[Block] {
         let blocks = &self.entry.blocks;
         &blocks[blocks.partition_point(|block| block.end() <= byte)..]
@@ -150,10 +164,25 @@ impl StoredResource {
     }
 }
 
+/// The lines that fit into a window.
+struct FittingLines {
+    count: u64,
+    /// The end of the last line, in the bytes of the window.
+    end: usize,
+}
+
+impl FittingLines {
+    fn add(&mut self, end: usize) {
+        self.count += 1;
+        self.end = end;
+    }
+}
+
 /// The position of line feed `nth`, counted from 0. Counting line feeds is many
-/// times faster than finding each, so only those of one chunk are found.
+/// times faster than finding each, so only the line feeds of one chunk are found.
 fn nth_line_feed(bytes: &[u8], mut nth: usize) -> Option<usize> {
     const CHUNK: usize = 4096;
+
     for (index, chunk) in bytes.chunks(CHUNK).enumerate() {
         let mut feeds = memchr::memchr_iter(b'\n', chunk);
         let count = feeds.clone().count();
@@ -162,10 +191,11 @@ fn nth_line_feed(bytes: &[u8], mut nth: usize) -> Option<usize> {
         }
         nth -= count;
     }
+
     None
 }
 
-/// Where to cut text for at most `limit` bytes and at least one character.
+/// The position at which to cut text for at most `limit` bytes and at least one character.
 fn cut(bytes: &[u8], limit: usize) -> usize {
     let one = 1 + bytes.iter().skip(1).take_while(|byte| is_continuation(**byte)).count();
     char_boundary(bytes, limit).max(one)
@@ -177,6 +207,7 @@ fn char_boundary(bytes: &[u8], index: usize) -> usize {
     while index > 0 && index < bytes.len() && is_continuation(bytes[index]) {
         index -= 1;
     }
+
     index
 }
 
@@ -212,21 +243,24 @@ mod tests {
         window.now_or_never().expect("memory never waits").expect("it can be read")
     }
 
-    /// The windows from the beginning to the end, each where the previous one
+    /// The windows from the beginning to the end, each where the previous window
     /// continues.
     fn pages(found: &StoredResource, limit: u64, budget: usize) -> Vec<Window> {
         let mut next = WindowEnd::Line(0);
         let mut pages = Vec::new();
+
         while next != WindowEnd::Content {
             let page = match next {
                 WindowEnd::Byte(byte) => now(found.bytes_from(byte, budget)),
                 WindowEnd::Line(line) => now(found.lines(line, limit, budget)),
                 WindowEnd::Content => unreachable!("the loop ends there"),
             };
+
             assert_ne!(page.end, next, "paging does not advance");
             next = page.end;
             pages.push(page);
         }
+
         pages
     }
 
@@ -234,7 +268,7 @@ mod tests {
         std::str::from_utf8(&window.bytes).expect("no character is split")
     }
 
-    /// Only a single character may exceed the budget.
+    /// Whether a page keeps the budget. Only a single character may exceed it.
     fn within(budget: usize, page: &str) -> bool {
         page.len() <= budget || page.chars().count() == 1
     }
@@ -248,14 +282,17 @@ mod tests {
             budget in 0usize..100,
         ) {
             let found = text(&content, block_bytes);
+
             let mut offset = 0;
             for page in pages(&found, limit, budget) {
                 prop_assert!(within(budget, as_text(&page)), "{page:?}");
                 prop_assert_eq!(page.range, offset..offset + page.bytes.len() as u64);
+
                 let index = usize::try_from(offset).expect("it is small");
                 prop_assert!(content.as_bytes()[index..].starts_with(&page.bytes));
                 offset += page.bytes.len() as u64;
             }
+
             prop_assert_eq!(offset, found.entry.size);
         }
 
@@ -266,7 +303,8 @@ mod tests {
             limit in 0usize..100,
         ) {
             let found = text(&content, block_bytes);
-            let (mut next, mut whole) = (WindowEnd::Byte(0), String::new());
+            let mut next = WindowEnd::Byte(0);
+            let mut whole = String::new();
             while let WindowEnd::Byte(first) = next {
                 let page = now(found.bytes_from(first, limit));
                 prop_assert_ne!(page.end, next, "paging does not advance");
@@ -275,6 +313,7 @@ mod tests {
                 whole += as_text(&page);
                 next = page.end;
             }
+
             prop_assert_eq!(next, WindowEnd::Content);
             prop_assert_eq!(whole, content);
         }
@@ -290,8 +329,10 @@ mod tests {
                 let first = (index * limit) as u64;
                 let page = now(found.bytes_from(first, limit));
                 prop_assert_eq!(&page.bytes, expected);
+
                 let end = first + expected.len() as u64;
-                let end = if end == found.entry.size { WindowEnd::Content } else { WindowEnd::Byte(end) };
+                let is_last = end == found.entry.size;
+                let end = if is_last { WindowEnd::Content } else { WindowEnd::Byte(end) };
                 prop_assert_eq!(page.end, end);
             }
         }
@@ -305,9 +346,11 @@ mod tests {
         ) {
             let found = text(&content, block_bytes);
             let page = now(found.lines(first as u64, limit as u64, usize::MAX));
+
             let all: Vec<&str> = content.split_inclusive('\n').collect();
             let seen: Vec<&str> = all.iter().copied().skip(first).take(limit).collect();
             prop_assert_eq!(as_text(&page), seen.concat());
+
             let next = first + seen.len();
             prop_assert_eq!(page.lines, first as u64..next as u64);
             let end = if next >= all.len() { WindowEnd::Content } else { WindowEnd::Line(next as u64) };
@@ -323,11 +366,13 @@ mod tests {
         ) {
             let found = text(&content, block_bytes);
             let page = now(found.lines(first as u64, u64::MAX, budget));
+
             let mut fits = String::new();
             let mut left = content.split_inclusive('\n').skip(first).peekable();
             while let Some(line) = left.next_if(|line| fits.len() + line.len() <= budget) {
                 fits += line;
             }
+
             match left.peek() {
                 Some(long) if fits.is_empty() => prop_assert!(long.starts_with(as_text(&page))),
                 _ => prop_assert_eq!(as_text(&page), fits),
@@ -343,9 +388,11 @@ mod tests {
         ) {
             let first = first.index(content.len() + 10);
             let page = now(text(&content, block_bytes).bytes_from(first as u64, limit));
+
             let start = content.floor_char_boundary(first);
             let end = content.floor_char_boundary(start + limit);
             let one = content[start..].chars().next().map_or(0, char::len_utf8);
+
             prop_assert_eq!(as_text(&page), &content[start..end.max(start + one)]);
             prop_assert_eq!(page.range.start, start as u64);
         }
@@ -374,17 +421,20 @@ mod tests {
         let reads = Arc::new(AtomicUsize::new(0));
         let counting = Counting { found: found.clone(), reads: Arc::clone(&reads) };
         let found = StoredResource { blob: Arc::new(counting), ..found };
+
         let cost = |window: &Window| {
             let touched = |b: &&Block| b.offset < window.range.end && window.range.start < b.end();
             let blocks = found.entry.blocks.iter().filter(touched).count();
             (reads.swap(0, Ordering::Relaxed), blocks)
         };
+
         for first in 0..100 {
             let window = now(found.lines(first, 2, 1000));
             let (reads, blocks) = cost(&window);
-            // The line feed before the window may be the last byte of another block.
+            // The line feed before the window may be the last byte of the block before.
             let borders = window.range.start.is_multiple_of(100) && first > 0;
             assert_eq!(reads, blocks + usize::from(borders), "line {first}");
+
             let window = now(found.bytes_from(first * 11, 50));
             let (reads, blocks) = cost(&window);
             assert_eq!(reads, blocks, "byte {}", first * 11);
@@ -406,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_of_no_lines_holds_one_all_the_same() {
+    fn a_window_of_no_lines_still_holds_one_line() {
         let window = now(text("a\nb\n", 4).lines(1, 0, 10));
         assert_eq!((as_text(&window), &window.range, &window.lines), ("b\n", &(2..4), &(1..2)));
     }

@@ -13,22 +13,22 @@ use super::{
 };
 use crate::auth::Owner;
 
-/// What [`Store::delete_prefix`] has deleted.
+/// The result of [`Store::delete_prefix`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deleted {
     /// The number of deleted resources.
     pub resources: u64,
-    /// Whether there were more than the limit.
+    /// Whether resources beyond the limit are left.
     pub more: bool,
 }
 
 impl Store {
-    /// Creates a resource, or replaces the one of the same URI.
+    /// Creates a resource, or replaces the resource of the same URI.
     ///
     /// # Errors
     /// [`StoreError::InvalidTtl`], [`StoreError::InvalidDetails`],
     /// [`StoreError::InvalidMetadata`], [`StoreError::NotText`], [`StoreError::Full`],
-    /// [`StoreError::Input`]; nothing is stored then. [`StoreError::ReadOnly`] for
+    /// [`StoreError::Input`]; nothing is then stored. [`StoreError::ReadOnly`] for
     /// the URI of a link, which only [`Store::share`] creates.
     pub async fn create(
         &self,
@@ -43,7 +43,7 @@ impl Store {
         self.create_any(owner, uri, content, details).await
     }
 
-    /// The same for any URI, links included.
+    /// Creates a resource under any URI, links included.
     pub(super) async fn create_any(
         &self,
         owner: &Owner,
@@ -55,7 +55,7 @@ impl Store {
         Ok(self.write(owner, uri, content, mode, None, None).await?.entry)
     }
 
-    /// Creates a resource of content that a [reservation](super::Backend::reserve) counts.
+    /// Creates a resource whose content a [reservation](super::Backend::reserve) counts.
     pub(super) async fn create_reserved(
         &self,
         owner: &Owner,
@@ -71,7 +71,7 @@ impl Store {
         Ok(self.write(owner, uri, content, mode, None, Some(reservation)).await?.entry)
     }
 
-    /// The mode that creates a resource with these details. `mime_type` is that of its content.
+    /// The mode that creates a resource with these details. `mime_type` is the type of its content.
     ///
     /// # Errors
     /// Those of [`Store::check_details`].
@@ -83,6 +83,7 @@ impl Store {
     ) -> Result<WriteMode, StoreError> {
         let details = details.checked()?;
         let ttl = self.check_ttl(details.ttl.unwrap_or(self.limits.default_ttl))?;
+
         Ok(WriteMode::Create {
             name: details.name.unwrap_or_else(|| default_name(uri)),
             title: details.title,
@@ -93,12 +94,12 @@ impl Store {
         })
     }
 
-    /// Replaces the content of a resource, and the metadata that `details` has; the
-    /// rest stays, and so do the expiry, without a new `ttl`, and the session.
+    /// Replaces the content of a resource, and the metadata that `details` sets. The rest stays,
+    /// and so do the session and, without a new `ttl`, the expiry.
     ///
     /// # Errors
     /// [`StoreError::NotFound`] or [`StoreError::Expired`], and those of
-    /// [`Store::create`]; the old content stays then.
+    /// [`Store::create`]; the old content then stays.
     pub async fn update(
         &self,
         owner: &Owner,
@@ -112,8 +113,8 @@ impl Store {
         self.update_version(owner, uri, content, details, None).await
     }
 
-    /// Updates a resource, unless it was written since `entry` was read. `None` if it was, or if
-    /// it has expired or was deleted.
+    /// Updates a resource, unless it was written since `entry` was read. `None` if it was
+    /// written, deleted, or has expired.
     ///
     /// # Errors
     /// Those of [`Store::create`].
@@ -124,6 +125,7 @@ impl Store {
         details: Details,
     ) -> Result<Option<Arc<Entry>>, StoreError> {
         let uri = entry.uri.clone();
+
         let updated = self.update_version(&entry.owner, uri, content, details, Some(entry.into()));
         match updated.await {
             Ok(entry) => Ok(Some(entry)),
@@ -142,8 +144,10 @@ impl Store {
     ) -> Result<Arc<Entry>, StoreError> {
         let details = details.checked()?;
         let ttl = details.ttl.map(|ttl| self.check_ttl(ttl)).transpose()?;
-        // Fails before the content is uploaded; the commit checks again.
+
+        // Fails before the upload if the resource is missing; the commit checks again.
         let known = self.get(owner, &uri).await?.entry.mime_type.clone();
+
         let Details { name, title, description, mime_type, .. } = details;
         let mode = WriteMode::Update { name, title, description, mime_type, ttl, replaced };
         Ok(self.write(owner, uri, content, mode, Some(known), None).await?.entry)
@@ -177,9 +181,11 @@ impl Store {
             }
             Err(_) => metrics::counter!("larder_resources_refused_total").increment(1),
         }
+
         written
     }
 
+    /// Uploads content and commits it as a draft of `mode`.
     async fn upload(
         &self,
         owner: &Owner,
@@ -195,29 +201,35 @@ impl Store {
             WriteMode::Restore(entry) => Some(&entry.mime_type),
         };
         let mime_type = given.cloned().or(known).unwrap_or_default();
-        let (expected, or_binary) = (content.expected().clone(), content.may_turn_binary());
+
+        let expected = content.expected().clone();
+        let or_binary = content.may_turn_binary();
         let (kind, pieces) = content.into_parts();
         let mut upload = self.backend.begin(owner, &uri, reservation).await?;
         if let Some(size) = expected.size {
             upload.reserve(size).await?;
         }
+
         let mut writer = BlockWriter::new(owner, kind, upload).or_binary(or_binary);
         writer = writer.indexing(&mime_type);
-        // What is restored is rarely searched soon.
+        // Imports build no search filters: they are rarely searched soon.
         if !matches!(mode, WriteMode::Restore(_)) {
             writer = writer.filtering();
         }
+
         let (upload, stats) = writer.write_to_end(pieces).await?;
         if let Err(error) = expected.check(stats.size, &stats.sha256) {
             upload.discard().await;
             return Err(error);
         }
+
         if let WriteMode::Create { mime_type, .. } = &mut mode
             && stats.kind != kind
             && mime_type == kind.default_mime_type()
         {
             stats.kind.default_mime_type().clone_into(mime_type);
         }
+
         self.commit(owner, uri, upload, stats, mode).await
     }
 
@@ -240,32 +252,35 @@ impl Store {
             blocks: stats.blocks,
             records: stats.records,
             origins: self.origins_of_writes(),
-            // The time to live begins after the upload, or a slow one would be
-            // expired at once.
+            // The time to live begins after the upload, because a slow upload would otherwise
+            // expire at once.
             now: self.clock.now(),
             revisions: self.limits.revisions.max(1),
             mode,
         };
+
         let Committed { entry, change } = upload.commit(draft).await?;
+
         if let Some(filters) = stats.filters {
             filters.keep(&entry.sha256);
         }
+
         Ok(Committed { entry: entry.made_visible(), change })
     }
 
     /// Deletes a resource. Returns whether it existed; deleting twice is no error.
     ///
     /// # Errors
-    /// The backend cannot be reached.
+    /// [`StoreError`], if the backend cannot be reached.
     pub async fn delete(&self, owner: &Owner, uri: &ResourceUri) -> Result<bool, StoreError> {
         self.delete_version(owner, uri, None).await
     }
 
     /// Deletes the owner's resources whose URIs begin with `prefix`, at most `limit` of them, and
-    /// several at a time. What is written meanwhile may stay.
+    /// several at a time. Resources that are written meanwhile may stay.
     ///
     /// # Errors
-    /// The backend cannot be reached; some resources may be deleted then.
+    /// [`StoreError`], if the backend cannot be reached; some resources may then be deleted.
     pub async fn delete_prefix(
         &self,
         owner: &Owner,
@@ -275,7 +290,8 @@ impl Store {
         self.delete_page(owner, prefix, None, limit).await.map(|(deleted, _)| deleted)
     }
 
-    /// The same after a URI. Returns the last URI, too.
+    /// Deletes as [`delete_prefix`](Self::delete_prefix) does, continuing after `after`. Also
+    /// returns the last URI.
     pub(super) async fn delete_page(
         &self,
         owner: &Owner,
@@ -284,15 +300,19 @@ impl Store {
         limit: usize,
     ) -> Result<(Deleted, Option<ResourceUri>), StoreError> {
         const AT_ONCE: usize = 8;
+
         let page = self.list(owner, prefix, after.map(ResourceUri::as_str), limit).await?;
         let last = page.entries.last().map(|entry| entry.uri.clone());
+
         let deletions = stream::iter(page.entries).map(|entry| {
-            let (store, owner) = (self.clone(), owner.clone());
+            let store = self.clone();
+            let owner = owner.clone();
             async move { store.delete(&owner, &entry.uri).await }
         });
         let deleted = deletions
             .buffer_unordered(AT_ONCE)
             .try_fold(0, async |sum, deleted| Ok(sum + u64::from(deleted)));
+
         Ok((Deleted { resources: deleted.await?, more: page.more }, last))
     }
 
@@ -300,7 +320,7 @@ impl Store {
     /// it was deleted.
     ///
     /// # Errors
-    /// The backend cannot be reached.
+    /// [`StoreError`], if the backend cannot be reached.
     pub async fn delete_unchanged(&self, entry: &Entry) -> Result<bool, StoreError> {
         self.delete_version(&entry.owner, &entry.uri, Some(entry.into())).await
     }
@@ -316,17 +336,18 @@ impl Store {
         Ok(deleted)
     }
 
-    /// Deletes the resources that are to be deleted with a session. Lists all resources of the
+    /// Deletes the resources of a session that ends. Lists all resources of the
     /// owner, so it is called only where the server is configured to.
     ///
     /// # Errors
-    /// The backend cannot be reached.
+    /// [`StoreError`], if the backend cannot be reached.
     pub async fn delete_session_resources(
         &self,
         owner: &Owner,
         session: &str,
     ) -> Result<(), StoreError> {
         const PAGE: usize = 256;
+
         let mut after: Option<ResourceUri> = None;
         loop {
             let page = self.list(owner, "", after.as_ref().map(ResourceUri::as_str), PAGE).await?;
@@ -336,6 +357,7 @@ impl Store {
                     self.delete_unchanged(entry).await?;
                 }
             }
+
             after = page.entries.last().map(|entry| entry.uri.clone());
             if !page.more {
                 return Ok(());
@@ -343,7 +365,7 @@ impl Store {
         }
     }
 
-    /// Checks what a caller gives to a resource, before there is content.
+    /// Checks the metadata that a caller gives to a resource, before its content arrives.
     ///
     /// # Errors
     /// [`StoreError::InvalidDetails`], [`StoreError::InvalidMetadata`] or
@@ -359,6 +381,7 @@ impl Store {
         if ttl.as_millis() == 0 {
             return Err(StoreError::InvalidTtl("ttl must be positive".into()));
         }
+
         let max = self.limits.max_ttl;
         if ttl > max {
             let message = format!("ttl must be at most {} seconds", max.as_secs());
