@@ -1,22 +1,24 @@
 //! Writes, deletions and expiries. Each is one record in the owner's ledger.
 
-use std::sync::Arc;
+use std::{panic, sync::Arc};
 
 use super::{
-    Inner,
-    kept::{GRACE, Kept},
-    ledger::{Change, LedgerRecord, Tail},
-    stored_entry::{Current, EarlierRevision, StoredContent, StoredEntry},
+    ObjectState,
+    kept::{GRACE, KeptContent},
+    ledger::{LedgerChange, LedgerRecord, Tail},
+    stored_entry::{CurrentEntry, EarlierRevision, StoredContent, StoredEntry},
 };
 use crate::{
     auth::Owner,
     clock::Timestamp,
-    store::{self, ChangeKind, Committed, Draft, Entry, ResourceUri, StoreError, Version},
+    store::{
+        Change, ChangeKind, Committed, Draft, Entry, ResourceUri, StoreError, Version, WriteMode,
+    },
 };
 
 #[derive(Clone)]
 enum Operation {
-    Put(Box<Put>),
+    Put(Box<PutOperation>),
     /// Removes the resource, if it has that version.
     Delete(Option<Version>),
     Expire,
@@ -24,12 +26,12 @@ enum Operation {
 
 /// Commits uploaded content.
 #[derive(Clone)]
-pub(super) struct Put {
+pub(super) struct PutOperation {
     pub(super) draft: Draft,
     pub(super) content: StoredContent,
-    /// The ID of what the upload has reserved.
+    /// The ID of the upload's reservation.
     pub(super) reservation: String,
-    /// What this process counts for the upload beside that.
+    /// Bytes of the upload that only this process counts yet.
     pub(super) unreserved: u64,
 }
 
@@ -39,9 +41,78 @@ enum Outcome {
     Unchanged,
 }
 
-impl Inner {
-    pub(super) async fn put(self: &Arc<Self>, put: Put) -> Result<Committed, StoreError> {
-        let (owner, uri) = (put.draft.owner.clone(), put.draft.uri.clone());
+/// The result of one attempt at a change.
+enum Attempt {
+    Done(Outcome),
+    /// Another process appended to the ledger first.
+    Overtaken,
+    /// The content does not fit into the quota.
+    Full(StoreError),
+}
+
+/// The entry of a put, if it fits into the quota.
+enum Fitting {
+    Fits(StoredEntry),
+    Full(StoreError),
+}
+
+/// A resource before a change.
+struct Predecessor {
+    /// Whether the resource has an entry, even a damaged or an expired entry.
+    exists: bool,
+    /// The entry and its change number. `None` for a damaged entry, which can still be replaced or
+    /// deleted.
+    entry: Option<(u64, StoredEntry)>,
+    /// When the entry expired, if it has.
+    expired: Option<Timestamp>,
+}
+
+impl Predecessor {
+    fn new(current: Option<CurrentEntry>, now: Timestamp) -> Self {
+        let exists = current.is_some();
+        let entry =
+            current.and_then(|CurrentEntry { number, stored }| Some((number, stored.ok()?)));
+        let expired = entry
+            .as_ref()
+            .map(|(_, stored)| &stored.entry)
+            .filter(|entry| entry.is_expired(now))
+            .map(|entry| entry.expires);
+        Self { exists, entry, expired }
+    }
+
+    fn stored(&self) -> Option<&StoredEntry> {
+        self.entry.as_ref().map(|(_, stored)| stored)
+    }
+
+    /// The entry, if it has not expired.
+    fn live(&self) -> Option<&Entry> {
+        self.stored().filter(|_| self.expired.is_none()).map(|stored| &stored.entry)
+    }
+
+    /// Whether a deletion applies, which may be limited to one version.
+    fn is_deleted_by(&self, version: Option<Version>) -> bool {
+        match version {
+            Some(version) => self.live().is_some_and(|live| Version::from(live) == version),
+            None => self.exists,
+        }
+    }
+
+    /// The earlier revisions of the resource once its live entry is replaced.
+    fn to_earlier(&self) -> Vec<EarlierRevision> {
+        match &self.entry {
+            Some((number, stored)) if self.expired.is_none() => {
+                stored.clone().into_earlier(*number)
+            }
+            Some(_) | None => Vec::new(),
+        }
+    }
+}
+
+impl ObjectState {
+    pub(super) async fn put(self: &Arc<Self>, put: PutOperation) -> Result<Committed, StoreError> {
+        let owner = put.draft.owner.clone();
+        let uri = put.draft.uri.clone();
+
         match self.change(&owner, &uri, Operation::Put(Box::new(put))).await? {
             Outcome::Put(committed) => Ok(committed),
             Outcome::Removed | Outcome::Unchanged => Err(StoreError::NotFound { uri }),
@@ -74,108 +145,129 @@ impl Inner {
         uri: &ResourceUri,
         operation: Operation,
     ) -> Result<Outcome, StoreError> {
-        let (inner, owner, uri) = (Arc::clone(self), owner.clone(), uri.clone());
-        self.to_the_end(async move { inner.change_locked(&owner, &uri, operation).await }).await
+        let state = Arc::clone(self);
+        let owner = owner.clone();
+        let uri = uri.clone();
+
+        self.run_to_end(async move { state.change_to_end(&owner, &uri, &operation).await }).await
     }
 
-    async fn change_locked(
+    /// Runs a change in its own task, so that it completes even if the caller is dropped.
+    pub(super) async fn run_to_end<T: Send + 'static>(
+        &self,
+        change: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        tokio::spawn(change).await.unwrap_or_else(|error| match error.try_into_panic() {
+            Ok(panic) => panic::resume_unwind(panic),
+            Err(error) => Err(self.objects.failed(error)),
+        })
+    }
+
+    /// Tries a change until it is made or refused.
+    async fn change_to_end(
         self: &Arc<Self>,
         owner: &Owner,
         uri: &ResourceUri,
-        operation: Operation,
+        operation: &Operation,
     ) -> Result<Outcome, StoreError> {
-        let mut swept = false;
+        let mut has_swept = false;
         loop {
-            let mut lock = self.locks.lock(owner).await;
-            let mut tail = self.tail(owner, &mut lock).await?;
-            let reading = self.current_and_listed(owner, uri);
-            let scheduling = self.schedule_expiry_of(&operation);
-            let ((current, listed), ()) = tokio::try_join!(reading, scheduling)?;
-            let exists = current.is_some();
-            // A damaged entry can still be replaced or deleted.
-            let old = current.and_then(|Current { number, stored }| Some((number, stored.ok()?)));
-            let (number, old) = old.unzip();
-            let now = self.clock.now();
-            let expired = old.as_ref().filter(|old| old.entry.is_expired(now));
-            let expired = expired.map(|old| old.entry.expires);
-            let living = old.as_ref().filter(|_| expired.is_none()).map(|old| &old.entry);
-            let put = match &operation {
-                Operation::Put(put) => {
-                    let Put { draft, content, reservation, unreserved } = &**put;
-                    let missing = || StoreError::NotFound { uri: uri.clone() };
-                    let entry = Draft::clone(draft).apply_to(living).ok_or_else(missing)?;
-                    let past = old.clone().filter(|_| expired.is_none()).zip(number);
-                    let past = past.map_or_else(Vec::new, |(old, number)| old.into_earlier(number));
-                    let reserved = tail.record.reserved.clone().without(now, reservation).bytes();
-                    let uploads = self.uploads.bytes(owner).saturating_sub(*unreserved);
-                    let fit = |tail: &Tail| {
-                        let held = tail.record.kept.bytes(now) + reserved + uploads;
-                        let (past, max) = (past.clone(), draft.revisions);
-                        self.fitting_revisions(tail, held, &entry, exists, past, max)
-                    };
-                    let mut fitting = fit(&tail);
-                    if fitting.is_err() && swept && tail.record.kept.bytes(now) > 0 {
-                        self.remove_kept(owner).await?;
-                        tail.record.kept = Kept::default();
-                        fitting = fit(&tail);
+            match self.try_change(owner, uri, operation, has_swept).await? {
+                Attempt::Done(outcome) => return Ok(outcome),
+                Attempt::Overtaken => {}
+                Attempt::Full(full) if has_swept => return Err(full),
+                Attempt::Full(_) => {
+                    // Expired resources that are not removed yet may use the quota.
+                    if let Err(error) = self.sweep().await {
+                        tracing::debug!(%error, "cannot remove expired resources to free quota");
                     }
-                    match fitting {
-                        Ok(past) => Some(StoredEntry::new(content.clone(), entry, past)),
-                        Err(full) => {
-                            lock.list_again();
-                            drop(lock);
-                            if swept {
-                                return Err(full);
-                            }
-                            // Expired resources that are not removed yet may use the quota.
-                            if let Err(error) = self.sweep().await {
-                                tracing::debug!(%error, "cannot remove expired resources to free quota");
-                            }
-                            swept = true;
-                            continue;
-                        }
-                    }
+                    has_swept = true;
                 }
-                Operation::Delete(Some(version))
-                    if living.is_none_or(|living| Version::from(living) != *version) =>
-                {
-                    return Ok(Outcome::Unchanged);
-                }
-                Operation::Delete(_) if exists => None,
-                Operation::Expire if expired.is_some() => None,
-                Operation::Delete(_) | Operation::Expire => return Ok(Outcome::Unchanged),
-            };
-            // Reads of it that have begun can finish, unless its space is needed.
-            let is_kept = old.is_some() && expired.is_none() && !self.is_disk_low().await;
-            let until = is_kept.then(|| now.saturating_add(GRACE));
-            let mut next = self.next_record(&tail, old.as_ref(), exists, uri, put.clone(), until);
-            if let Operation::Put(put) = &operation {
-                next.reserved = next.reserved.without(now, &put.reservation);
             }
-            if !self.append(owner, &mut lock, &tail, next, &listed).await? {
-                continue;
-            }
-            // The lock is still held, so that changes are published in their order.
-            if let Some(at) = expired {
-                self.expired.remember(owner.clone(), uri.clone(), at);
-                self.publish(owner, uri, ChangeKind::Expired);
-            }
-            let created = expired.is_some() || !exists;
-            return Ok(match put {
-                Some(StoredEntry { entry, .. }) => {
-                    let change = if created { ChangeKind::Created } else { ChangeKind::Updated };
-                    self.expired.forget(owner, uri);
-                    self.schedule.wake_at(entry.expires);
-                    self.publish(owner, uri, change);
-                    Outcome::Put(Committed { entry: Arc::new(entry), change })
-                }
-                None if expired.is_some() => Outcome::Unchanged,
-                None => {
-                    self.publish(owner, uri, ChangeKind::Deleted);
-                    Outcome::Removed
-                }
-            });
         }
+    }
+
+    /// Makes a change, unless another process appends to the ledger meanwhile.
+    async fn try_change(
+        self: &Arc<Self>,
+        owner: &Owner,
+        uri: &ResourceUri,
+        operation: &Operation,
+        has_swept: bool,
+    ) -> Result<Attempt, StoreError> {
+        let mut lock = self.locks.lock(owner).await;
+        let mut tail = self.tail(owner, &mut lock).await?;
+
+        let reading = self.current_and_listed(owner, uri);
+        let scheduling = self.schedule_expiry_of(operation);
+        let ((current, listed), ()) = tokio::try_join!(reading, scheduling)?;
+        let now = self.clock.now();
+        let before = Predecessor::new(current, now);
+
+        let put = match operation {
+            Operation::Put(put) => match self.fit(put, &before, &mut tail, now, has_swept).await? {
+                Fitting::Fits(entry) => Some(entry),
+                Fitting::Full(full) => {
+                    lock.list_again();
+                    return Ok(Attempt::Full(full));
+                }
+            },
+            Operation::Delete(version) if before.is_deleted_by(*version) => None,
+            Operation::Expire if before.expired.is_some() => None,
+            Operation::Delete(_) | Operation::Expire => {
+                return Ok(Attempt::Done(Outcome::Unchanged));
+            }
+        };
+
+        // Reads of the replaced content that have begun can finish, unless its space is needed.
+        let is_kept = before.live().is_some() && !self.is_disk_low().await;
+        let until = is_kept.then(|| now.saturating_add(GRACE));
+        let mut next = self.next_record(&tail, &before, uri, put.clone(), until);
+        if let Operation::Put(put) = operation {
+            next.reserved = next.reserved.without(now, &put.reservation);
+        }
+        if !self.append(owner, &mut lock, &tail, next, &listed).await? {
+            return Ok(Attempt::Overtaken);
+        }
+
+        // The lock is still held, so that changes are published in their order.
+        Ok(Attempt::Done(self.publish_change(owner, uri, put, &before)))
+    }
+
+    /// The entry of a put, with the earlier revisions that fit into the quota beside it. Once
+    /// expired resources have been swept, also removes kept content to free quota.
+    async fn fit(
+        &self,
+        put: &PutOperation,
+        before: &Predecessor,
+        tail: &mut Tail,
+        now: Timestamp,
+        has_swept: bool,
+    ) -> Result<Fitting, StoreError> {
+        let PutOperation { draft, content, reservation, unreserved } = put;
+        let missing = || StoreError::NotFound { uri: draft.uri.clone() };
+        let entry = draft.clone().apply_to(before.live()).ok_or_else(missing)?;
+        let past = before.to_earlier();
+
+        let reserved = tail.record.reserved.clone().without(now, reservation).bytes();
+        let uploads = self.uploads.bytes(&draft.owner).saturating_sub(*unreserved);
+        let fit = |tail: &Tail| {
+            let held = tail.record.kept.bytes(now) + reserved + uploads;
+            let past = past.clone();
+            self.fitting_revisions(tail, held, &entry, before.exists, past, draft.revisions)
+        };
+
+        let mut fitting = fit(tail);
+        if fitting.is_err() && has_swept && tail.record.kept.bytes(now) > 0 {
+            self.remove_kept(&draft.owner).await?;
+            tail.record.kept = KeptContent::default();
+            fitting = fit(tail);
+        }
+
+        Ok(match fitting {
+            Ok(past) => Fitting::Fits(StoredEntry::new(content.clone(), entry, past)),
+            Err(full) => Fitting::Full(full),
+        })
     }
 
     async fn is_disk_low(&self) -> bool {
@@ -183,7 +275,7 @@ impl Inner {
     }
 
     /// The earlier revisions to keep with a new entry: as many as the quota
-    /// allows beside `held` bytes, and at most `revisions` with the new one.
+    /// allows beside `held` bytes, and at most `revisions` with the new revision.
     ///
     /// # Errors
     /// [`StoreError::Full`] if the entry itself exceeds the quota.
@@ -197,63 +289,98 @@ impl Inner {
         revisions: usize,
     ) -> Result<Vec<EarlierRevision>, StoreError> {
         let LedgerRecord { bytes, resources, .. } = tail.record;
-        let (max, counted) = (self.quota.bytes, entry.counted_bytes());
-        let mut used = bytes + held;
+        let max = self.quota.bytes;
+        let counted = entry.counted_bytes();
+
         // The latest revision counts until the new entry is committed.
+        let mut used = bytes + held;
         while used.saturating_add(counted) > max && past.len() > 1 {
             used = used.saturating_sub(past.remove(0).size);
         }
+
         if used.saturating_add(counted) > max {
             return Err(self.quota.out_of_bytes(bytes + held, counted));
         }
         if !exists && resources >= self.quota.resources {
             return Err(self.quota.out_of_resources(resources));
         }
+
         let excess = (past.len() + 1).saturating_sub(revisions.max(1));
         past.drain(..excess);
         Ok(past)
     }
 
-    /// The ledger record that replaces `old` by `put`. Old content is removed at
+    /// The ledger record that replaces the predecessor by `put`. Old content is removed at
     /// `until`.
     fn next_record(
         &self,
         tail: &Tail,
-        old: Option<&StoredEntry>,
-        existed: bool,
+        before: &Predecessor,
         uri: &ResourceUri,
         put: Option<StoredEntry>,
         until: Option<Timestamp>,
     ) -> LedgerRecord {
         let LedgerRecord { bytes, resources, ref kept, ref reserved, .. } = tail.record;
+        let old = before.stored();
         let size = |stored: Option<&StoredEntry>| stored.map_or(0, StoredEntry::bytes);
-        let resources = resources.saturating_sub(u64::from(existed));
+
+        let resources = resources.saturating_sub(u64::from(before.exists));
         // The size of a damaged entry is unknown, so it counts until the owner has no
         // resources left.
         let bytes = if resources == 0 { 0 } else { bytes.saturating_sub(size(old)) };
+
         let stays = |id: &&String| put.as_ref().is_some_and(|put| put.has_object(id));
-        let gone = old.iter().flat_map(|old| old.objects()).filter(|(id, _)| !stays(id));
-        let (gone, gone_bytes): (Vec<_>, Vec<_>) = gone.map(|(id, n)| (id.clone(), n)).unzip();
+        let unused = old.iter().flat_map(|old| old.objects()).filter(|(id, _)| !stays(id));
+        let (gone, gone_bytes): (Vec<_>, Vec<_>) = unused.map(|(id, n)| (id.clone(), n)).unzip();
         let kept_bytes = until.map_or(0, |_| gone_bytes.iter().sum());
         let now = self.clock.now();
         let kept = kept.clone().with(now, until.unwrap_or(now), kept_bytes);
+
         LedgerRecord {
             id: self.random.id(),
             bytes: bytes + size(put.as_ref()),
             resources: resources + u64::from(put.is_some()),
             kept,
             reserved: reserved.clone(),
-            change: Some(Change { uri: uri.clone(), gone, until, put }),
+            change: Some(LedgerChange { uri: uri.clone(), gone, until, put }),
         }
     }
 
-    fn publish(&self, owner: &Owner, uri: &ResourceUri, kind: ChangeKind) {
-        let (owner, uri) = (owner.clone(), uri.clone());
-        self.feed.publish(store::Change { owner, uri, kind, id: None });
+    /// Publishes a change that is in the ledger.
+    fn publish_change(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+        put: Option<StoredEntry>,
+        before: &Predecessor,
+    ) -> Outcome {
+        if let Some(at) = before.expired {
+            self.expired.remember(owner.clone(), uri.clone(), at);
+            self.publish(owner, uri, ChangeKind::Expired);
+        }
+
+        let Some(StoredEntry { entry, .. }) = put else {
+            if before.expired.is_some() {
+                return Outcome::Unchanged;
+            }
+            self.publish(owner, uri, ChangeKind::Deleted);
+            return Outcome::Removed;
+        };
+
+        let is_new = before.expired.is_some() || !before.exists;
+        let change = if is_new { ChangeKind::Created } else { ChangeKind::Updated };
+        self.expired.forget(owner, uri);
+        self.schedule.wake_at(entry.expires);
+        self.publish(owner, uri, change);
+        Outcome::Put(Committed { entry: Arc::new(entry), change })
     }
 
-    /// Schedules the check of a resource whose content is in its entry. Others have theirs before
-    /// their content is complete.
+    fn publish(&self, owner: &Owner, uri: &ResourceUri, kind: ChangeKind) {
+        self.feed.publish(Change { owner: owner.clone(), uri: uri.clone(), kind, id: None });
+    }
+
+    /// Schedules the check of a resource whose content is in its entry. The check of any other
+    /// resource is scheduled before its content is complete.
     async fn schedule_expiry_of(&self, operation: &Operation) -> Result<(), StoreError> {
         match operation {
             Operation::Put(put) if put.content.is_in_entry() => {
@@ -265,15 +392,14 @@ impl Inner {
 
     /// Schedules a check of the resource for when it will expire.
     pub(super) async fn schedule_expiry(&self, draft: &Draft) -> Result<(), StoreError> {
-        let ttl = match &draft.mode {
-            store::WriteMode::Create { ttl, .. }
-            | store::WriteMode::Update { ttl: Some(ttl), .. } => *ttl,
-            // The expiry does not change, and has its check already.
-            store::WriteMode::Update { ttl: None, .. } => return Ok(()),
-            store::WriteMode::Restore(entry) => {
-                return self.schedule_check(entry.expires, &draft.owner, &draft.uri).await;
+        let expires = match &draft.mode {
+            WriteMode::Create { ttl, .. } | WriteMode::Update { ttl: Some(ttl), .. } => {
+                draft.now.saturating_add(*ttl)
             }
+            WriteMode::Restore(entry) => entry.expires,
+            // The expiry does not change, and its check is already scheduled.
+            WriteMode::Update { ttl: None, .. } => return Ok(()),
         };
-        self.schedule_check(draft.now.saturating_add(ttl), &draft.owner, &draft.uri).await
+        self.schedule_check(expires, &draft.owner, &draft.uri).await
     }
 }

@@ -17,13 +17,13 @@ const HORIZON: Duration = Duration::from_secs(60);
 /// The due files that this process knows.
 #[derive(Debug, Default)]
 pub(super) struct DueFiles {
-    known: Mutex<Known>,
+    known: Mutex<KnownFiles>,
     /// Held during a sweep, so that sweeps run one after the other.
     pub(super) sweeping: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownFiles {
     files: BTreeSet<(Timestamp, Path)>,
     listed: Option<Timestamp>,
     /// The time up to which files are known, once a listing has begun.

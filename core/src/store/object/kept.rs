@@ -1,13 +1,12 @@
-//! Bytes that count towards the quota without belonging to a revision: deleted content that is
-//! still readable, and uploads.
+//! [`KeptContent`]: replaced and deleted content that is still readable. It counts towards the
+//! quota without belonging to a revision.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::time::Duration;
 
 use futures_util::TryStreamExt;
-use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-use super::{Inner, layout};
+use super::{ObjectState, layout};
 use crate::{auth::Owner, clock::Timestamp, store::StoreError};
 
 /// How long replaced or deleted content stays, so that reads that have begun can
@@ -21,9 +20,9 @@ const SPAN: u64 = 5_000;
 /// The bytes of kept content, by the time at which the last of them are removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(super) struct Kept(Vec<(Timestamp, u64)>);
+pub(super) struct KeptContent(Vec<(Timestamp, u64)>);
 
-impl Kept {
+impl KeptContent {
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -50,52 +49,7 @@ impl Kept {
     }
 }
 
-/// The bytes of this process's uploads beyond their reservations, by owner.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Uploads(Arc<Mutex<HashMap<Owner, u64>>>);
-
-impl Uploads {
-    pub(super) fn bytes(&self, owner: &Owner) -> u64 {
-        self.0.lock().get(owner).copied().unwrap_or_default()
-    }
-
-    pub(super) fn begin(&self, owner: &Owner) -> Uploading {
-        Uploading { uploads: self.clone(), owner: owner.clone(), bytes: 0 }
-    }
-}
-
-/// Counts bytes of one upload until it is dropped.
-pub(super) struct Uploading {
-    uploads: Uploads,
-    owner: Owner,
-    bytes: u64,
-}
-
-impl Uploading {
-    pub(super) fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// Replaces the bytes that the upload counts.
-    pub(super) fn set(&mut self, bytes: u64) {
-        let mut uploads = self.uploads.0.lock();
-        let counted = uploads.entry(self.owner.clone()).or_default();
-        *counted = *counted - self.bytes + bytes;
-        self.bytes = bytes;
-
-        if *counted == 0 {
-            uploads.remove(&self.owner);
-        }
-    }
-}
-
-impl Drop for Uploading {
-    fn drop(&mut self) {
-        self.set(0);
-    }
-}
-
-impl Inner {
+impl ObjectState {
     /// Removes the owner's kept content before its time, because the owner needs the quota.
     pub(super) async fn remove_kept(&self, owner: &Owner) -> Result<(), StoreError> {
         let now = self.clock.now();
@@ -125,7 +79,7 @@ mod tests {
     #[test]
     fn removals_are_counted_until_their_time_in_few_entries() {
         let at = |millis| Timestamp::from_millis(1_000_000 + millis);
-        let mut kept = Kept::default();
+        let mut kept = KeptContent::default();
 
         for n in 0..60_000 {
             kept = kept.with(at(n), at(n).saturating_add(GRACE), 1);

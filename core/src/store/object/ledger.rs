@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 use tokio::{sync::OwnedMutexGuard, time::Instant};
 
 use super::{
-    Inner,
-    kept::{GRACE, Kept},
+    ObjectState,
+    kept::{GRACE, KeptContent},
     layout,
-    reservations::Reserved,
+    owner_reservations::OwnerReservations,
     stored_entry::StoredEntry,
 };
 use crate::{
@@ -69,18 +69,18 @@ pub(super) struct LedgerRecord {
     pub(super) resources: u64,
 
     /// Replaced content that is kept for reads that have begun; not among `bytes`.
-    #[serde(default, skip_serializing_if = "Kept::is_empty")]
-    pub(super) kept: Kept,
+    #[serde(default, skip_serializing_if = "KeptContent::is_empty")]
+    pub(super) kept: KeptContent,
     /// The reservations of uploads; not among `bytes`.
-    #[serde(default, skip_serializing_if = "Reserved::is_empty")]
-    pub(super) reserved: Reserved,
+    #[serde(default, skip_serializing_if = "OwnerReservations::is_empty")]
+    pub(super) reserved: OwnerReservations,
 
-    pub(super) change: Option<Change>,
+    pub(super) change: Option<LedgerChange>,
 }
 
 /// A change of one resource.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Change {
+pub(super) struct LedgerChange {
     pub(super) uri: ResourceUri,
     /// The new entry, unless the resource was removed.
     pub(super) put: Option<StoredEntry>,
@@ -135,7 +135,7 @@ impl OwnerLocks {
     }
 }
 
-impl Inner {
+impl ObjectState {
     /// The last record of the owner's ledger, with its change applied.
     pub(super) async fn tail(
         &self,
@@ -258,7 +258,7 @@ impl Inner {
     /// Waits until the process that made the change has applied it, and applies it itself after
     /// [`APPLY_TIMEOUT`].
     async fn ensure_applied(&self, owner: &Owner, tail: &Tail) -> Result<(), StoreError> {
-        let Some(Change { uri, put, .. }) = &tail.record.change else { return Ok(()) };
+        let Some(LedgerChange { uri, put, .. }) = &tail.record.change else { return Ok(()) };
         if put.is_some() {
             let entry = layout::entry(&layout::resource(owner, uri), tail.number);
             let begin = Instant::now();
@@ -283,7 +283,9 @@ impl Inner {
     /// so no entry replaces another. The tombstone of a removed resource hides entries of earlier
     /// changes that another process still writes.
     async fn apply(&self, owner: &Owner, tail: &Tail, listed: &[u64]) -> Result<(), StoreError> {
-        let Some(Change { uri, put, gone, until }) = &tail.record.change else { return Ok(()) };
+        let Some(LedgerChange { uri, put, gone, until }) = &tail.record.change else {
+            return Ok(());
+        };
         let resource = layout::resource(owner, uri);
 
         if let Some(entry) = put {

@@ -6,7 +6,7 @@ use std::{error::Error, pin::pin, sync::Arc};
 use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
 
-use super::{Inner, layout};
+use super::{ObjectState, layout};
 use crate::{
     auth::Owner,
     store::{ResourceUri, StoreError, StoredResource},
@@ -16,9 +16,9 @@ use crate::{
 const CONCURRENCY: usize = 16;
 
 /// The folder of a resource, and the change number of its newest entry.
-type Newest = (Path, u64);
+type NewestEntry = (Path, u64);
 
-impl Inner {
+impl ObjectState {
     /// Up to `limit` resources whose URIs begin with `prefix` and come after `after`.
     pub(super) async fn page(
         self: &Arc<Self>,
@@ -72,7 +72,7 @@ impl Inner {
         &self,
         owner: &Owner,
         after: Path,
-    ) -> impl Stream<Item = Result<(ResourceUri, Newest), StoreError>> + Send {
+    ) -> impl Stream<Item = Result<(ResourceUri, NewestEntry), StoreError>> + Send {
         let newest = self.newest_entries(owner, after).peekable();
         let uris = stream::try_unfold(Box::pin(newest), move |mut newest| async move {
             let Some(first) = newest.next().await.transpose()? else {
@@ -86,7 +86,7 @@ impl Inner {
             // The path has a digest, so the URIs are read from the entries and sorted here.
             let stem = layout::stem(&first.0).map(str::to_owned);
             let mut same_stem = vec![first];
-            let has_stem = |next: &Result<Newest, StoreError>| {
+            let has_stem = |next: &Result<NewestEntry, StoreError>| {
                 next.as_ref().is_ok_and(|next| layout::stem(&next.0) == stem.as_deref())
             };
 
@@ -117,7 +117,7 @@ impl Inner {
         &self,
         owner: &Owner,
         after: Path,
-    ) -> impl Stream<Item = Result<Newest, StoreError>> + Send {
+    ) -> impl Stream<Item = Result<NewestEntry, StoreError>> + Send {
         let files = self.objects.list_after(&layout::owner_folder(owner), after);
 
         // Each resource with the number of its entry or tombstone.

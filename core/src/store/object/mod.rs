@@ -19,9 +19,9 @@ mod listing;
 mod local_files;
 mod location;
 mod objects;
+mod owner_reservations;
 mod owners;
 mod reservations;
-mod reserved;
 #[cfg(any(feature = "http", feature = "login", feature = "upstream"))]
 mod slots;
 mod stored_entry;
@@ -29,6 +29,8 @@ mod sweep;
 #[cfg(test)]
 pub(super) mod tests;
 mod upload;
+mod upload_reservation;
+mod uploads_in_progress;
 mod usage;
 mod walk;
 
@@ -44,11 +46,11 @@ pub use self::slots::ObjectSlots;
 pub(super) use self::{blob::ObjectBlob, objects::Objects};
 use self::{
     due_files::DueFiles,
-    kept::Uploads,
     ledger::{LedgerRecord, OwnerLocks},
     stored_entry::{StoredContent, StoredEntry},
     sweep::SweepSchedule,
     upload::ObjectUpload,
+    uploads_in_progress::UploadsInProgress,
     usage::TotalUsage,
 };
 use super::{
@@ -61,11 +63,11 @@ use crate::{auth::Owner, clock::Clock, random::Random};
 /// this process makes and the expiries that this process finds.
 #[derive(Debug)]
 pub struct ObjectBackend {
-    inner: Arc<Inner>,
+    state: Arc<ObjectState>,
 }
 
 /// The state that the backend, its uploads and its sweeps share.
-struct Inner {
+struct ObjectState {
     objects: Objects,
     clock: Arc<dyn Clock>,
     random: Random,
@@ -77,7 +79,7 @@ struct Inner {
     url: String,
 
     locks: OwnerLocks,
-    uploads: Uploads,
+    uploads: UploadsInProgress,
     schedule: SweepSchedule,
     due_files: DueFiles,
 
@@ -94,7 +96,7 @@ impl ObjectBackend {
         random: Random,
         quota: OwnerQuota,
     ) -> Self {
-        let inner = Inner {
+        let state = ObjectState {
             objects: location.objects,
             url: location.url,
             total_usage: TotalUsage::default(),
@@ -105,26 +107,26 @@ impl ObjectBackend {
             quota,
             feed: ChangeFeed::new(),
             locks: OwnerLocks::default(),
-            uploads: Uploads::default(),
+            uploads: UploadsInProgress::default(),
             expired: Expired::default(),
         };
 
-        Self { inner: Arc::new(inner) }
+        Self { state: Arc::new(state) }
     }
 }
 
 #[async_trait]
 impl Backend for ObjectBackend {
     fn name(&self) -> &'static str {
-        self.inner.objects.name
+        self.state.objects.name
     }
 
     fn shared_location(&self) -> Option<String> {
-        Some(self.inner.url.clone())
+        Some(self.state.url.clone())
     }
 
     fn feed(&self) -> &ChangeFeed {
-        &self.inner.feed
+        &self.state.feed
     }
 
     async fn begin(
@@ -133,8 +135,8 @@ impl Backend for ObjectBackend {
         uri: &ResourceUri,
         reservation: Option<&str>,
     ) -> Result<Box<dyn Upload>, StoreError> {
-        let inner = Arc::clone(&self.inner);
-        Ok(Box::new(ObjectUpload::new(inner, owner.clone(), uri, reservation)))
+        let state = Arc::clone(&self.state);
+        Ok(Box::new(ObjectUpload::new(state, owner.clone(), uri, reservation)))
     }
 
     async fn reserve(
@@ -145,28 +147,28 @@ impl Backend for ObjectBackend {
         bytes: u64,
         ttl: Duration,
     ) -> Result<u64, StoreError> {
-        self.inner.reserve(owner, uri, id, bytes, ttl, 0).await
+        self.state.reserve(owner, uri, id, bytes, ttl, 0).await
     }
 
     async fn release(&self, owner: &Owner, id: &str, keep: u64) -> Result<(), StoreError> {
-        self.inner.release(owner, id, keep).await
+        self.state.release(owner, id, keep).await
     }
 
     async fn get(&self, owner: &Owner, uri: &ResourceUri) -> Result<Lookup, StoreError> {
-        let inner = &self.inner;
-        let Some(current) = inner.current(owner, uri).await? else {
-            return Ok(inner.expired.at(owner, uri).map_or(Lookup::Missing, Lookup::Expired));
+        let state = &self.state;
+        let Some(current) = state.current(owner, uri).await? else {
+            return Ok(state.expired.at(owner, uri).map_or(Lookup::Missing, Lookup::Expired));
         };
 
         let stored = current.stored?;
 
-        if stored.entry.is_expired(inner.clock.now()) {
+        if stored.entry.is_expired(state.clock.now()) {
             let at = stored.entry.expires;
-            inner.expire(owner, uri).await?;
+            state.expire(owner, uri).await?;
             return Ok(Lookup::Expired(at));
         }
 
-        Ok(Lookup::Live(inner.found(stored)))
+        Ok(Lookup::Live(state.found(stored)))
     }
 
     async fn revisions(
@@ -174,7 +176,7 @@ impl Backend for ObjectBackend {
         owner: &Owner,
         uri: &ResourceUri,
     ) -> Result<Vec<StoredResource>, StoreError> {
-        self.inner.revisions(owner, uri).await
+        self.state.revisions(owner, uri).await
     }
 
     async fn delete(
@@ -183,7 +185,7 @@ impl Backend for ObjectBackend {
         uri: &ResourceUri,
         version: Option<Version>,
     ) -> Result<bool, StoreError> {
-        self.inner.delete(owner, uri, version).await
+        self.state.delete(owner, uri, version).await
     }
 
     async fn page(
@@ -193,39 +195,39 @@ impl Backend for ObjectBackend {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Vec<StoredResource>, StoreError> {
-        self.inner.page(owner, prefix, after, limit).await
+        self.state.page(owner, prefix, after, limit).await
     }
 
     async fn usage(&self) -> Result<Usage, StoreError> {
-        self.inner.usage().await
+        self.state.usage().await
     }
 
     async fn owners(&self, after: Option<&str>, limit: usize) -> Result<OwnerPage, StoreError> {
-        self.inner.owners(after, limit).await
+        self.state.owners(after, limit).await
     }
 
     async fn usage_of(&self, owner: &Owner) -> Result<Usage, StoreError> {
-        let mut lock = self.inner.locks.lock(owner).await;
-        let tail = self.inner.tail(owner, &mut lock).await?;
+        let mut lock = self.state.locks.lock(owner).await;
+        let tail = self.state.tail(owner, &mut lock).await?;
 
         let LedgerRecord { resources, bytes, .. } = tail.record;
         Ok(Usage { resources, bytes, reserved: 0 })
     }
 
     fn quota(&self) -> OwnerQuota {
-        self.inner.quota
+        self.state.quota
     }
 
     async fn disk(&self) -> Option<DiskSpace> {
-        self.inner.objects.disk_space().await
+        self.state.objects.disk_space().await
     }
 
     async fn maintain(&self) {
-        self.inner.sweep_on_time().await;
+        self.state.sweep_on_time().await;
     }
 }
 
-impl Inner {
+impl ObjectState {
     async fn revisions(
         self: &Arc<Self>,
         owner: &Owner,
@@ -275,8 +277,8 @@ impl Inner {
     }
 }
 
-impl fmt::Debug for Inner {
+impl fmt::Debug for ObjectState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Inner").field("objects", &self.objects).finish_non_exhaustive()
+        f.debug_struct("ObjectState").field("objects", &self.objects).finish_non_exhaustive()
     }
 }

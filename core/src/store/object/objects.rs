@@ -16,7 +16,7 @@ use object_store::{
 use super::{
     disk::Disk,
     local_files::LocalFiles,
-    walk::{Next, Walk},
+    walk::{Walk, WalkStep},
 };
 use crate::store::{DiskSpace, StoreError};
 
@@ -236,8 +236,8 @@ impl Objects {
         let walk = stream::try_unfold(Walk::new(folder, offset), move |mut walk| async move {
             loop {
                 let folder = match walk.next().map_err(|error| self.failed(error))? {
-                    Some(Next::Object(object)) => return Ok(Some((object, walk))),
-                    Some(Next::Folder(folder)) => folder,
+                    Some(WalkStep::Object(object)) => return Ok(Some((object, walk))),
+                    Some(WalkStep::Folder(folder)) => folder,
                     None => return Ok(None),
                 };
 

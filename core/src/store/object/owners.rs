@@ -3,13 +3,13 @@
 use futures_util::TryStreamExt;
 use object_store::path::Path;
 
-use super::{Inner, layout, stored_entry::StoredEntry};
+use super::{ObjectState, layout, stored_entry::StoredEntry};
 use crate::{
     auth::Owner,
     store::{OwnerPage, StoreError},
 };
 
-impl Inner {
+impl ObjectState {
     /// A page of owners, which begins after the owner whose ledger has the folder `after`.
     pub(super) async fn owners(
         &self,

@@ -29,17 +29,17 @@ const SWEEP: Duration = Duration::from_secs(60 * 60);
 
 /// Slots that all instances on one directory or bucket share.
 pub struct ObjectSlots {
-    inner: Arc<Inner>,
+    store: Arc<SlotStore>,
     _sweep: AbortOnDropHandle<()>,
 }
 
-struct Inner {
+struct SlotStore {
     objects: Objects,
     clock: Arc<dyn Clock>,
 }
 
 /// The latest version of a slot, and when it expires.
-struct Version {
+struct SlotVersion {
     slot: Slot,
     expires: Option<Timestamp>,
 }
@@ -48,16 +48,16 @@ impl ObjectSlots {
     /// Slots at a location. Needs a Tokio runtime, which removes expired slots while the value
     /// lives.
     pub fn new(location: &ObjectLocation, clock: Arc<dyn Clock>) -> Self {
-        let inner = Arc::new(Inner { objects: location.objects(), clock });
+        let store = Arc::new(SlotStore { objects: location.objects(), clock });
 
-        let swept = Arc::clone(&inner);
+        let swept = Arc::clone(&store);
         let sweep = tokio::spawn(async move { swept.sweep_on_time().await });
 
-        Self { inner, _sweep: AbortOnDropHandle::new(sweep) }
+        Self { store, _sweep: AbortOnDropHandle::new(sweep) }
     }
 }
 
-impl Inner {
+impl SlotStore {
     /// The number of the latest version; 0 if there is none.
     async fn latest(&self, folder: &Path) -> Result<u64, StoreError> {
         let mut files = self.objects.list(folder);
@@ -71,7 +71,7 @@ impl Inner {
     }
 
     /// The latest version, if there is one.
-    async fn version(&self, folder: &Path) -> Result<Option<Version>, VaultError> {
+    async fn version(&self, folder: &Path) -> Result<Option<SlotVersion>, VaultError> {
         for _ in 0..ATTEMPTS {
             let version = self.latest(folder).await?;
             if version == 0 {
@@ -80,7 +80,7 @@ impl Inner {
 
             if let Some(stored) = self.objects.get(&file(folder, version)).await? {
                 let (expires, content) = decode(&stored);
-                return Ok(Some(Version { slot: Slot { version, content }, expires }));
+                return Ok(Some(SlotVersion { slot: Slot { version, content }, expires }));
             }
         }
 
@@ -111,7 +111,7 @@ impl Inner {
                 let found = self.version(&folder).await?;
 
                 let is_over = |expires: Timestamp| expires.as_millis() <= before;
-                if let Some(Version { slot, expires }) = found
+                if let Some(SlotVersion { slot, expires }) = found
                     && expires.is_some_and(is_over)
                 {
                     // A version that was written meanwhile has another number.
@@ -128,10 +128,10 @@ impl Inner {
 #[async_trait]
 impl Slots for ObjectSlots {
     async fn read(&self, name: &str) -> Result<Slot, VaultError> {
-        let found = self.inner.version(&folder(name)).await?;
-        let Some(Version { mut slot, expires }) = found else { return Ok(Slot::default()) };
+        let found = self.store.version(&folder(name)).await?;
+        let Some(SlotVersion { mut slot, expires }) = found else { return Ok(Slot::default()) };
 
-        if expires.is_some_and(|expires| expires <= self.inner.clock.now()) {
+        if expires.is_some_and(|expires| expires <= self.store.clock.now()) {
             slot.content.clear();
         }
 
@@ -146,10 +146,10 @@ impl Slots for ObjectSlots {
         ttl: Option<Duration>,
     ) -> Result<bool, VaultError> {
         let folder = folder(name);
-        let Inner { objects, clock } = &*self.inner;
+        let SlotStore { objects, clock } = &*self.store;
 
         // A removed version must not be created again.
-        if self.inner.latest(&folder).await? != version {
+        if self.store.latest(&folder).await? != version {
             return Ok(false);
         }
 
@@ -164,7 +164,7 @@ impl Slots for ObjectSlots {
             return Ok(false);
         }
 
-        if self.inner.latest(&folder).await? != version + 1 {
+        if self.store.latest(&folder).await? != version + 1 {
             // Another instance has made this and later versions, and has removed this version.
             objects.remove(&file(&folder, version + 1)).await?;
             return Ok(false);
@@ -282,17 +282,17 @@ mod tests {
 
         files.clock.advance(Duration::from_secs(61));
         // Another instance may still be about to replace the version that it has read.
-        slots.inner.sweep().await.unwrap();
+        slots.store.sweep().await.unwrap();
         assert_eq!(slots.read("expired").await.unwrap().version, 1);
 
         files.clock.advance(3 * SWEEP);
-        slots.inner.sweep().await.unwrap();
+        slots.store.sweep().await.unwrap();
 
         assert_eq!(slots.read("expired").await.unwrap(), Slot::default());
         assert_eq!(slots.read("extended").await.unwrap().content, b"y");
         assert_eq!(slots.read("kept").await.unwrap().content, b"x");
 
-        let due = slots.inner.objects.list(&due_folder()).try_collect::<Vec<_>>().await.unwrap();
+        let due = slots.store.objects.list(&due_folder()).try_collect::<Vec<_>>().await.unwrap();
         assert_eq!(due.len(), 1, "one for the extended slot");
     }
 }

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use object_store::path::Path;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-use super::{Inner, layout};
+use super::{ObjectState, layout};
 use crate::{
     auth::Owner,
     store::{Entry, ResourceUri, StoreError},
@@ -121,20 +121,20 @@ impl StoredEntry {
 }
 
 /// The newest entry of a resource, expired or not.
-pub(super) struct Current {
+pub(super) struct CurrentEntry {
     /// The entry's change number.
     pub(super) number: u64,
     /// The entry, or the reason why it cannot be read.
     pub(super) stored: Result<StoredEntry, StoreError>,
 }
 
-impl Inner {
+impl ObjectState {
     /// The newest entry of a resource, expired or not.
     pub(super) async fn current(
         &self,
         owner: &Owner,
         uri: &ResourceUri,
-    ) -> Result<Option<Current>, StoreError> {
+    ) -> Result<Option<CurrentEntry>, StoreError> {
         Ok(self.current_and_listed(owner, uri).await?.0)
     }
 
@@ -143,7 +143,7 @@ impl Inner {
         &self,
         owner: &Owner,
         uri: &ResourceUri,
-    ) -> Result<(Option<Current>, Vec<u64>), StoreError> {
+    ) -> Result<(Option<CurrentEntry>, Vec<u64>), StoreError> {
         let resource = layout::resource(owner, uri);
 
         for _ in 0..ATTEMPTS {
@@ -154,7 +154,7 @@ impl Inner {
             if let Some(bytes) = bytes {
                 let stored = self.decode_entry(&resource, &path, &bytes, owner, Some(uri));
                 let number = layout::number(&path);
-                return Ok((number.map(|number| Current { number, stored }), entries));
+                return Ok((number.map(|number| CurrentEntry { number, stored }), entries));
             }
         }
 

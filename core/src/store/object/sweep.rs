@@ -14,7 +14,9 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
-use super::{Inner, due_files::LISTING_INTERVAL, kept::GRACE, layout, stored_entry::Current};
+use super::{
+    ObjectState, due_files::LISTING_INTERVAL, kept::GRACE, layout, stored_entry::CurrentEntry,
+};
 use crate::{
     auth::Owner,
     clock::Timestamp,
@@ -33,7 +35,7 @@ const CONCURRENCY: usize = 8;
 
 /// The content of a due file.
 #[derive(Serialize, Deserialize)]
-struct Due {
+struct DueFile {
     owner: Owner,
     uri: ResourceUri,
     /// IDs of content to remove.
@@ -78,7 +80,7 @@ impl SweepSchedule {
     }
 }
 
-impl Inner {
+impl ObjectState {
     /// Removes resources when they expire and publishes it. Runs until dropped.
     pub(super) async fn sweep_on_time(self: &Arc<Self>) {
         loop {
@@ -188,7 +190,8 @@ impl Inner {
         gone: &[String],
         tombstone: Option<u64>,
     ) -> Result<(), StoreError> {
-        let due = Due { owner: owner.clone(), uri: uri.clone(), gone: gone.to_vec(), tombstone };
+        let due =
+            DueFile { owner: owner.clone(), uri: uri.clone(), gone: gone.to_vec(), tombstone };
         let content = serde_json::to_vec(&due).expect("it is JSON");
         self.objects.put(file, content).await?;
 
@@ -202,11 +205,11 @@ impl Inner {
         // Another instance may have processed the file already.
         let Some(due) = self.objects.get(file).await? else { return Ok(()) };
 
-        match serde_json::from_slice::<Due>(&due) {
-            Ok(Due { owner, uri, tombstone: Some(number), .. }) => {
+        match serde_json::from_slice::<DueFile>(&due) {
+            Ok(DueFile { owner, uri, tombstone: Some(number), .. }) => {
                 self.remove_tombstone(&owner, &uri, number).await?;
             }
-            Ok(Due { owner, uri, gone, tombstone: None }) => {
+            Ok(DueFile { owner, uri, gone, tombstone: None }) => {
                 self.expire(&owner, &uri).await?;
                 self.remove_unused_content(&owner, &uri, gone).await?;
             }
@@ -241,7 +244,7 @@ impl Inner {
     pub(super) async fn remove_early(&self, owner: &Owner, file: &Path) -> Result<(), StoreError> {
         let Some(due) = self.objects.get(file).await? else { return Ok(()) };
 
-        match serde_json::from_slice::<Due>(&due) {
+        match serde_json::from_slice::<DueFile>(&due) {
             Ok(due) if due.owner == *owner && !due.gone.is_empty() => {
                 self.remove_unused_content(owner, &due.uri, due.gone).await?;
                 self.objects.remove(file).await
@@ -269,9 +272,9 @@ impl Inner {
         }
 
         let current = match self.current(owner, uri).await? {
-            Some(Current { stored: Ok(stored), .. }) => Some(stored),
+            Some(CurrentEntry { stored: Ok(stored), .. }) => Some(stored),
             // An operator may still repair a damaged entry.
-            Some(Current { stored: Err(_), .. }) if is_check => return Ok(()),
+            Some(CurrentEntry { stored: Err(_), .. }) if is_check => return Ok(()),
             Some(_) | None => None,
         };
 

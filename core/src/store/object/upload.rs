@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use tokio::runtime::Handle;
 
 use super::{
-    Inner, change::Put, content_writer::ContentWriter, layout, reserved::Reservation,
-    stored_entry::StoredContent,
+    ObjectState, change::PutOperation, content_writer::ContentWriter, layout,
+    stored_entry::StoredContent, upload_reservation::UploadReservation,
 };
 use crate::{
     auth::Owner,
@@ -16,7 +16,7 @@ use crate::{
 
 /// An upload of content into an object.
 pub(super) struct ObjectUpload {
-    inner: Arc<Inner>,
+    state: Arc<ObjectState>,
     owner: Owner,
 
     /// The ID of the content's object, never reused.
@@ -24,24 +24,24 @@ pub(super) struct ObjectUpload {
     /// The bytes of content that have arrived.
     arrived: u64,
 
-    reservation: Reservation,
+    reservation: UploadReservation,
     writer: ContentWriter,
 }
 
 impl ObjectUpload {
     pub(super) fn new(
-        inner: Arc<Inner>,
+        state: Arc<ObjectState>,
         owner: Owner,
         uri: &ResourceUri,
         reservation: Option<&str>,
     ) -> Self {
-        let id = inner.random.id();
+        let id = state.random.id();
         let path = layout::content(&layout::resource(&owner, uri), &id);
-        let writer = ContentWriter::new(inner.objects.clone(), path);
+        let writer = ContentWriter::new(state.objects.clone(), path);
 
-        let reservation = Reservation::new(&inner, &owner, uri, reservation);
+        let reservation = UploadReservation::new(&state, &owner, uri, reservation);
 
-        Self { inner, owner, id, arrived: 0, reservation, writer }
+        Self { state, owner, id, arrived: 0, reservation, writer }
     }
 }
 
@@ -71,21 +71,21 @@ impl Upload for ObjectUpload {
             None => {
                 // Scheduled before the content is complete, so that content without an entry
                 // is found.
-                self.inner.schedule_expiry(&draft).await?;
+                self.state.schedule_expiry(&draft).await?;
                 self.writer.finish().await?;
                 StoredContent::Object(self.id.clone())
             }
         };
 
         let has_object = self.writer.keep();
-        let put = Put {
+        let put = PutOperation {
             draft,
             content,
             reservation: self.reservation.id().to_owned(),
             unreserved: self.reservation.unreserved(),
         };
 
-        let committed = self.inner.put(put).await;
+        let committed = self.state.put(put).await;
 
         match &committed {
             Ok(_) => self.reservation.committed(),

@@ -8,7 +8,7 @@ use object_store::path::Path;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::{Inner, layout, ledger::LedgerRecord};
+use super::{ObjectState, layout, ledger::LedgerRecord};
 use crate::{
     clock::Timestamp,
     store::{StoreError, Usage},
@@ -47,7 +47,7 @@ impl TotalUsage {
     }
 }
 
-impl Inner {
+impl ObjectState {
     /// The total usage. Only the first call waits for a count.
     pub(super) async fn usage(self: &Arc<Self>) -> Result<Usage, StoreError> {
         if self.schedule.is_due(self.clock.now())
@@ -59,9 +59,9 @@ impl Inner {
         match self.total_usage.counted() {
             Some((total, since)) if since.elapsed() < RECOUNT_INTERVAL => Ok(total),
             Some((total, _)) => {
-                let inner = Arc::clone(self);
+                let state = Arc::clone(self);
                 tokio::spawn(async move {
-                    if let Err(error) = inner.count_usage().await {
+                    if let Err(error) = state.count_usage().await {
                         tracing::debug!(%error, "cannot count the usage");
                     }
                 });

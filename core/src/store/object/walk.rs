@@ -21,7 +21,7 @@ pub(super) struct Walk {
 }
 
 /// The next step of a walk.
-pub(super) enum Next {
+pub(super) enum WalkStep {
     Object(Path),
     /// A folder, whose listing [`Walk::listed`] needs before anything after it.
     Folder(Path),
@@ -34,15 +34,15 @@ impl Walk {
     }
 
     /// The next object, or the next folder to list.
-    pub(super) fn next(&mut self) -> Result<Option<Next>, Error> {
+    pub(super) fn next(&mut self) -> Result<Option<WalkStep>, Error> {
         if let Some(found) = self.found.pop_front() {
-            return Ok(Some(Next::Object(found)));
+            return Ok(Some(WalkStep::Object(found)));
         }
 
         let Some(next) = self.pending.pop() else { return Ok(None) };
         Ok(Some(match next.strip_suffix('/') {
-            Some(folder) => Next::Folder(Path::parse(folder)?),
-            None => Next::Object(Path::parse(next)?),
+            Some(folder) => WalkStep::Folder(Path::parse(folder)?),
+            None => WalkStep::Object(Path::parse(next)?),
         }))
     }
 
@@ -110,11 +110,11 @@ mod tests {
 
         while let Some(next) = walk.next().expect("all are paths") {
             let mut folder = match next {
-                Next::Object(object) => {
+                WalkStep::Object(object) => {
                     objects.push(object);
                     continue;
                 }
-                Next::Folder(folder) => Some(folder),
+                WalkStep::Folder(folder) => Some(folder),
             };
 
             for _ in 0..if is_ahead { walk.begin_ahead() } else { 1 } {

@@ -123,26 +123,26 @@ impl Disk {
 }
 
 /// The free space of a file system.
-struct Free {
+struct FreeSpace {
     bytes: u64,
     /// How many files can be created; `None` where the file system has no such limit.
     files: Option<u64>,
 }
 
-impl Free {
+impl FreeSpace {
     fn is_at_least(&self, bytes: u64, files: u64) -> bool {
         self.bytes >= bytes && self.files.is_none_or(|free| free >= files)
     }
 }
 
 #[cfg(unix)]
-fn free_space(directory: &std::path::Path) -> io::Result<Free> {
+fn free_space(directory: &std::path::Path) -> io::Result<FreeSpace> {
     let space = rustix::fs::statvfs(directory)?;
     let files = (space.f_files > 0).then_some(space.f_favail);
-    Ok(Free { bytes: space.f_bavail.saturating_mul(space.f_frsize), files })
+    Ok(FreeSpace { bytes: space.f_bavail.saturating_mul(space.f_frsize), files })
 }
 
 #[cfg(not(unix))]
-fn free_space(_: &std::path::Path) -> io::Result<Free> {
+fn free_space(_: &std::path::Path) -> io::Result<FreeSpace> {
     Err(io::ErrorKind::Unsupported.into())
 }
