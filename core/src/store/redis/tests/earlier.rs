@@ -82,7 +82,9 @@ fn digests(folder: &Path, prefix: &str, found: &mut BTreeMap<String, String>) {
             digests(&path, &format!("{name}/"), found);
         } else if name.starts_with("layout_") {
             let content = std::fs::read(&path).expect("the file is readable");
-            found.insert(name, format!("{:x}", Sha256::digest(content)));
+            let digest: Vec<_> =
+                Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect();
+            found.insert(name, digest.concat());
         }
     }
 }
