@@ -43,9 +43,8 @@ local function entry_key(index, uri)
   return index.env.shard .. 'entry:' .. index.owner .. ':' .. uri
 end
 
--- Publishes a change: its kind, milliseconds (the remaining life; for an expiry
--- its time since 1970), and the time of the change in microseconds, which makes
--- the message unique.
+-- Publishes a change: its kind, milliseconds (the remaining life; for an expiry its time since
+-- 1970), and the time of the change in microseconds, which makes the message unique.
 local function publish(index, kind, uri, millis)
   local now = redis.call('TIME')
   local at = now[1] .. '.' .. now[2]
@@ -63,60 +62,65 @@ local function remove_from_index(index, uri)
   redis.call('HINCRBY', index.sizes, '', digits(0 - size))
 end
 
--- Besides resources, content in Redis counts while it is kept for reads that have
--- begun, and during its upload. `kept` and `uploads` have the IDs of such content by
--- the time at which Redis removes it; the field '<id>' of `sizes` has what it counts,
--- and the field 'held' the sum. No URI is without a colon, and no ID has one.
+-- Besides resources, content in Redis counts while it is kept for reads that have begun, and during
+-- its upload. `kept` and `uploads` have the IDs of such content by the time at which Redis removes
+-- it; the field '<id>' of `sizes` has its bytes, and the field 'held' the sum. Every URI has a colon,
+-- and no ID has one.
 
--- What uploads of all owners of the shard count: `reserving` has '<owner> <id>' by the time at which
--- the upload no longer counts, the same fields of `reserved` have the bytes, and '' the sum. Both
--- are gone with the last of them.
+-- The bytes that uploads of all owners of the shard have reserved: `reserving` has '<owner> <id>' by
+-- the time at which the upload no longer counts; of `reserved`, the fields with these names have the
+-- bytes, and the field '' has the sum. Both keys vanish with their last upload.
 
 local function uncount_reserved(env, upload)
   local bytes = redis.call('HGET', env.shard .. 'reserved', upload)
   if not bytes then
     return
   end
+
   redis.call('ZREM', env.shard .. 'reserving', upload)
   -- Redis removes an empty sorted set itself.
   if redis.call('EXISTS', env.shard .. 'reserving') == 0 then
     redis.call('DEL', env.shard .. 'reserved')
     return
   end
+
   redis.call('HDEL', env.shard .. 'reserved', upload)
   redis.call('HINCRBY', env.shard .. 'reserved', '', digits(0 - tonumber(bytes)))
 end
 
-local function count_reserved(env, upload, bytes, until_)
+local function count_reserved(env, upload, bytes, ends_at)
   local reserving, reserved = env.shard .. 'reserving', env.shard .. 'reserved'
   local before = tonumber(redis.call('HGET', reserved, upload) or '0')
-  redis.call('ZADD', reserving, digits(until_), upload)
+  redis.call('ZADD', reserving, digits(ends_at), upload)
   redis.call('HSET', reserved, upload, digits(bytes))
   redis.call('HINCRBY', reserved, '', digits(bytes - before))
+
   local last = tonumber(redis.call('ZREVRANGE', reserving, 0, 0, 'WITHSCORES')[2])
   for _, key in ipairs({ reserving, reserved }) do
     redis.call('PEXPIREAT', key, digits(last))
   end
 end
 
--- Counts content in `list` until that time.
-local function hold(index, list, id, bytes, until_)
+-- Counts `bytes` of content in `list` until `ends_at`.
+local function hold(index, list, id, bytes, ends_at)
   local before = tonumber(redis.call('HGET', index.sizes, id) or '0')
-  redis.call('ZADD', list, digits(until_), id)
+  redis.call('ZADD', list, digits(ends_at), id)
   redis.call('HSET', index.sizes, id, digits(bytes))
   redis.call('HINCRBY', index.sizes, 'held', digits(bytes - before))
+
   if list == index.uploads then
-    count_reserved(index.env, index.owner .. ' ' .. id, bytes, until_)
+    count_reserved(index.env, index.owner .. ' ' .. id, bytes, ends_at)
   end
 end
 
--- Ends the count of content in `list`. Returns what it counted.
+-- Ends the count of content in `list`. Returns its bytes.
 local function release(index, list, id)
-  -- Nothing is written for content that does not count: after its first write, Redis
-  -- lets a script go on without memory.
+  -- Nothing is written for content that does not count: after its first write, Redis lets a script
+  -- go on without memory.
   if not redis.call('ZSCORE', list, id) then
     return 0
   end
+
   redis.call('ZREM', list, id)
   local bytes = tonumber(redis.call('HGET', index.sizes, id) or '0')
   redis.call('HDEL', index.sizes, id)
@@ -127,14 +131,14 @@ local function release(index, list, id)
   return bytes
 end
 
--- Notes for the reply that content outside Redis is removed in so many milliseconds.
+-- Notes for the reply that content outside Redis is removed in `millis` milliseconds.
 local function note_external(index, id, millis)
   if string.sub(id, 1, 2) == 'o-' then
     index.external[#index.external + 1] = digits(millis) .. ' ' .. id
   end
 end
 
--- Ends the count of content that Redis has removed. What it has outside Redis is removed, too.
+-- Ends the count of content that Redis has removed, and notes its removal outside Redis.
 local function prune_held(index, max)
   for _, list in ipairs({ index.kept, index.uploads }) do
     local gone = redis.call('ZRANGEBYSCORE', list, '-inf', digits(index.env.now), 'LIMIT', 0, max)
@@ -143,7 +147,8 @@ local function prune_held(index, max)
       note_external(index, id, 0)
     end
   end
-  -- Uploads of other owners, too, who may not return.
+
+  -- Uploads of other owners, who may not return, end as well.
   local over = redis.call('ZRANGEBYSCORE', index.env.shard .. 'reserving', '-inf',
     digits(index.env.now), 'LIMIT', 0, max)
   for _, upload in ipairs(over) do
@@ -151,14 +156,14 @@ local function prune_held(index, max)
   end
 end
 
--- What the owner uses of the quota.
+-- The bytes that the owner uses of the quota.
 local function used_bytes(index)
   local sizes = redis.call('HMGET', index.sizes, '', 'held')
   return tonumber(sizes[1] or '0') + tonumber(sizes[2] or '0')
 end
 
--- Removes kept content, oldest first, until `bytes` more fit, and at most `max`
--- of it. Returns whether more of it is to be removed.
+-- Removes kept content, oldest first, until `bytes` more fit, but at most `max` items. Returns
+-- whether more must be removed.
 local function make_room(index, bytes, max_bytes, max)
   while used_bytes(index) + bytes > max_bytes do
     local oldest = redis.call('ZRANGE', index.kept, 0, 0)[1]
@@ -168,6 +173,7 @@ local function make_room(index, bytes, max_bytes, max)
     if max == 0 then
       return true
     end
+
     remove_blob(index.env, oldest)
     release(index, index.kept, oldest)
     note_external(index, oldest, 0)
@@ -176,9 +182,8 @@ local function make_room(index, bytes, max_bytes, max)
   return false
 end
 
--- Removes at most `max` expired resources from the index, publishes their expiry,
--- and returns their number. Only the first script to do so finds them, so each
--- expiry is published once.
+-- Removes at most `max` expired resources from the index, publishes their expiry, and returns their
+-- number. Only the first script finds them, so each expiry is published once.
 local function prune(index, max)
   local expired = redis.call('ZRANGEBYSCORE', index.expiries, '-inf', digits(index.env.now),
     'WITHSCORES', 'LIMIT', 0, max)
@@ -191,9 +196,8 @@ local function prune(index, max)
   return #expired / 2
 end
 
--- Updates the shard's total usage by the difference between the owner's current
--- usage and the usage it was last counted with. So an index that expired natively
--- is subtracted at the next update of that owner.
+-- Updates the shard's total usage by the difference between the owner's current usage and the usage
+-- that was last counted. So an index that expired natively is subtracted at the owner's next update.
 local function update_usage(index)
   local resources = redis.call('ZCARD', index.names)
   local bytes = tonumber(redis.call('HGET', index.sizes, '') or '0')
@@ -202,6 +206,7 @@ local function update_usage(index)
     local count, size = string.match(usage or '0 0', '^(%d+) (%d+)$')
     return tonumber(count), tonumber(size)
   end
+
   local own_resources, own_bytes = read(counted[1])
   local all_resources, all_bytes = read(counted[2])
   all_resources = all_resources - own_resources + resources
@@ -210,7 +215,9 @@ local function update_usage(index)
     redis.call('DEL', index.usage)
     return
   end
+
   local all = digits(all_resources) .. ' ' .. digits(all_bytes)
+
   if resources == 0 then
     redis.call('HDEL', index.usage, index.owner)
     redis.call('HSET', index.usage, '*', all)
@@ -219,31 +226,36 @@ local function update_usage(index)
   end
 end
 
--- Schedules the owner's next expiry, sets the expiry of the index to a little
--- after that of the last resource, and updates the usage.
+-- Schedules the owner's next expiry, sets the expiry of the index to a little after the expiry of the
+-- last resource, and updates the usage.
 local function save_index(index)
   local first = redis.call('ZRANGE', index.expiries, 0, 0, 'WITHSCORES')[2]
   local last = 0
   for _, list in ipairs({ index.expiries, index.kept, index.uploads }) do
     last = math.max(last, tonumber(redis.call('ZREVRANGE', list, 0, 0, 'WITHSCORES')[2] or '0'))
   end
+
   if last == 0 then
     redis.call('DEL', index.sizes)
   end
+
   local index_expires = last + index.env.linger
   for _, key in ipairs({ index.sizes, index.kept, index.uploads }) do
     redis.call('PEXPIREAT', key, digits(index_expires))
   end
+
   if not first then
     redis.call('ZREM', index.due, index.owner)
     redis.call('DEL', index.names)
     update_usage(index)
     return
   end
+
   redis.call('ZADD', index.due, first, index.owner)
   for _, key in ipairs({ index.names, index.expiries }) do
     redis.call('PEXPIREAT', key, digits(index_expires))
   end
+
   update_usage(index)
   for _, key in ipairs({ index.due, index.usage }) do
     if redis.call('PTTL', key) < index_expires - index.env.now then
@@ -252,8 +264,8 @@ local function save_index(index)
   end
 end
 
--- Parses an entry's field `past`: the earlier revisions, oldest first, each with its
--- number, the ID of its content and its size.
+-- Parses an entry's field `past`: the earlier revisions, oldest first, each with its number, the ID
+-- of its content and its size.
 local function earlier_revisions(field)
   local past = {}
   for revision, id, size in string.gmatch(field or '', '(%d+):([^: ]+):(%d+)') do
@@ -266,8 +278,8 @@ local function past_key(index, uri, revision)
   return index.env.shard .. 'past:' .. index.owner .. ':' .. revision .. ':' .. uri
 end
 
--- Makes content expire after the grace period, so that reads that have begun can
--- finish. It counts until then.
+-- Makes content expire after the grace period, so that reads that have begun can finish. The content
+-- counts until then.
 local function retire(index, blob, bytes, grace)
   local life = redis.call('PTTL', blob_keys(index.env, blob)[1])
   if life > grace then
@@ -304,5 +316,5 @@ local env = {
   linger = tonumber(ARGV[4]),
   now = time(),
 }
--- How many expired resources one run removes, so that Redis is not blocked for long.
+-- The most expired resources that one run removes, so that Redis is not blocked for long.
 local batch = tonumber(ARGV[5])

@@ -4,6 +4,7 @@
 //! adds the announcement of each expiry. `0001_resources.lua` in `migrations/`
 //! documents the keys.
 
+mod arguments;
 mod blob;
 mod entry;
 mod events;

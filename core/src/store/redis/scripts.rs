@@ -3,7 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Inner, entry, events,
+    Inner,
+    arguments::{CommitArguments, DeleteArguments, DiscardArguments, ReserveArguments},
+    entry, events,
     parts::Parts,
     reservation::Reservation,
     unavailable,
@@ -61,10 +63,10 @@ pub(super) struct Code {
 impl Code {
     pub(super) const CURRENT: Self = Self {
         index: include_str!("index.lua"),
-        commit: include_str!("commit.lua"),
-        delete: include_str!("delete.lua"),
-        reserve: include_str!("reserve.lua"),
-        discard: include_str!("discard.lua"),
+        commit: CommitArguments::SCRIPT,
+        delete: DeleteArguments::SCRIPT,
+        reserve: ReserveArguments::SCRIPT,
+        discard: DiscardArguments::SCRIPT,
         sweep: include_str!("sweep.lua"),
     };
 }
@@ -179,18 +181,23 @@ impl Inner {
     ) -> Result<bool, StoreError> {
         let shard = self.shard_of(owner);
         let entry = entry::key(&shard, owner, uri.as_str());
-        let call = self.scripts.call(&self.scripts.delete, &shard, &[&entry]);
-        let call = call.arg(escape(owner.as_str())).arg(uri.as_str());
-
         let (created, revision) = match version {
             Some(Version { created, revision }) => {
                 (created.as_millis().to_string(), revision.to_string())
             }
             None => Default::default(),
         };
-        let call = call.arg(millis(GRACE)).arg(created).arg(revision);
 
-        let reply = self.run(&call).await.map_err(unavailable)?;
+        let arguments = DeleteArguments {
+            owner: &escape(owner.as_str()),
+            uri: uri.as_str(),
+            grace: millis(GRACE),
+            created,
+            revision,
+        };
+        let call = self.scripts.call(&self.scripts.delete, &shard, &[&entry]);
+        let reply = self.run(&arguments.add_to(call)).await.map_err(unavailable)?;
+
         self.remove_external(owner, &reply.external).await;
         Ok(reply.number(0) == 1)
     }
@@ -208,6 +215,8 @@ impl Inner {
         let owner = draft.owner.clone();
         let uri = draft.uri.clone();
         let shard = self.shard_of(&owner);
+        let entry_key = entry::key(&shard, &owner, uri.as_str());
+        let first_part = parts.key(&shard, 0);
 
         let (ttl, updating) = match &draft.mode {
             WriteMode::Create { ttl, .. } => (Some(*ttl), false),
@@ -228,49 +237,64 @@ impl Inner {
             let previous = if updating { self.look_up(&owner, &uri).await? } else { None };
             let (previous, predecessor) = previous.unzip();
             let missing = || StoreError::NotFound { uri: uri.clone() };
-            let mut entry = draft.clone().apply_to(previous.as_ref()).ok_or_else(missing)?;
+            let entry = draft.clone().apply_to(previous.as_ref()).ok_or_else(missing)?;
 
-            let key = entry::key(&shard, &owner, uri.as_str());
-            let first = parts.key(&shard, 0);
-            let call = self.scripts.call(&self.scripts.commit, &shard, &[&key, &first]);
-            let call = call.arg(escape(owner.as_str())).arg(uri.as_str()).arg(parts.id());
-            let call = call.arg(entry::meta(&entry)).arg(entry::blocks(&entry.blocks));
-            let call = call.arg(entry.size).arg(&ttl).arg(predecessor.unwrap_or_default());
-            let call = call.arg(self.quota.bytes).arg(self.quota.resources);
-            let call = call.arg(millis(GRACE)).arg(stored).arg(&inline);
-            let call = call.arg(draft.revisions).arg(entry.counted_bytes());
-            let mut call = call.arg(reservation.id()).arg(u8::from(reservation.is_given()));
-            if is_restored {
-                let times = [entry.created, entry.updated, entry.expires];
-                call = call.arg(entry.revision);
-                call = times.iter().fold(call, |call, time| call.arg(time.as_millis()));
-            }
-
+            let arguments = CommitArguments {
+                owner: &escape(owner.as_str()),
+                uri: uri.as_str(),
+                id: &parts.id(),
+                meta: entry::meta(&entry),
+                blocks: entry::blocks(&entry.blocks),
+                size: entry.size,
+                ttl: &ttl,
+                predecessor: predecessor.as_deref().unwrap_or_default(),
+                max_bytes: self.quota.bytes,
+                max_resources: self.quota.resources,
+                grace: millis(GRACE),
+                stored_bytes: stored,
+                rest: &inline,
+                revisions: draft.revisions,
+                counted: entry.counted_bytes(),
+                reservation: reservation.id(),
+                outlives: reservation.is_given(),
+                restored_revision: is_restored.then_some(entry.revision),
+                restored_created: is_restored.then_some(entry.created.as_millis()),
+                restored_updated: is_restored.then_some(entry.updated.as_millis()),
+                restored_expires: is_restored.then_some(entry.expires.as_millis()),
+            };
+            let call = self.scripts.call(&self.scripts.commit, &shard, &[&entry_key, &first_part]);
+            let call = arguments.add_to(call);
             let reply = self.run_after(&mut before, &call).await.map_err(unavailable)?;
-            self.remove_external(&owner, &reply.external).await;
 
-            match reply.status.as_str() {
-                "changed" => {}
-                "later" => return Err(missing()),
-                "done" => {
-                    let change = apply_reply(&mut entry, &reply);
-                    if !is_restored {
-                        self.time.set(entry.updated);
-                    }
-                    return Ok(Committed { entry: Arc::new(entry), change });
+            self.remove_external(&owner, &reply.external).await;
+            if let Some(committed) = self.committed(entry, &reply, is_restored)? {
+                return Ok(committed);
+            }
+        }
+    }
+
+    /// Reads the reply to the commit of `entry`. `None` if a concurrent commit was faster.
+    fn committed(
+        &self,
+        mut entry: Entry,
+        reply: &Reply,
+        is_restored: bool,
+    ) -> Result<Option<Committed>, StoreError> {
+        match reply.status.as_str() {
+            "changed" => Ok(None),
+            "later" => Err(StoreError::NotFound { uri: entry.uri }),
+            "done" => {
+                let change = apply_reply(&mut entry, reply);
+                if !is_restored {
+                    self.time.set(entry.updated);
                 }
-                "bytes" => {
-                    let counted = entry.counted_bytes();
-                    return Err(self.quota.out_of_bytes(reply.number(0), counted));
-                }
-                "count" => return Err(self.quota.out_of_resources(reply.number(0))),
-                status => {
-                    let source = format!("Redis lost the content during the upload ({status})");
-                    return Err(StoreError::Unavailable {
-                        backend: super::NAME,
-                        source: source.into(),
-                    });
-                }
+                Ok(Some(Committed { entry: Arc::new(entry), change }))
+            }
+            "bytes" => Err(self.quota.out_of_bytes(reply.number(0), entry.counted_bytes())),
+            "count" => Err(self.quota.out_of_resources(reply.number(0))),
+            status => {
+                let source = format!("Redis lost the content during the upload ({status})");
+                Err(StoreError::Unavailable { backend: super::NAME, source: source.into() })
             }
         }
     }
@@ -291,13 +315,18 @@ impl Inner {
         let shard = self.shard_of(owner);
         let entry = entry::key(&shard, owner, uri.as_str());
 
+        let arguments = ReserveArguments {
+            owner: &escape(owner.as_str()),
+            id,
+            bytes,
+            max_bytes: self.quota.bytes,
+            ttl: millis(ttl),
+            max_reservations: MAX_RESERVATIONS,
+        };
         let call = self.scripts.call(&self.scripts.reserve, &shard, &[&entry]);
-        let call = call.arg(escape(owner.as_str())).arg(id).arg(bytes);
-        let call = call.arg(self.quota.bytes).arg(millis(ttl)).arg(MAX_RESERVATIONS);
+        let reply = self.run(&arguments.add_to(call)).await.map_err(unavailable)?;
 
-        let reply = self.run(&call).await.map_err(unavailable)?;
         self.remove_external(owner, &reply.external).await;
-
         match reply.status.as_str() {
             "done" => Ok(reply.number(0)),
             "reservations" => Err(self.quota.out_of_reservations()),
@@ -315,9 +344,11 @@ impl Inner {
         keep: u64,
     ) -> Result<(), RedisError> {
         let shard = self.shard_of(owner);
+        let owner = escape(owner.as_str());
+        let arguments = DiscardArguments { owner: &owner, id, reservation, keep };
+
         let call = self.scripts.call(&self.scripts.discard, &shard, &[]);
-        let call = call.arg(escape(owner.as_str())).arg(id).arg(reservation).arg(keep);
-        self.run(&call).await.map(drop)
+        self.run(&arguments.add_to(call)).await.map(drop)
     }
 
     /// Publishes the expiries of a shard. Returns the time until the next one, or none if the
