@@ -5,7 +5,7 @@ use std::{fmt, hash::Hash};
 use metrics::Histogram;
 use quick_cache::{Equivalent, sync::Cache};
 
-/// How many sets of labels are cached.
+/// The number of sets of labels that are cached.
 const CAPACITY: usize = 4_096;
 
 /// The histograms of one metric, by their labels. The recorder is asked once for each, because it

@@ -18,7 +18,7 @@ impl InFlight {
         Self::with(gauge, None)
     }
 
-    /// As [`new`](Self::new), with a count that this process can read.
+    /// Increments the gauge as [`new`](Self::new) does, and a count that this process can read.
     pub fn counted(gauge: &'static str, count: &InFlightCount) -> Self {
         count.0.fetch_add(1, Relaxed);
         Self::with(gauge, Some(count.clone()))
@@ -39,7 +39,7 @@ impl Drop for InFlight {
     }
 }
 
-/// How many guards made by [`InFlight::counted`] are held.
+/// The number of held guards that [`InFlight::counted`] made.
 #[derive(Debug, Clone, Default)]
 pub struct InFlightCount(Arc<AtomicU64>);
 

@@ -296,7 +296,7 @@ impl Validator {
                 };
 
                 match path.trim_start_matches('/') {
-                    // For a tool without arguments the library names none.
+                    // The library names no property for a tool without arguments.
                     "" if matches!(fault.kind(), ValidationErrorKind::FalseSchema) => {
                         let got = arguments.as_object().into_iter().flat_map(|a| a.keys());
                         format!("none are accepted, got {}", names(got.map(String::as_str)))

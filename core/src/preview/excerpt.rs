@@ -11,7 +11,7 @@ const MAX_LINE_BYTES: usize = 400;
 /// An excerpt of the content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Excerpt {
-    /// Which lines the excerpt shows, and whether any is cut.
+    /// The lines that the excerpt shows, in words, and whether any is cut.
     pub label: String,
     /// The lines.
     pub text: String,

@@ -5,7 +5,7 @@ use super::{Sample, csv, json, words::number};
 /// The format of content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// One JSON value.
+    /// A single JSON value.
     Json,
     /// A JSON value on each line.
     JsonLines,
@@ -102,6 +102,7 @@ pub(super) fn facts(sample: &Sample<'_>) -> Vec<String> {
         Some(Format::Image { mime_type, size }) => {
             let kind = mime_type.rsplit(['/', '.']).next().unwrap_or_default().to_uppercase();
             let pixels = |n: usize| number(n as u64);
+
             vec![match size {
                 Some((width, height)) => {
                     format!("{kind} image, {} x {} pixels", pixels(width), pixels(height))

@@ -36,7 +36,7 @@ pub struct ErrorResponse {
     /// The JSON-RPC code; 0 if it is missing.
     #[serde(default)]
     pub code: i64,
-    /// What went wrong.
+    /// The reason, in words.
     pub message: String,
     /// Machine-readable details.
     #[serde(default)]

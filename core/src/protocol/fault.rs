@@ -23,7 +23,7 @@ pub enum Fault {
     /// Parameters that the method does not accept (-32602).
     #[error("{message}")]
     InvalidParams {
-        /// What is wrong and what to do.
+        /// The message: what is wrong and what to do.
         message: String,
         /// Machine-readable details.
         data: Option<Value>,
@@ -91,7 +91,7 @@ pub enum Fault {
         limit.as_secs()
     )]
     TimedOut {
-        /// How long a call may take.
+        /// The time that a call may take.
         limit: std::time::Duration,
     },
     /// The caller reached one of its limits (HTTP 429).

@@ -7,7 +7,7 @@ use super::unescape::Unescape;
 
 /// The maximum length of a number or literal in bytes. Longer ones have no digest.
 const MAX_SCALAR: usize = 64;
-/// How many bytes are hashed at a time.
+/// The number of bytes that are hashed at a time.
 const BATCH: usize = 8 << 10;
 /// Marks the end of a string or scalar in the hashed bytes. UTF-8 does not use this byte.
 const END: u8 = 0xFF;

@@ -87,8 +87,8 @@ pub fn has_at_most_values(json: &[u8], max: usize) -> bool {
     json.len() / 2 < max || count_values(json, max).is_some()
 }
 
-/// How many values JSON has, counting members and elements at every depth; `None`
-/// if it has more than `max`. A parsed value takes far more memory than the few
+/// The number of values in JSON, counting members and elements at every depth; `None`
+/// if there are more than `max`. A parsed value takes far more memory than the few
 /// bytes of its JSON. The result for malformed JSON is arbitrary. Copies nothing.
 pub fn count_values(json: &[u8], max: usize) -> Option<usize> {
     let mut values = 1_usize;

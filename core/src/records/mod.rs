@@ -35,7 +35,7 @@ pub use splitter::Splitter;
 /// The depth of JSON that is accepted, in nested lists and objects.
 pub const MAX_DEPTH: usize = 1_000;
 
-/// How content is divided into records.
+/// The division of content into records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Layout {
