@@ -1,4 +1,4 @@
-//! How a call sends requests to its client.
+//! The way in which a call sends requests to its client.
 
 use std::{fmt, sync::Arc};
 
@@ -8,14 +8,14 @@ use tokio::sync::oneshot;
 use super::RoundTrips;
 use crate::protocol::RequestId;
 
-/// How a call sends requests to its client.
+/// The way in which a call sends requests to its client.
 #[derive(Clone)]
 pub enum AskMode {
-    /// It cannot; the reason, for the error message.
+    /// The client cannot be asked; holds the reason.
     Unavailable(&'static str),
     /// On the call's stream. The response is routed back to the call.
     OnStream(Arc<dyn ResponseRouter>),
-    /// By multi round-trip requests: the call ends with the requests, and the
+    /// Multi round-trip requests: the call ends with the requests, and the
     /// client retries it with the responses.
     RoundTrips(Arc<RoundTrips>),
 }

@@ -30,14 +30,17 @@ impl Base64Pieces {
             self.rest.extend_from_slice(&piece[from..space]);
             from = space + 1;
         }
+
         if self.has_ended && !self.rest.is_empty() {
             return Err(NotBase64);
         }
+
         let groups = &self.rest[..self.rest.len() / 4 * 4];
         let decoded = BASE64_STANDARD.decode(groups).map_err(|_| NotBase64)?;
         self.has_ended = self.has_ended || groups.ends_with(b"=");
         let used = groups.len();
         self.rest.drain(..used);
+
         Ok(decoded)
     }
 
@@ -64,6 +67,7 @@ mod tests {
         for piece in text.as_bytes().chunks(piece) {
             decoded.extend(pieces.feed(piece)?);
         }
+
         assert_eq!(pieces.finish()?[..], Sha256::digest(text.as_bytes())[..]);
         Ok(decoded)
     }
@@ -76,13 +80,14 @@ mod tests {
         ) {
             let text = BASE64_STANDARD.encode(&bytes);
             prop_assert_eq!(decode(&text, piece), Ok(bytes.clone()));
+
             let lines: Vec<_> = text.as_bytes().chunks(7).map(String::from_utf8_lossy).collect();
             prop_assert_eq!(decode(&(lines.join("\r\n") + "\n"), piece), Ok(bytes));
         }
     }
 
     #[test]
-    fn what_is_not_base64_is_an_error_in_any_pieces() {
+    fn malformed_base64_is_refused_in_any_pieces() {
         for text in ["QQ", "QQ=", "QQ==QQ==", "QQ==x", "Q!Q=", "=QQQ", "QR==", "data:,QUFB"] {
             for piece in 1..5 {
                 assert_eq!(decode(text, piece), Err(NotBase64), "{text} by {piece}");

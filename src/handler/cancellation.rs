@@ -8,7 +8,7 @@ use std::sync::{
 use tokio_util::sync::CancellationToken;
 
 /// Whether a call is cancelled. Its token is created when a handler asks for it, because most
-/// do not. Cheap to clone; all clones are one.
+/// do not. Cheap to clone; all clones share the state.
 #[derive(Debug, Clone, Default)]
 pub struct Cancellation(Arc<Inner>);
 
@@ -22,7 +22,7 @@ impl Cancellation {
     /// The token that is cancelled with the call.
     pub(super) fn token(&self) -> &CancellationToken {
         let token = self.0.token.get_or_init(CancellationToken::new);
-        // After the token is visible to `cancel`, so that one of both cancels it.
+        // Read after the token is visible to `cancel`, so that at least one side cancels it.
         if self.is_cancelled() {
             token.cancel();
         }
@@ -48,12 +48,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_cancelled_whether_it_was_there_before_or_not() {
-        let (early, late) = (Cancellation::default(), Cancellation::default());
+    fn tokens_made_before_and_after_the_cancellation_are_cancelled() {
+        let early = Cancellation::default();
+        let late = Cancellation::default();
         let token = early.token().clone();
         assert!(!token.is_cancelled());
+
         early.cancel();
         late.cancel();
+
         assert!(token.is_cancelled() && late.token().is_cancelled());
     }
 }

@@ -1,12 +1,12 @@
-//! What reading a resource returns: one content or several.
+//! The contents that reading a resource returns.
 
 use rmcp::model::JsonObject;
 
 use super::{IntoContent, ResourceError};
 use crate::{protocol::Fault, quote::shortened, store::Content};
 
-/// The contents of a resource, of which there is at least one. Several have URIs of their
-/// own, as the files of a directory (2026-07-28, resources: Reading Resources).
+/// The contents of a resource: one, or several with URIs of their own, such as the files of a
+/// directory (2026-07-28, resources: Reading Resources).
 ///
 /// ```
 /// use larder::{Context, Contents, Resource};
@@ -17,20 +17,20 @@ use crate::{protocol::Fault, quote::shortened, store::Content};
 /// ```
 #[derive(Debug)]
 pub struct Contents {
-    /// The first one.
+    /// The first content.
     pub(crate) first: ReadContent,
-    /// The others, in order.
+    /// The further contents, in order.
     pub(crate) further: Vec<ReadContent>,
 }
 
-/// One content of a resource that is being read.
+/// A content of a resource that is being read.
 #[derive(Debug)]
 pub struct ReadContent {
-    /// Its URI. Default: the resource's.
+    /// The URI. Default: the URI of the resource.
     pub uri: Option<String>,
-    /// Its media type. Default: that of the resource or of the content's type.
+    /// The media type. Default: the media type of the resource or of the content's type.
     pub mime_type: Option<String>,
-    /// Its `_meta`.
+    /// The `_meta` of the content.
     pub meta: Option<JsonObject>,
     /// The text or the bytes.
     pub content: Content,
@@ -56,7 +56,7 @@ impl From<Content> for Contents {
 }
 
 impl Contents {
-    /// One content with a URI of its own. More follow with [`Contents::and`].
+    /// A content with a URI of its own. Further contents follow with [`Contents::and`].
     pub fn with_uri(uri: impl Into<String>, content: impl Into<Content>) -> Self {
         Self::from(named(uri, content))
     }
@@ -102,7 +102,7 @@ fn named(uri: impl Into<String>, content: impl Into<Content>) -> ReadContent {
     ReadContent { uri: Some(uri.into()), ..content.into() }
 }
 
-/// A return type of resource handlers: what [`IntoContent`] accepts, or [`Contents`].
+/// A return type of resource handlers: an [`IntoContent`], or [`Contents`].
 pub trait IntoContents {
     /// Converts to contents.
     fn into_contents(self) -> impl Future<Output = Result<Contents, ResourceError>> + Send;

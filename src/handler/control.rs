@@ -1,4 +1,4 @@
-//! How a running handler ends its call early or turns it into a task.
+//! [`Control`]: lets a running handler end its call early or turn it into a task.
 
 use std::{
     fmt,
@@ -17,7 +17,7 @@ use super::ReceivedText;
 use super::{AskMode, InputRequired, ReceivedResult, Receiving};
 use crate::{protocol::Fault, task::TaskRun};
 
-/// How many calls can be nested. Tools that call each other in a circle would
+/// The maximum depth of nested calls. Tools that call each other in a circle would
 /// otherwise overflow the stack.
 const MAX_DEPTH: u8 = 4;
 
@@ -27,14 +27,15 @@ pub struct Control {
     interrupt: Mutex<Option<Interrupt>>,
     task: SetOnce<Arc<dyn TaskRun>>,
     waker: AtomicWaker,
-    /// How many calls this one is nested in.
+    /// The number of calls around this call.
     depth: u8,
     /// Guards that are dropped with the call.
     #[cfg(feature = "upstream")]
     kept: Mutex<Vec<Box<dyn std::any::Any + Send>>>,
-    /// How long strings of the result are stored while they arrive, if they are.
+
+    /// Decides whether long strings of the result are stored while they arrive.
     receiving: OnceLock<Decide>,
-    /// What has arrived.
+    /// The long strings that have arrived.
     received: Mutex<ReceivedResult>,
     /// The long contents of resources that have arrived.
     #[cfg(feature = "upstream")]
@@ -46,25 +47,25 @@ pub struct Control {
 #[derive(Default)]
 struct Contents {
     stored: Vec<ReceivedText>,
-    /// Whether the store did not take one, so that others are held in memory.
+    /// Whether the store refused a content, so that further contents are held in memory.
     are_held: bool,
 }
 
-/// How long strings of a result are stored while they arrive. `None` if they are not.
+/// Returns how long strings of a result are stored while they arrive; `None` if they are not.
 type Decide = Box<dyn Fn() -> Option<Receiving> + Send + Sync>;
 
-/// What the handler requests.
+/// A request of the handler that ends or changes its call.
 enum Interrupt {
     Fail(Fault),
     BecomeTask,
 }
 
-/// Why [`Control::run`] stopped polling a call that has no result yet.
+/// The reason why [`Control::run`] stopped polling a call that has no result yet.
 pub enum Suspended {
     /// The call needs input from the client. It ends here.
     InputRequired(InputRequired),
     /// The handler wants the call to become a task. The caller can poll it
-    /// again as one.
+    /// again as a task.
     Task,
 }
 
@@ -78,7 +79,7 @@ impl Control {
         self.waker.wake();
     }
 
-    /// The control of a call within this one.
+    /// The control of a call that this call makes.
     ///
     /// # Errors
     /// [`Fault::Internal`] if it would be nested too deeply.
@@ -98,37 +99,37 @@ impl Control {
     }
 
     /// Lets long strings of the result be stored while they arrive. `decide` is called when the
-    /// tool is known; it must not hold the call. The caller takes what has arrived with
+    /// tool is known; it must not hold the call. The caller takes the strings with
     /// [`Control::take_received`].
     pub(crate) fn receive(&self, decide: Decide) {
         // Set once, before the call begins.
         let _ = self.receiving.set(decide);
     }
 
-    /// How long strings of the result are stored while they arrive. `None` if they are not.
+    /// Decides how long strings of the result are stored while they arrive; `None` if they are not.
     #[cfg(feature = "upstream")]
     pub(crate) fn receiving(&self) -> Option<Arc<Receiving>> {
         self.receiving.get()?().map(Arc::new)
     }
 
-    /// Sets the parts that the result only names.
+    /// Sets the strings that have placeholders in the result.
     #[cfg(feature = "upstream")]
     pub(crate) fn set_received(&self, received: ReceivedResult) {
         *self.received.lock() = received;
     }
 
-    /// The parts that the result only names.
+    /// The strings that have placeholders in the result.
     pub(crate) fn take_received(&self) -> ReceivedResult {
         std::mem::take(&mut *self.received.lock())
     }
 
-    /// Adds contents of a resource, which its result only names.
+    /// Adds contents that have placeholders in the result of a read.
     #[cfg(feature = "upstream")]
     pub(crate) fn add_contents(&self, contents: Vec<ReceivedText>) {
         self.contents.lock().stored.extend(contents);
     }
 
-    /// Takes the content for which that stands in the result of a read.
+    /// Takes the content with this placeholder in the result of a read.
     #[cfg(feature = "upstream")]
     pub(crate) fn take_content(&self, name: &str) -> Option<ReceivedText> {
         let stored = &mut self.contents.lock().stored;
@@ -142,7 +143,7 @@ impl Control {
         self.contents.lock().are_held
     }
 
-    /// From now on, long contents of resources stay in memory, because the store did not take one.
+    /// Holds further long contents of resources in memory, because the store refused a content.
     #[cfg(feature = "upstream")]
     pub(crate) fn hold_contents(&self) {
         self.contents.lock().are_held = true;
@@ -173,14 +174,17 @@ impl Control {
             if let AskMode::RoundTrips(rounds) = asking {
                 rounds.register(cx.waker());
             }
+
             if let Poll::Ready(outcome) = call.as_mut().poll(cx) {
                 return Poll::Ready(Ok(Ok(outcome)));
             }
+
             match self.lock().take() {
                 Some(Interrupt::Fail(fault)) => return Poll::Ready(Err(fault)),
                 Some(Interrupt::BecomeTask) => return Poll::Ready(Ok(Err(Suspended::Task))),
                 None => {}
             }
+
             match asking {
                 AskMode::RoundTrips(rounds) if self.task().is_none() => match rounds.required() {
                     Some(required) => Poll::Ready(Ok(Err(Suspended::InputRequired(required)))),
@@ -192,7 +196,7 @@ impl Control {
         .await
     }
 
-    /// Ends the call with that error. Never returns.
+    /// Ends the call with this error. Never returns.
     pub(super) async fn fail<T>(&self, fault: Fault) -> T {
         self.interrupt(Interrupt::Fail(fault));
         std::future::pending().await
@@ -229,7 +233,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_call_that_becomes_a_task_within_a_set_of_futures_goes_on() {
-        let (control, asking) = (Control::default(), AskMode::Unavailable("a test"));
+        let control = Control::default();
+        let asking = AskMode::Unavailable("a test");
+
         let mut call = pin!(async {
             // Polls a future again only after it was woken.
             let mut set = FuturesUnordered::new();
@@ -238,14 +244,17 @@ mod tests {
             while set.next().await.is_some() {}
             "done"
         });
+
         let suspended = control.run(&asking, call.as_mut()).await.unwrap();
         assert!(matches!(suspended, Err(Suspended::Task)));
+
         let clock = Arc::new(ManualClock::new());
         let tasks = MemoryTasks::new(clock, Random::counting(), TaskLimits::default());
         let (_, task) = tasks.create(&Principal::Local.owner()).await.unwrap();
         control.become_task(task);
-        let done = control.run(&asking, call.as_mut());
-        let done = tokio::time::timeout(Duration::from_secs(1), done).await.expect("it goes on");
+
+        let running = control.run(&asking, call.as_mut());
+        let done = tokio::time::timeout(Duration::from_secs(1), running).await.expect("it goes on");
         assert!(matches!(done, Ok(Ok("done"))));
     }
 }

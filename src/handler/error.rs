@@ -24,7 +24,7 @@ use crate::{protocol::Fault, store::StoreError};
 pub struct ToolError {
     message: String,
     is_permanent: bool,
-    /// For the log.
+    /// The cause, for the log.
     cause: Option<Arc<dyn Error + Send + Sync>>,
 }
 
@@ -74,16 +74,19 @@ impl ToolError {
         self.is_permanent
     }
 
-    /// Writes what caused the error to the log, when it becomes a response.
+    /// Logs the cause of the error, when the error becomes a response.
     pub(crate) fn log(&self) {
         let Some(cause) = &self.cause else { return };
+
         let mut chain = cause.to_string();
         let mut source = cause.source();
+
         while let Some(error) = source {
             // Writing to a string does not fail.
             let _ = write!(chain, ": {error}");
             source = error.source();
         }
+
         tracing::error!(error = %self.message, cause = %chain, "a handler failed");
     }
 }
@@ -91,9 +94,9 @@ impl ToolError {
 /// Says in words for the model what an error means: `read(path).context("The file cannot be
 /// read now.")?`.
 ///
-/// The model reads the text. The error and all its sources go to the log. It may be of any
-/// type that implements `Error`, a boxed error, an `anyhow::Error`, or a [`ToolError`]: then
-/// the outermost text is what the model reads.
+/// The model reads the text. The error and all its sources go to the log. The error may be of
+/// any type that implements `Error`, a boxed error, an `anyhow::Error`, or a [`ToolError`]. The
+/// model reads the outermost text only.
 ///
 /// ```
 /// use larder::{ErrorContext, ToolError};
@@ -168,6 +171,7 @@ impl From<StoreError> for ResourceError {
         if error.is_temporary() {
             return Self::Fault(error.into());
         }
+
         error.log_internal();
         if error.is_not_found() { Self::NotFound } else { Self::Failed(error.to_string()) }
     }
@@ -186,7 +190,7 @@ mod tests {
     use crate::compute::Busy;
 
     #[test]
-    fn what_may_succeed_later_is_not_permanent() {
+    fn errors_that_may_pass_are_not_permanent() {
         let busy = StoreError::Busy(Busy::All { limit: 1, setting: "compute.queued" });
         let temporary = [busy, StoreError::Full("full".into())];
         assert!(!temporary.map(ToolError::from).iter().any(ToolError::is_permanent));

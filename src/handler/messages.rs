@@ -43,7 +43,7 @@ impl<T: IntoPromptMessage, const N: usize> IntoPromptResult for [T; N] {
     }
 }
 
-/// One message of a prompt. Text and content blocks become user messages. JSON
+/// A message of a prompt. Text and content blocks become user messages. JSON
 /// has a `role`, and a `content` that is text or a content block.
 pub trait IntoPromptMessage {
     /// Converts to the protocol's message.
@@ -79,9 +79,11 @@ impl IntoPromptMessage for Value {
         if self.is_string() {
             self = json!({ "role": "user", "content": self });
         }
+
         if self["content"].is_string() {
             self["content"] = json!({ "type": "text", "text": self["content"] });
         }
+
         serde_json::from_value(self).map_err(|error| {
             tracing::error!(%error, "a prompt returned an invalid message");
             ToolError::new("The prompt failed: it returned an invalid message.")

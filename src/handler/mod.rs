@@ -1,4 +1,4 @@
-//! What handlers use: [`Context`], requests to the client, and return types.
+//! The API of handlers: [`Context`], requests to the client, and return types.
 //!
 //! A handler reaches the server through the [`Server`] trait, which the
 //! registry implements.

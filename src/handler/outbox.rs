@@ -16,7 +16,7 @@ use crate::protocol::Outgoing;
 const CAPACITY: usize = 64;
 
 /// Queues the messages of a call. The channel is created for the first message, because most
-/// calls send none. Cheap to clone; all clones are one queue.
+/// calls send none. Cheap to clone; all clones share the queue.
 #[derive(Debug, Clone)]
 pub struct Outbox(Arc<Mutex<State>>);
 
@@ -47,7 +47,7 @@ impl Outbox {
         (outbox.clone(), OutboxReader { outbox, receiver: None })
     }
 
-    /// Queues a message. Waits while the queue is full. Has no effect once it is closed.
+    /// Queues a message. Waits while the queue is full. Has no effect on a closed queue.
     pub(super) async fn send(&self, message: Outgoing) {
         if let Some(sender) = self.sender() {
             // Fails only if the queue was closed meanwhile.
@@ -64,6 +64,7 @@ impl Outbox {
                 let reader = reader.take();
                 let (sender, receiver) = mpsc::channel(CAPACITY);
                 *state = State::Open(sender.clone(), Some(receiver));
+
                 drop(state);
                 if let Some(reader) = reader {
                     reader.wake();
@@ -125,9 +126,10 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_reader_that_waits_gets_messages_in_order_and_a_full_queue_waits_for_it() {
+    async fn messages_arrive_in_order_and_a_full_queue_waits_for_its_reader() {
         let (outbox, mut reader) = Outbox::new();
         assert!(reader.try_next().is_none());
+
         let many = 3 * CAPACITY;
         let sent = tokio::spawn(async move {
             tokio::time::sleep(Duration::from_secs(1)).await;
@@ -135,10 +137,12 @@ mod tests {
                 outbox.send(message(n)).await;
             }
         });
+
         for n in 0..many {
             let received = tokio::time::timeout(Duration::from_secs(5), next(&mut reader)).await;
             assert_eq!(received.expect("it is woken"), message(n));
         }
+
         sent.await.expect("it does not panic");
         assert!(reader.try_next().is_none());
     }
@@ -151,11 +155,13 @@ mod tests {
                 outbox.send(message(0)).await;
             }
             drop(reader);
+
             let sent = async {
                 for n in 0..2 * CAPACITY {
                     outbox.send(message(n)).await;
                 }
             };
+
             tokio::time::timeout(Duration::from_secs(5), sent).await.expect("it does not wait");
         }
     }

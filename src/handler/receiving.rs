@@ -1,9 +1,9 @@
 //! [`Receiving`]: stores long texts of a call's result while they arrive, and long base64 (images,
 //! audio, blobs) decoded.
 //!
-//! Such a string is never in memory as a whole. In the result, a URI stands for it, which is secret
-//! until the call ends; `spill` finds what was stored by that URI, and makes it a resource. Contents
-//! that `resources/read` returns are in the store only until they are sent.
+//! Such a string is never in memory as a whole. The result has a placeholder, a URI that is secret
+//! until the call ends; `spill` finds the stored content by that URI, and makes it a resource.
+//! Contents that `resources/read` returns are in the store only until they are sent.
 
 #![cfg_attr(not(feature = "upstream"), allow(dead_code, reason = "only upstreams send such texts"))]
 
@@ -23,11 +23,11 @@ use crate::{
     store::{Arrived, Arriving, Kind, ResourceUri, Store, StoreError},
 };
 
-/// Contents of resources up to this size are held: storing one takes about as much memory.
+/// Contents of resources up to this size are held in memory: storing a content takes about as much.
 #[cfg(feature = "upstream")]
 const SMALL_CONTENT: usize = 256 << 10;
 
-/// Where long strings of a call's result go.
+/// Stores the long strings of a call's result.
 #[derive(Debug)]
 pub(crate) struct Receiving {
     owner: Owner,
@@ -37,7 +37,7 @@ pub(crate) struct Receiving {
     longest: Longest,
 }
 
-/// What the long strings are part of.
+/// The origin of the long strings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Source {
     /// The result of this tool.
@@ -55,7 +55,7 @@ pub(crate) struct Longest {
     pub(crate) media: usize,
 }
 
-/// A text or base64 that is still arriving. Dropping it discards it.
+/// A text or base64 that is still arriving. Dropping the value discards the content.
 pub(crate) struct ReceivingText {
     uri: ResourceUri,
     /// Binary content arrives as base64.
@@ -77,10 +77,10 @@ pub(crate) struct ReceivingText {
     upload: Result<Arriving, StoreError>,
 }
 
-/// A text or binary content that has arrived. Dropping it discards it.
+/// A text or binary content that has arrived. Dropping the value discards the content.
 #[derive(Debug)]
 pub(crate) struct ReceivedText {
-    /// What stands for it in the result.
+    /// The placeholder in the result.
     pub(crate) uri: ResourceUri,
     /// Binary content has arrived as base64.
     pub(crate) kind: Kind,
@@ -96,7 +96,7 @@ pub(crate) struct ReceivedText {
     pub(crate) json: Option<[u8; 32]>,
     /// The SHA-256 of the base64 of binary content.
     base64: Option<[u8; 32]>,
-    /// The upload, or why it failed.
+    /// The upload, or the reason why it failed.
     pub(crate) upload: Result<Arrived, StoreError>,
 }
 
@@ -110,7 +110,7 @@ pub(crate) struct HashingText {
 /// A string that has arrived, of which only the digest is kept.
 #[derive(Debug)]
 pub(crate) struct HashedText {
-    /// What stands for it in the result.
+    /// The placeholder in the result.
     pub(crate) name: String,
     pub(crate) size: u64,
     pub(crate) sha256: [u8; 32],
@@ -119,7 +119,7 @@ pub(crate) struct HashedText {
 /// Structured content that has long strings.
 #[derive(Debug)]
 pub(crate) struct ReceivedStructure {
-    /// All of its JSON.
+    /// The JSON of the whole value.
     pub(crate) whole: ReceivedText,
     /// The strings that the value in the result lacks.
     pub(crate) strings: Vec<HashedText>,
@@ -140,25 +140,33 @@ impl ReceivedResult {
 }
 
 impl Receiving {
-    /// For a call of this tool, whose result must be stored if it has a string that is longer than
+    /// Receives for a call of this tool, whose result must be stored if it has a string that is longer than
     /// `longest`. `None` if nothing can be stored under the tool's name.
     pub(crate) fn new(scope: &Scope, tool: &str, longest: Longest) -> Option<Self> {
         ResourceUri::for_result(tool, "").ok()?;
-        let (owner, store) = (scope.identity.owner().clone(), scope.store.clone());
-        let (random, source) = (scope.random.clone(), Source::Tool(tool.to_owned()));
-        Some(Self { owner, store, random, source, longest })
+        Some(Self {
+            owner: scope.identity.owner().clone(),
+            store: scope.store.clone(),
+            random: scope.random.clone(),
+            source: Source::Tool(tool.to_owned()),
+            longest,
+        })
     }
 
-    /// For a request that reads a resource.
+    /// Receives for a request that reads a resource.
     #[cfg(feature = "upstream")]
     pub(crate) fn of_resource(scope: &Scope) -> Self {
         let longest = scope.server.output_bytes(&scope.client).max(SMALL_CONTENT);
-        let (owner, store) = (scope.identity.owner().clone(), scope.store.clone());
-        let (random, source) = (scope.random.clone(), Source::Resource);
-        Self { owner, store, random, source, longest: Longest { text: longest, media: longest } }
+        Self {
+            owner: scope.identity.owner().clone(),
+            store: scope.store.clone(),
+            random: scope.random.clone(),
+            source: Source::Resource,
+            longest: Longest { text: longest, media: longest },
+        }
     }
 
-    /// What the strings are part of.
+    /// The origin of the strings.
     pub(crate) fn source(&self) -> &Source {
         &self.source
     }
@@ -168,7 +176,7 @@ impl Receiving {
         self.longest
     }
 
-    /// Whether what is received for one call can be given to the other one.
+    /// Whether strings that were received for one call can be given to the other call.
     pub(crate) fn suits(&self, other: &Self) -> bool {
         let Self { owner, source, longest, store: _, random: _ } = self;
         (owner, source, longest) == (&other.owner, &other.source, &other.longest)
@@ -183,7 +191,9 @@ impl Receiving {
     /// Begins a text, or base64 for binary content. `None` if nothing can be stored under the
     /// tool's name.
     pub(crate) async fn begin(&self, kind: Kind) -> Option<ReceivingText> {
-        let (owner, id) = (&self.owner, self.random.id());
+        let owner = &self.owner;
+        let id = self.random.id();
+
         let (uri, upload) = match &self.source {
             Source::Tool(tool) => {
                 let uri = ResourceUri::for_result(tool, &id).ok()?;
@@ -194,6 +204,7 @@ impl Receiving {
                 (uri.clone(), self.store.begin_transit(owner, uri, kind).await)
             }
         };
+
         Some(ReceivingText {
             upload,
             uri,
@@ -211,7 +222,7 @@ impl Receiving {
 }
 
 impl HashingText {
-    /// What stands for it in the result.
+    /// The placeholder in the result.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -229,7 +240,7 @@ impl HashingText {
 }
 
 impl ReceivingText {
-    /// What stands for it in the result.
+    /// The placeholder in the result.
     pub(crate) fn uri(&self) -> &ResourceUri {
         &self.uri
     }
@@ -265,6 +276,7 @@ impl ReceivingText {
         if self.size == 0 && self.may_have_copies && matches!(first, Some(b'{' | b'[')) {
             self.json = Some(JsonDigest::default());
         }
+
         if let Some(mut json) = self.json.take() {
             let fed = piece.clone();
             let work = Compute::run(self.owner.as_str(), piece.len(), move || {
@@ -274,6 +286,7 @@ impl ReceivingText {
             // Without a digest, a copy of the text is not recognized.
             self.json = work.done().await.ok();
         }
+
         self.store(piece).await;
     }
 
@@ -283,9 +296,11 @@ impl ReceivingText {
         let room = HEAD_BYTES - self.head.len();
         self.head.extend_from_slice(&piece[..piece.len().min(room)]);
         self.tail.extend_from_slice(&piece[piece.len().saturating_sub(TAIL_BYTES)..]);
+
         if self.tail.len() > 2 * TAIL_BYTES {
             self.tail.drain(..self.tail.len() - TAIL_BYTES);
         }
+
         if let Ok(upload) = &mut self.upload
             && let Err(error) = upload.write(piece).await
         {
@@ -297,12 +312,14 @@ impl ReceivingText {
     pub(crate) async fn finish(self) -> ReceivedText {
         let Self { uri, kind, base64, length, size, head, mut tail, json, upload, .. } = self;
         tail.drain(..tail.len().saturating_sub(TAIL_BYTES));
+
         let base64 = (kind == Kind::Binary).then(|| base64.finish()).transpose();
         let (upload, base64) = match (upload, base64) {
             (Ok(upload), Ok(base64)) => (upload.finish().await, base64),
             (Ok(_), Err(error)) => (Err(error.into()), None),
             (Err(error), _) => (Err(error), None),
         };
+
         ReceivedText {
             uri,
             kind,
@@ -318,7 +335,7 @@ impl ReceivingText {
 }
 
 impl HashedText {
-    /// Whether it is that text.
+    /// Whether `text` is the received string.
     pub(crate) fn is(&self, text: &str) -> bool {
         self.size == text.len() as u64 && self.sha256[..] == Sha256::digest(text.as_bytes())[..]
     }
@@ -330,7 +347,7 @@ impl ReceivedText {
         usize::try_from(self.length).unwrap_or(usize::MAX)
     }
 
-    /// Whether that is the string that has arrived.
+    /// Whether `text` is the received string.
     pub(crate) fn is(&self, text: &str) -> bool {
         self.len() == text.len()
             && (self.kind == Kind::Binary || text.as_bytes().starts_with(&self.head))
@@ -346,12 +363,12 @@ impl ReceivedText {
             }
     }
 
-    /// Whether it is the JSON of that value, in any layout.
+    /// Whether the received text is the JSON of this value, in any layout.
     pub(crate) fn is_json_of(&self, value: &serde_json::Value) -> bool {
         self.json.is_some() && self.json == JsonDigest::of(value)
     }
 
-    /// Whether both are the same JSON, in any layout.
+    /// Whether both texts are the same JSON value, in any layout.
     pub(crate) fn is_same_json(&self, other: &Self) -> bool {
         self.json.is_some() && self.json == other.json
     }

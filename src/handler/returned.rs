@@ -1,4 +1,4 @@
-//! What a function under `#[tool]` returns, as the result of a tool.
+//! The return types of functions under `#[tool]`, as results of tools.
 //!
 //! The macro calls `(&&&&Returned::<T>::new()).convert(value)`. Method lookup tries the receiver
 //! as it is and then with one `&` less at a time, so the first of the traits below that is
@@ -16,14 +16,14 @@ use super::{IntoToolResult, Structured, ToolError};
 pub struct Returned<T>(PhantomData<fn() -> T>);
 
 impl<T> Returned<T> {
-    /// The marker of that type.
+    /// The marker of the type.
     #[allow(clippy::new_without_default, reason = "only the macro makes it")]
     pub const fn new() -> Self {
         Self(PhantomData)
     }
 }
 
-/// Text, content, and what else is a result by itself.
+/// Text, content, and other types that are a result by themselves.
 pub trait AsItIs<T> {
     /// Converts the value.
     fn convert(&self, value: T) -> T;

@@ -10,19 +10,19 @@ use serde_json::Value;
 /// Seals the state of a round into `requestState`.
 pub type SealState = Box<dyn Fn(&RoundState) -> String + Send + Sync>;
 
-/// What one round hands to the next.
+/// The state that one round hands to the next.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct RoundState {
     /// Accepted responses, by key.
     pub answers: BTreeMap<String, Value>,
-    /// How work goes on that another server has begun. The client cannot change it.
+    /// The state of work that another server has begun. Sealed, so the client cannot change it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continuation: Option<Value>,
 }
 
 /// The requests and responses of one round.
 pub struct RoundTrips {
-    /// What the client sent in this and in earlier rounds, by key. Not validated yet.
+    /// The client's responses in this and in earlier rounds, by key. Not validated yet.
     responses: BTreeMap<String, Value>,
     continuation: Option<Value>,
     seal: SealState,
@@ -34,7 +34,7 @@ pub struct RoundTrips {
 struct Round {
     /// Requests without a valid response, by key.
     pending: BTreeMap<String, Value>,
-    /// For the next round.
+    /// The state for the next round.
     state: RoundState,
     /// Whether the round ends, even without requests.
     ends: bool,
@@ -45,7 +45,7 @@ struct Round {
 pub struct InputRequired {
     /// The requests, by key (`inputRequests`).
     pub input_requests: BTreeMap<String, Value>,
-    /// What the client sends back with its responses (`requestState`).
+    /// The sealed state, which the client sends back (`requestState`).
     pub state: String,
 }
 
@@ -58,16 +58,22 @@ impl RoundTrips {
     ) -> Self {
         let RoundState { answers: mut all, continuation } = state;
         all.extend(responses);
-        let (round, waker) = (Mutex::default(), AtomicWaker::new());
-        Self { responses: all, continuation, seal, round, waker }
+
+        Self {
+            responses: all,
+            continuation,
+            seal,
+            round: Mutex::default(),
+            waker: AtomicWaker::new(),
+        }
     }
 
-    /// What the client has sent, by key. Not validated.
+    /// The client's responses, by key. Not validated.
     pub(crate) fn responses(&self) -> &BTreeMap<String, Value> {
         &self.responses
     }
 
-    /// How work goes on that an earlier round has begun.
+    /// The state of work that an earlier round has begun.
     pub(crate) fn continuation(&self) -> Option<&Value> {
         self.continuation.as_ref()
     }
@@ -102,13 +108,14 @@ impl RoundTrips {
         if round.pending.is_empty() && !round.ends {
             return None;
         }
+
         round.ends = false;
         let input_requests = std::mem::take(&mut round.pending);
         Some(InputRequired { input_requests, state: (self.seal)(&round.state) })
     }
 
-    /// The parsed response to the request of that key. Without a valid response
-    /// it records the request and never returns, because the call ends here.
+    /// The parsed response to the request with this key. Without a valid response
+    /// records the request and never returns, because the call ends here.
     pub(super) async fn ask<T>(
         &self,
         key: &str,
@@ -121,6 +128,7 @@ impl RoundTrips {
             self.lock().state.answers.insert(key.to_owned(), response.clone());
             return parsed;
         }
+
         self.lock().pending.insert(key.to_owned(), request);
         self.waker.wake();
         std::future::pending().await

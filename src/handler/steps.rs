@@ -36,7 +36,7 @@ impl<'a> Step<'a> {
     /// Admits a step.
     ///
     /// # Errors
-    /// Those of [`StepAccounts::admit`].
+    /// The errors of [`StepAccounts::admit`].
     pub(super) fn admit(
         accounts: &Arc<dyn StepAccounts>,
         identity: &Identity,
@@ -44,8 +44,8 @@ impl<'a> Step<'a> {
         target: &'a str,
     ) -> Result<Self, Fault> {
         accounts.admit(identity, method, target)?;
-        let (accounts, tool) =
-            (Arc::clone(accounts), (method == Method::CallTool).then_some(target));
+        let accounts = Arc::clone(accounts);
+        let tool = (method == Method::CallTool).then_some(target);
         Ok(Self { accounts, method, tool, error: "cancelled", started: Instant::now() })
     }
 

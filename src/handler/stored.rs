@@ -19,7 +19,7 @@ use crate::store::{Details, Entry};
 /// The tool that reads stored results.
 pub(crate) const READING_TOOL: &str = "read_resource";
 
-/// How many lines the next call reads.
+/// The number of lines that the next call reads.
 const LINES_TO_READ: u64 = 100;
 
 /// A stored resource, for programs and for later steps of a workflow.
@@ -45,12 +45,12 @@ impl StoredFacts {
 }
 
 /// The result of a tool that stores its content as a resource: a text with the URI and the
-/// next call, a link, and the same as structured content. From [`Context::store`].
+/// next call, a link, and these facts as structured content. From [`Context::store`].
 #[derive(Debug, Clone)]
 pub struct Stored {
     entry: Arc<Entry>,
     text: String,
-    /// Whether the caller may use the tool that reads it.
+    /// Whether the caller may use the tool that reads the resource.
     can_read: bool,
 }
 
@@ -67,7 +67,7 @@ impl Stored {
         &self.entry
     }
 
-    /// Its URI.
+    /// The URI of the resource.
     pub fn uri(&self) -> &str {
         self.entry.uri.as_str()
     }
@@ -81,9 +81,11 @@ impl Stored {
             type_and_size(entry),
             entry.expires
         );
+
         if !self.can_read {
             return stored;
         }
+
         let arguments = read_arguments(entry.uri.as_str(), entry.kind, LINES_TO_READ);
         format!("{stored} Next: {}.", call(READING_TOOL, &arguments))
     }
@@ -106,7 +108,7 @@ impl IntoToolResult for Stored {
 
 impl<S> Context<S> {
     /// Stores content as a resource of the caller. Await the returned builder, or set
-    /// metadata first. The URI is one that cannot be guessed, unless it is set.
+    /// metadata first. The URI cannot be guessed, unless it is set.
     ///
     /// ```
     /// use larder::{Context, Registry, Stored, Tool, ToolError};
@@ -141,7 +143,7 @@ pub struct StoreContent<'a, C> {
 }
 
 impl<C> StoreContent<'_, C> {
-    /// The URI. Default: one that cannot be guessed.
+    /// The URI. Default: a URI that cannot be guessed.
     pub fn uri(mut self, uri: impl Into<String>) -> Self {
         self.uri = uri.into();
         self

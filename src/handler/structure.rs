@@ -1,4 +1,4 @@
-//! Structured content: what a return type can give, and how a result gets it.
+//! The structured content that a return type gives, and its way into a result.
 
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use schemars::JsonSchema;
@@ -15,7 +15,7 @@ const WRAPPER_KEY: &str = "result";
 pub struct Structure {
     /// The type's schema. `None` if the type does not have one.
     pub(crate) schema: Option<JsonObject>,
-    /// Whether a tool sends it unless the tool says otherwise.
+    /// Whether a tool sends the structured content unless the tool says otherwise.
     pub(crate) by_default: bool,
     is_wrapped: bool,
 }
@@ -39,14 +39,14 @@ impl Structure {
     /// Wraps the structured content if it is not an object. Adds it as text if
     /// the result has no other content.
     pub(crate) fn finish(&self, mut result: CallToolResult) -> CallToolResult {
-        if let Some(value) = result.structured_content.take() {
-            let wrap = self.is_wrapped || !value.is_object();
-            let value = if wrap { json!({ WRAPPER_KEY: value }) } else { value };
-            if result.content.is_empty() {
-                result.content.push(ContentBlock::text(value.to_string()));
-            }
-            result.structured_content = Some(value);
+        let Some(content) = result.structured_content.take() else { return result };
+        let wrap = self.is_wrapped || !content.is_object();
+        let value = if wrap { json!({ WRAPPER_KEY: content }) } else { content };
+
+        if result.content.is_empty() {
+            result.content.push(ContentBlock::text(value.to_string()));
         }
+        result.structured_content = Some(value);
         result
     }
 }

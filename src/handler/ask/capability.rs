@@ -18,6 +18,7 @@ impl Capability {
     pub(super) fn is_declared_in(self, capabilities: &ClientCapabilities) -> bool {
         let declared = serde_json::to_value(capabilities).unwrap_or_default();
         let elicitation = declared.get("elicitation");
+
         match self {
             // An empty declaration means forms (2025-11-25, client: Elicitation).
             Self::FormElicitation => {

@@ -13,14 +13,14 @@ use crate::{
     schema::Validator,
 };
 
-/// What the user did with an elicitation request.
+/// The user's reaction to an elicitation request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Elicited<T> {
-    /// Accepted it. For a form: with this content.
+    /// The user accepted the request; for a form, with this content.
     Accepted(T),
-    /// Declined it.
+    /// The user declined the request.
     Declined,
-    /// Dismissed it without a decision.
+    /// The user dismissed the request without a decision.
     Cancelled,
 }
 
@@ -48,11 +48,11 @@ impl<S> Context<S> {
         })
     }
 
-    /// As [`Context::elicit`], with a JSON Schema for the form. The returned
+    /// Asks the user to fill in a form with this JSON Schema. The returned
     /// content matches it.
     ///
     /// # Errors
-    /// As [`Context::elicit`].
+    /// The errors of [`Context::elicit`].
     pub async fn elicit_form(
         &self,
         key: &str,
@@ -61,6 +61,7 @@ impl<S> Context<S> {
     ) -> Result<Elicited<JsonObject>, AskError> {
         form::check(&schema).map_err(AskError::Refused)?;
         let validator = Validator::new(schema.clone()).map_err(AskError::Refused)?;
+
         let params = json!({ "message": message, "requestedSchema": schema });
         let parse = move |result| {
             parse_elicited(result, |content| {
@@ -71,13 +72,14 @@ impl<S> Context<S> {
                 }
             })
         };
+
         self.ask(key, Capability::FormElicitation, "elicitation/create", params, parse).await
     }
 
     /// Asks the user to open a URL.
     ///
     /// # Errors
-    /// As [`Context::elicit`].
+    /// The errors of [`Context::elicit`].
     pub async fn elicit_url(
         &self,
         key: &str,
@@ -88,6 +90,7 @@ impl<S> Context<S> {
         if matches!(self.scope().asking, AskMode::OnStream(_)) {
             params["elicitationId"] = json!(self.scope().random.id());
         }
+
         let parse = |result| parse_elicited(result, |_| Ok(()));
         self.ask(key, Capability::UrlElicitation, "elicitation/create", params, parse).await
     }
@@ -103,8 +106,10 @@ fn parse_elicited<T>(
         #[serde(default)]
         content: Value,
     }
+
     let ElicitResult { action, content } =
         serde_json::from_value(result).map_err(|error| describe(&error))?;
+
     match action.as_str() {
         "accept" => Ok(Elicited::Accepted(parse_content(content)?)),
         "decline" => Ok(Elicited::Declined),

@@ -20,7 +20,7 @@ pub(crate) fn describe<T: JsonSchema>() -> Result<JsonObject, String> {
     Ok(schema)
 }
 
-/// What keeps clients from showing a struct as a form, for the list of a definition's problems.
+/// The reason why clients cannot show a struct as a form, for the problems of a definition.
 pub(crate) fn problem_of<T: JsonSchema>() -> Option<String> {
     let problem = describe::<T>().err()?;
     Some(format!("Form {:?}: {problem}", T::schema_name()))
@@ -35,6 +35,7 @@ pub(crate) fn check(schema: &JsonObject) -> Result<(), String> {
     let (Some(fields), true) = (fields, schema.get("type") == Some(&json!("object"))) else {
         return Err("a form must be a struct with fields".into());
     };
+
     match fields.iter().find(|(_, field)| !is_field(field)) {
         None => Ok(()),
         Some((name, _)) => Err(format!(
@@ -47,6 +48,7 @@ fn is_field(field: &Value) -> bool {
     if field.get("$ref").is_some() {
         return false;
     }
+
     match field.get("type").and_then(Value::as_str) {
         Some("string" | "number" | "integer" | "boolean") => true,
         Some("array") => field.get("items").is_some_and(|items| {
@@ -61,6 +63,7 @@ fn is_field(field: &Value) -> bool {
 /// the type of its value, and the values of an enum are a list.
 fn simplify(field: &mut JsonObject) {
     let is_null = |schema: &Value| schema.get("type") == Some(&json!("null"));
+
     if let Some(Value::Array(types)) = field.get("type") {
         let mut others = types.iter().filter(|name| **name != json!("null"));
         if let (Some(only), None) = (others.next(), others.next()) {
@@ -68,6 +71,7 @@ fn simplify(field: &mut JsonObject) {
             field.insert("type".into(), only);
         }
     }
+
     if let Some(Value::Array(options)) = field.get("anyOf") {
         let mut others = options.iter().filter(|option| !is_null(option));
         if let (Some(Value::Object(only)), None) = (others.next(), others.next()) {
@@ -79,11 +83,13 @@ fn simplify(field: &mut JsonObject) {
             }
         }
     }
+
     for values in [constants(field), without_null(field)].into_iter().flatten() {
         field.remove("oneOf");
         field.insert("type".into(), json!("string"));
         field.insert("enum".into(), values);
     }
+
     if let Some(Value::Object(items)) = field.get_mut("items") {
         simplify(items);
     }
@@ -92,12 +98,15 @@ fn simplify(field: &mut JsonObject) {
 /// The values of an enum whose variants have descriptions.
 fn constants(field: &Map<String, Value>) -> Option<Value> {
     let variants = field.get("oneOf")?.as_array()?;
-    let values = variants.iter().map(|variant| match variant.get("enum") {
-        Some(Value::Array(values)) => Some(values.clone()),
-        _ => variant.get("const").map(|value| vec![value.clone()]),
-    });
-    let values: Option<Vec<_>> = values.collect();
-    let values = values?.concat();
+    let lists: Option<Vec<_>> = variants
+        .iter()
+        .map(|variant| match variant.get("enum") {
+            Some(Value::Array(values)) => Some(values.clone()),
+            _ => variant.get("const").map(|value| vec![value.clone()]),
+        })
+        .collect();
+
+    let values = lists?.concat();
     values.iter().all(Value::is_string).then(|| values.into())
 }
 
@@ -153,6 +162,7 @@ mod tests {
     fn flat_structs_are_forms() {
         let schema = describe::<Flat>().unwrap();
         let fields = &schema["properties"];
+
         assert_eq!(fields["name"], json!({ "type": "string", "description": "The name." }));
         assert_eq!(fields["count"]["type"], "integer");
         for field in [&fields["colour"], &fields["other"], &fields["many"]["items"]] {
@@ -161,13 +171,14 @@ mod tests {
                 (&json!("string"), &json!(["Red", "Blue"]))
             );
         }
+
         assert_eq!(fields["colour"]["description"], "The favourite.");
         assert!(!Value::Object(schema.clone()).to_string().contains("$ref"), "{schema:?}");
         assert_eq!(schema["required"], json!(["name", "colour", "many"]));
     }
 
     #[test]
-    fn what_no_client_could_show_is_refused() {
+    fn structs_that_no_client_could_show_are_refused() {
         assert!(describe::<Nested>().unwrap_err().contains("\"inner\""));
         assert!(describe::<Recursive>().unwrap_err().contains("\"next\""));
         assert!(describe::<String>().unwrap_err().contains("struct"));

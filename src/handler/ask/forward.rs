@@ -13,7 +13,7 @@ struct Forwarded {
 }
 
 impl Forwarded {
-    /// `None` for methods that clients do not have.
+    /// The request of this method; `None` if clients have no such method.
     fn of(method: &str, params: &Value) -> Option<Self> {
         let (method, capability) = match method {
             "elicitation/create" if params["mode"] == "url" => {
@@ -28,7 +28,7 @@ impl Forwarded {
     }
 }
 
-/// Whether a client with these capabilities can be sent that request.
+/// Whether a client with these capabilities can be sent this request.
 pub(crate) fn can_be_asked(
     capabilities: &ClientCapabilities,
     method: &str,
@@ -40,10 +40,10 @@ pub(crate) fn can_be_asked(
 
 impl<S> Context<S> {
     /// Sends the client a request of another server as it is, while the call runs. `key`
-    /// differs from those of the call's other requests.
+    /// differs from the keys of the call's other requests.
     ///
     /// # Errors
-    /// As [`Context::elicit`]. A client that does not declare the capability is not asked.
+    /// The errors of [`Context::elicit`]. A client that does not declare the capability is not asked.
     pub(crate) async fn forward(
         &self,
         key: &str,
@@ -53,12 +53,14 @@ impl<S> Context<S> {
         let Some(Forwarded { method, capability }) = Forwarded::of(method, &params) else {
             return Err(AskError::Unsupported("The client has no such method.".into()));
         };
+
         if !capability.is_declared_in(&self.client().capabilities) {
             return Err(AskError::Unsupported(format!(
                 "The client does not declare the capability {}.",
                 capability.declaration()
             )));
         }
+
         self.ask(key, capability, method, params, Ok).await
     }
 }

@@ -10,13 +10,13 @@ use crate::{
     protocol::{Fault, Outgoing, RequestId},
 };
 
-/// How long a client in a session may take to respond.
+/// The time in which a client in a session has to respond.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// How often a task repeats a request whose response is invalid.
+/// The maximum number of times that a task sends a request whose responses are invalid.
 const MAX_ATTEMPTS: u32 = 3;
 
-/// Why the client's answer is missing.
+/// The reason why the client's answer is missing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AskError {
     /// The client does not declare the capability, or there is no connection on
@@ -56,6 +56,7 @@ impl<S> Context<S> {
         parse: impl Fn(Value) -> Result<T, String>,
     ) -> Result<T, AskError> {
         let is_declared = capability.is_declared_in(&self.client().capabilities);
+
         match &self.scope().asking {
             AskMode::Unavailable(reason) => Err(AskError::Unsupported((*reason).to_owned())),
             AskMode::RoundTrips(_) if !is_declared => {
@@ -85,6 +86,7 @@ impl<S> Context<S> {
         let id = RequestId::String(format!("larder-{}", self.scope().random.id()).into());
         let response = route.expect(&id);
         self.send(Outgoing::Ask { id, method, params }).await;
+
         match tokio::time::timeout(RESPONSE_TIMEOUT, response).await {
             Ok(Ok(Ok(result))) => parse(result).map_err(|problem| AskError::invalid(&problem)),
             Ok(Ok(Err(error))) => Err(AskError::Refused(error)),
@@ -104,14 +106,18 @@ impl<S> Context<S> {
         let Some(task) = self.scope().control.task() else {
             return Err(AskError::Unsupported("The call is not a task.".into()));
         };
+
         let mut attempt = 1;
         loop {
             let key = if attempt == 1 { key.to_owned() } else { format!("{key}_{attempt}") };
-            let response = task.ask(&key, &request).await;
-            let response = response.map_err(|fault| AskError::Refused(fault.to_string()))?;
+            let response = task
+                .ask(&key, &request)
+                .await
+                .map_err(|fault| AskError::Refused(fault.to_string()))?;
             let result = response.await.map_err(|_| {
                 AskError::Refused("The task ended before the client answered.".into())
             })?;
+
             match parse(result) {
                 Ok(parsed) => return Ok(parsed),
                 Err(problem) if attempt == MAX_ATTEMPTS => return Err(AskError::invalid(&problem)),

@@ -23,12 +23,13 @@ impl<S> Context<S> {
     /// Requests the client's roots.
     ///
     /// # Errors
-    /// As [`Context::elicit`].
+    /// The errors of [`Context::elicit`].
     pub async fn roots(&self, key: &str) -> Result<Vec<Root>, AskError> {
         #[derive(Deserialize)]
         struct ListRootsResult {
             roots: Vec<Root>,
         }
+
         let parse = |result| {
             let parsed: Result<ListRootsResult, _> = serde_json::from_value(result);
             parsed.map(|r| r.roots).map_err(|error| describe(&error))
@@ -59,8 +60,9 @@ pub fn within_roots(roots: &[Root], uri: &str) -> bool {
 /// The path of the root that contains a `file:` URI, and the path of the file below it.
 pub(crate) fn below_root(roots: &[Root], uri: &str) -> Option<(PathBuf, PathBuf)> {
     let file = segments(uri)?;
-    let roots = roots.iter().filter_map(|root| segments(&root.uri));
-    let root = roots.into_iter().find(|root| file.starts_with(root))?;
+    let root =
+        roots.iter().filter_map(|root| segments(&root.uri)).find(|root| file.starts_with(root))?;
+
     // A path of Windows begins with its drive.
     let start = if cfg!(windows) { "" } else { "/" };
     let below = file[root.len()..].iter().collect();
@@ -75,8 +77,9 @@ fn segments(uri: &str) -> Option<Vec<String>> {
     if !uri.scheme_str().eq_ignore_ascii_case("file") || !is_local || uri.query().is_some() {
         return None;
     }
-    let path = uri.path_str().strip_prefix('/')?;
-    let path = path.strip_suffix('/').unwrap_or(path);
+
+    let absolute = uri.path_str().strip_prefix('/')?;
+    let path = absolute.strip_suffix('/').unwrap_or(absolute);
     if path.is_empty() {
         return Some(Vec::new());
     }
@@ -92,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn only_roots_and_what_is_below_them_are_within_roots() {
+    fn only_roots_and_paths_below_them_are_within_roots() {
         let roots = [root("file:///a/b%20c/"), root("https://e.com/x")];
         for (uri, within) in [
             ("file:///a/b%20c", true),
@@ -112,6 +115,7 @@ mod tests {
         ] {
             assert_eq!(within_roots(&roots, uri), within, "{uri}");
         }
+
         assert!(within_roots(&[root("file:///")], "file:///etc/hosts"));
         assert!(!within_roots(&[], "file:///a"));
     }

@@ -17,7 +17,7 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// One user message, to be answered in at most `max_tokens` tokens.
+    /// A single user message, to be answered in at most `max_tokens` tokens.
     pub fn new(text: impl Into<String>, max_tokens: u32) -> Self {
         let message = json!({ "role": "user", "content": { "type": "text", "text": text.into() } });
         Self { messages: vec![message], max_tokens, system_prompt: None }
@@ -35,11 +35,11 @@ impl Sampling {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Sampled {
-    /// One content block, or an array of them.
+    /// A content block, or an array of content blocks.
     pub content: Value,
     /// The model's name.
     pub model: String,
-    /// Why the model stopped.
+    /// The reason why the model stopped.
     #[serde(default)]
     pub stop_reason: Option<String>,
 }
@@ -59,7 +59,7 @@ impl<S> Context<S> {
     /// Runs the client's model.
     ///
     /// # Errors
-    /// As [`Context::elicit`].
+    /// The errors of [`Context::elicit`].
     pub async fn sample(&self, key: &str, sampling: &Sampling) -> Result<Sampled, AskError> {
         let params = serde_json::to_value(sampling).unwrap_or_default();
         let parse = |result| serde_json::from_value(result).map_err(|error| describe(&error));

@@ -32,7 +32,7 @@ impl<S> Context<S> {
         result
     }
 
-    /// As [`Context::find_all`], counted as a request like [`Context::call_tool`].
+    /// Finds resources as [`Context::find_all`] does, as a request like [`Context::call_tool`].
     pub(crate) async fn read_step(&self, uri: &str) -> Result<Vec<StoredResource>, Fault> {
         let step = self.step(Method::ReadResource, uri)?;
         let found = self.find_all(uri).await;
@@ -54,6 +54,7 @@ impl<S> Context<S> {
             control: Arc::clone(&control),
             ..Scope::clone(self.scope())
         });
+
         // Boxed, because calls can be nested.
         let mut call = Box::pin(self.scope().server.call_tool(name, Some(arguments), scope));
         match control.run(&asking, call.as_mut()).await? {

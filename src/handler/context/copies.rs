@@ -26,13 +26,14 @@ impl<S> Context<S> {
     /// ```
     ///
     /// # Errors
-    /// As [`Store::copy`](crate::store::Store::copy).
+    /// The errors of [`Store::copy`](crate::store::Store::copy).
     pub fn copy_resource(
         &self,
         source: &StoredResource,
         to: impl Into<String>,
     ) -> CopyResource<'_> {
-        let (scope, source) = (self.scope(), source.clone());
+        let scope = self.scope();
+        let source = source.clone();
         CopyResource { scope, source, to: to.into(), details: Details::default() }
     }
 
@@ -40,7 +41,7 @@ impl<S> Context<S> {
     /// `details` has others. A URI that is in use gets a new revision.
     ///
     /// # Errors
-    /// As [`Store::rename`](crate::store::Store::rename);
+    /// The errors of [`Store::rename`](crate::store::Store::rename);
     /// [`StoreError::ReadOnly`] for a resource of the server's definition.
     pub async fn rename_resource(
         &self,
@@ -48,7 +49,10 @@ impl<S> Context<S> {
         to: &str,
         details: Details,
     ) -> Result<Arc<Entry>, StoreError> {
-        let (scope, uri, to) = (self.scope(), ResourceUri::parse(uri)?, ResourceUri::parse(to)?);
+        let scope = self.scope();
+        let uri = ResourceUri::parse(uri)?;
+        let to = ResourceUri::parse(to)?;
+
         match scope.store.rename(scope.identity.owner(), &uri, &to, details).await {
             Err(error) if error.is_not_found() && scope.server.is_static(uri.as_str()) => {
                 Err(StoreError::ReadOnly { uri })
@@ -70,7 +74,7 @@ pub struct CopyResource<'a> {
 impl CopyResource<'_> {
     details_setters!();
 
-    /// Sets all metadata at once. What it does not have is that of the source.
+    /// Sets all metadata at once. Metadata that it lacks comes from the source.
     pub fn details(mut self, details: Details) -> Self {
         self.details = details;
         self

@@ -15,7 +15,7 @@ macro_rules! details_setters {
             self
         }
 
-        /// What the content is.
+        /// A description of the content.
         pub fn description(mut self, description: impl Into<String>) -> Self {
             self.details.description = Some(description.into());
             self

@@ -54,7 +54,7 @@ impl<S> Context<S> {
         &self.state
     }
 
-    /// The same call without the server's state, for functions that do not use it.
+    /// The context without the server's state, for functions that do not use it.
     #[must_use]
     pub fn without_state(&self) -> Context {
         Context { call: Arc::clone(&self.call), state: Arc::new(()) }
@@ -77,7 +77,7 @@ impl<S> Context<S> {
         &self.call.scope.identity
     }
 
-    /// What the client declares about itself. Not verified.
+    /// Name and capabilities that the client declares. Not verified.
     pub fn client(&self) -> &ClientFacts {
         &self.call.scope.client
     }
@@ -98,7 +98,7 @@ impl<S> Context<S> {
         self.call.scope.read_bytes
     }
 
-    /// Cancelled when the call is. The server drops the handler then, so only
+    /// The token that is cancelled with the call. The server drops the handler then, so only
     /// tasks that the handler has spawned need this token.
     pub fn cancellation(&self) -> &CancellationToken {
         self.call.scope.cancellation.token()
@@ -116,8 +116,8 @@ impl<S> Context<S> {
 
     /// Closes the connection of this call's stream, so that a long call does
     /// not hold one; the client resumes after `retry` (2025-11-25, transports:
-    /// Sending Messages). No effect on streams that cannot be resumed: those of versions
-    /// other than 2025-11-25.
+    /// Sending Messages). No effect on streams of versions other than 2025-11-25, which
+    /// cannot be resumed.
     pub async fn disconnect(&self, retry: Duration) {
         self.send(Outgoing::Disconnect { retry }).await;
     }

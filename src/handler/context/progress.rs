@@ -51,7 +51,9 @@ impl Call {
             // A task has no stream: clients poll its status message.
             task.set_message(message).await;
         }
+
         let Some(token) = self.scope.progress_token.clone() else { return };
+
         {
             let mut last = self.progress.lock();
             if !done.is_finite() || done <= *last {
@@ -59,6 +61,7 @@ impl Call {
             }
             *last = done;
         }
+
         let message = message.map(str::to_owned);
         let total = total.filter(|t| t.is_finite());
         self.send(Outgoing::Progress { token, progress: done, total, message }).await;
@@ -75,13 +78,13 @@ pub struct Progress<'a> {
 }
 
 impl Progress<'_> {
-    /// How much there is in all.
+    /// The total that `done` will reach.
     pub fn of(mut self, total: impl Amount) -> Self {
         self.total = Some(total.amount());
         self
     }
 
-    /// What the call does now, for people.
+    /// A text for people about what the call does now.
     pub fn message(mut self, text: impl Into<String>) -> Self {
         self.message = Some(text.into());
         self

@@ -50,7 +50,7 @@ impl<S> Context<S> {
     /// expiry stay, unless the builder sets them.
     ///
     /// # Errors
-    /// As [`Store::update`](crate::store::Store::update);
+    /// The errors of [`Store::update`](crate::store::Store::update);
     /// [`StoreError::ReadOnly`] for a resource of the server's definition.
     pub fn update_resource(
         &self,
@@ -75,7 +75,7 @@ impl<S> Context<S> {
     /// ```
     ///
     /// # Errors
-    /// As [`Store::rewrite`](crate::store::Store::rewrite);
+    /// The errors of [`Store::rewrite`](crate::store::Store::rewrite);
     /// [`StoreError::ReadOnly`] for a resource of the server's definition.
     pub fn rewrite_resource(&self, uri: impl Into<String>, rewrite: Rewrite) -> UpdateResource<'_> {
         UpdateResource::new(self.scope(), uri.into(), NewContent::Rewritten(rewrite))
@@ -87,7 +87,9 @@ impl<S> Context<S> {
     /// [`StoreError::InvalidUri`], [`StoreError::Unavailable`];
     /// [`StoreError::ReadOnly`] for a resource of the server's definition.
     pub async fn delete_resource(&self, uri: &str) -> Result<bool, StoreError> {
-        let (scope, uri) = (self.scope(), ResourceUri::parse(uri)?);
+        let scope = self.scope();
+        let uri = ResourceUri::parse(uri)?;
+
         let deleted = scope.store.delete(scope.identity.owner(), &uri).await?;
         if !deleted && scope.server.is_static(uri.as_str()) {
             return Err(StoreError::ReadOnly { uri });
@@ -120,11 +122,12 @@ impl<S> Context<S> {
         uri: &str,
         share: impl Into<Share>,
     ) -> Result<Arc<Entry>, StoreError> {
-        let (scope, uri) = (self.scope(), ResourceUri::parse(uri)?);
+        let scope = self.scope();
+        let uri = ResourceUri::parse(uri)?;
         scope.store.share(&scope.identity, &uri, share, &scope.random.id()).await
     }
 
-    /// Finds one of the caller's resources, or one that is shared with them.
+    /// Finds one of the caller's resources, or a resource that is shared with them.
     /// The result has the metadata, and reads content by window, as a stream or
     /// as a whole.
     ///
@@ -145,7 +148,7 @@ impl<S> Context<S> {
         scope.store.read_revisions(&scope.identity, &ResourceUri::parse(uri)?).await
     }
 
-    /// Finds a dynamic resource, or else a static one of the server's definition.
+    /// Finds a dynamic resource, or else a static resource of the server's definition.
     ///
     /// # Errors
     /// The error that reading the resource would return to the caller.
@@ -155,22 +158,25 @@ impl<S> Context<S> {
             Ok(found) => return Ok(found),
             Err(missing) => missing,
         };
+
         let Some(content) = scope.server.read(uri, scope.clone()).await else {
             return Err(missing.into());
         };
         self.detached(uri, content?.only(uri)?).await
     }
 
-    /// As [`Context::find`], with all contents of a static resource that has several.
+    /// Finds a resource as [`Context::find`] does, with all contents of a static resource that
+    /// has several.
     ///
     /// # Errors
-    /// As [`Context::find`].
+    /// The errors of [`Context::find`].
     pub(crate) async fn find_all(&self, uri: &str) -> Result<Vec<StoredResource>, Fault> {
         let scope = self.scope();
         let missing = match self.read_resource(uri).await {
             Ok(found) => return Ok(vec![found]),
             Err(missing) => missing,
         };
+
         let contents = scope.server.read(uri, scope.clone()).await.ok_or(missing)??;
         let mut found = Vec::new();
         for content in contents {
@@ -189,11 +195,11 @@ impl<S> Context<S> {
         Ok(StoredResource::detached(uri, owner, content, details, scope.store.now()).await?)
     }
 
-    /// As [`Context::find`]; with a revision number, that revision of one of
-    /// the caller's resources.
+    /// Finds a revision of one of the caller's resources; without a revision number, finds a
+    /// resource as [`Context::find`] does.
     ///
     /// # Errors
-    /// As [`Context::find`].
+    /// The errors of [`Context::find`].
     pub async fn find_revision(
         &self,
         uri: &str,
@@ -205,18 +211,18 @@ impl<S> Context<S> {
         Ok(scope.store.read_revision(&scope.identity, &uri, revision).await?)
     }
 
-    /// As [`Context::find`], with an error for the model.
+    /// Finds a resource as [`Context::find`] does, with an error for the model.
     ///
     /// # Errors
-    /// As [`Context::find`].
+    /// The errors of [`Context::find`].
     pub async fn read_any(&self, uri: &str) -> Result<StoredResource, ToolError> {
         self.find(uri).await.map_err(|fault| ToolError::new(fault.to_string()))
     }
 
-    /// As [`Context::find_revision`], with an error for the model.
+    /// Finds a revision as [`Context::find_revision`] does, with an error for the model.
     ///
     /// # Errors
-    /// As [`Context::find`].
+    /// The errors of [`Context::find`].
     pub async fn read_any_revision(
         &self,
         uri: &str,
@@ -306,7 +312,8 @@ impl<'a> IntoFuture for UpdateResource<'a> {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             let uri = ResourceUri::parse(&self.uri)?;
-            let (store, owner) = (&self.scope.store, self.scope.identity.owner());
+            let store = &self.scope.store;
+            let owner = self.scope.identity.owner();
             let updated = match self.content {
                 NewContent::Given(content) => {
                     store.update(owner, uri.clone(), content, self.details).await
@@ -315,6 +322,7 @@ impl<'a> IntoFuture for UpdateResource<'a> {
                     store.rewrite(owner, uri.clone(), rewrite, self.details).await
                 }
             };
+
             match updated {
                 Err(error) if error.is_not_found() && self.scope.server.is_static(uri.as_str()) => {
                     Err(StoreError::ReadOnly { uri })

@@ -29,6 +29,7 @@ impl<S> Context<S> {
         if !matches!(scope.asking, AskMode::RoundTrips(_)) || !self.can_follow_tasks() {
             return false;
         }
+
         scope.control.request_task().await;
         true
     }
