@@ -39,13 +39,13 @@ pub struct Control {
     received: Mutex<ReceivedResult>,
     /// The long contents of resources that have arrived.
     #[cfg(feature = "upstream")]
-    contents: Mutex<Contents>,
+    contents: Mutex<ReceivedContents>,
 }
 
 /// The long contents of resources that upstreams have read for a call.
 #[cfg(feature = "upstream")]
 #[derive(Default)]
-struct Contents {
+struct ReceivedContents {
     stored: Vec<ReceivedText>,
     /// Whether the store refused a content, so that further contents are held in memory.
     are_held: bool,

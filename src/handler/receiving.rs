@@ -177,7 +177,7 @@ impl Receiving {
     }
 
     /// Whether strings that were received for one call can be given to the other call.
-    pub(crate) fn suits(&self, other: &Self) -> bool {
+    pub(crate) fn is_interchangeable_with(&self, other: &Self) -> bool {
         let Self { owner, source, longest, store: _, random: _ } = self;
         (owner, source, longest) == (&other.owner, &other.source, &other.longest)
     }
@@ -336,7 +336,7 @@ impl ReceivingText {
 
 impl HashedText {
     /// Whether `text` is the received string.
-    pub(crate) fn is(&self, text: &str) -> bool {
+    pub(crate) fn equals_text(&self, text: &str) -> bool {
         self.size == text.len() as u64 && self.sha256[..] == Sha256::digest(text.as_bytes())[..]
     }
 }
@@ -348,7 +348,7 @@ impl ReceivedText {
     }
 
     /// Whether `text` is the received string.
-    pub(crate) fn is(&self, text: &str) -> bool {
+    pub(crate) fn equals_text(&self, text: &str) -> bool {
         self.len() == text.len()
             && (self.kind == Kind::Binary || text.as_bytes().starts_with(&self.head))
             && self.has_digest(text.len() as u64, &Sha256::digest(text.as_bytes()))

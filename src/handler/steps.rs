@@ -24,7 +24,7 @@ pub trait StepAccounts: fmt::Debug + Send + Sync {
 }
 
 /// A step that runs. Dropped before its end, it counts as cancelled.
-pub(super) struct Step<'a> {
+pub(super) struct CountedStep<'a> {
     accounts: Arc<dyn StepAccounts>,
     method: Method,
     tool: Option<&'a str>,
@@ -32,7 +32,7 @@ pub(super) struct Step<'a> {
     started: Instant,
 }
 
-impl<'a> Step<'a> {
+impl<'a> CountedStep<'a> {
     /// Admits a step.
     ///
     /// # Errors
@@ -55,7 +55,7 @@ impl<'a> Step<'a> {
     }
 }
 
-impl Drop for Step<'_> {
+impl Drop for CountedStep<'_> {
     fn drop(&mut self) {
         // The caller may have made up the name. It must not become a label.
         let tool = self.tool.filter(|_| matches!(self.error, "" | "tool_error"));

@@ -44,8 +44,8 @@ impl Received {
         let hashed = strings.into_iter().find(|hashed| hashed.name == string);
         match (self.find(text), hashed) {
             (Some(text), Some(hashed)) => text.has_digest(hashed.size, &hashed.sha256),
-            (Some(text), None) => text.is(string),
-            (None, Some(hashed)) => hashed.is(text),
+            (Some(text), None) => text.equals_text(string),
+            (None, Some(hashed)) => hashed.equals_text(text),
             (None, None) => text == string,
         }
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Context;
 use crate::{
-    handler::{AskMode, Scope, steps::Step},
+    handler::{AskMode, Scope, steps::CountedStep},
     protocol::{Fault, Method},
     quote::shortened,
     store::StoredResource,
@@ -40,9 +40,9 @@ impl<S> Context<S> {
         found
     }
 
-    fn step<'a>(&self, method: Method, target: &'a str) -> Result<Step<'a>, Fault> {
+    fn step<'a>(&self, method: Method, target: &'a str) -> Result<CountedStep<'a>, Fault> {
         let scope = self.scope();
-        Step::admit(&scope.steps, &scope.identity, method, target)
+        CountedStep::admit(&scope.steps, &scope.identity, method, target)
     }
 
     async fn nested_call(&self, name: &str, arguments: Value) -> Result<CallToolResult, Fault> {

@@ -25,7 +25,9 @@ impl Calls for Link {
         }
         let mut results = state.running.values().filter(|call| call.expects_texts());
         let first = results.next()?.receiving()?;
-        let suits = |call: &Running| call.receiving().is_some_and(|other| other.suits(first));
+        let suits = |call: &Running| {
+            call.receiving().is_some_and(|other| other.is_interchangeable_with(first))
+        };
         results.all(suits).then(|| Arc::clone(first))
     }
 
@@ -49,6 +51,6 @@ impl Running {
 
     /// Whether it can be given what is received so.
     pub(super) fn takes(&self, receiving: &Receiving) -> bool {
-        self.receiving().is_some_and(|own| own.suits(receiving))
+        self.receiving().is_some_and(|own| own.is_interchangeable_with(receiving))
     }
 }
