@@ -16,6 +16,7 @@ pub(super) fn check_icons(item: &str, icons: &[Icon], problems: &mut Vec<String>
                 "{item}: the icon's src {src:?} must begin with https:, http: or data:"
             ));
         }
+
         for size in icon.sizes.iter().flatten().filter(|size| !is_size(size)) {
             problems
                 .push(format!("{item}: an icon's size must be like 48x48, or any, not {size:?}"));
@@ -38,6 +39,7 @@ pub(super) fn check_annotations(
     if annotations.priority.is_some_and(|p| !(0.0..=1.0).contains(&p)) {
         problems.push(format!("{item}: the priority must be between 0 and 1"));
     }
+
     if let Some(time) = &annotations.last_modified
         && DateTime::parse_from_rfc3339(time).is_err()
     {

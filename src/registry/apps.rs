@@ -1,4 +1,4 @@
-//! What only clients with MCP Apps see of the registered tools (MCP Apps, 2026-01-26).
+//! The data of registered tools for clients with MCP Apps (MCP Apps, 2026-01-26).
 
 use rmcp::model;
 use serde_json::Value;

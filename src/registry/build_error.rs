@@ -1,4 +1,4 @@
-//! [`BuildError`].
+//! [`BuildError`]: all problems of a server's definition.
 
 use crate::handler::ToolError;
 

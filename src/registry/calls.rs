@@ -55,12 +55,14 @@ impl Registry {
             self.check_tool_scopes(&scope.identity, name)?;
             return Ok(tool.call(arguments, scope).await);
         }
+
         for provider in &self.definition.providers {
             if let Some(tool) = provider.tool(name, &scope).await? {
                 self.check_tool_scopes(&scope.identity, name)?;
                 return Box::pin(tool.call(&*provider, arguments, scope)).await;
             }
         }
+
         Err(if self.hides_provided_tools() {
             let name = shortened(name);
             Fault::invalid_params(format!("Unknown tool: {name}. Look for it with find_tools."))
@@ -85,10 +87,12 @@ impl Registry {
             let what = format_args!("prompts/get {name}");
             self.check_scopes(&scope.identity, &what, || self.prompt_scopes(name))
         };
+
         if let Some(found) = registered {
             check()?;
             return found.get(arguments, scope).await;
         }
+
         if !self.definition.providers.is_empty() {
             check()?;
         }
@@ -97,6 +101,7 @@ impl Registry {
                 return result;
             }
         }
+
         Err(prompt::unknown(name))
     }
 
@@ -115,6 +120,7 @@ impl Registry {
         let no_argument = |item: &str| {
             Fault::invalid_params(format!("{item} has no argument {}", quoted(argument)))
         };
+
         let catalog = self.catalog();
         if !catalog.has_reference(reference) {
             for provider in &self.definition.providers {
@@ -124,26 +130,31 @@ impl Registry {
                 }
             }
         }
+
         let values = if let Some(name) = reference.as_prompt_name() {
             self.check_scopes(&scope.identity, &"completion/complete", || {
                 self.prompt_scopes(name)
             })?;
+
             let prompt = catalog.prompts.get(name).ok_or_else(|| prompt::unknown(name))?;
             if !prompt.listed.arguments.iter().flatten().any(|a| a.name == argument) {
                 return Err(no_argument(&format!("The prompt {name}")));
             }
+
             prompt.body.completers.suggest(argument, input, scope).await?.unwrap_or_default().into()
         } else {
             let uri = reference.as_resource_uri().unwrap_or_default();
             self.check_scopes(&scope.identity, &"completion/complete", || {
                 self.template_scopes(uri)
             })?;
+
             let unknown =
                 || Fault::invalid_params(format!("Unknown resource template: {}", shortened(uri)));
             let template = catalog.templates.get(uri).ok_or_else(unknown)?;
             if !template.body.template.variables().any(|v| v == argument) {
                 return Err(no_argument(&format!("The template {uri}")));
             }
+
             let completers = &template.body.completers;
             match completers.suggest(argument, input.clone(), scope.clone()).await? {
                 Some(values) => values.into(),
@@ -152,6 +163,7 @@ impl Registry {
                     .map_err(|error| Fault::Unavailable(error.to_string()))?,
             }
         };
+
         Ok(complete::completion_info(values))
     }
 
@@ -161,7 +173,7 @@ impl Registry {
         self.catalog().covers(uri)
     }
 
-    /// How clients may cache what [`Registry::read`] returns for that URI.
+    /// The rule by which clients may cache the contents that [`Registry::read`] returns for this URI.
     pub fn cache_rule(&self, uri: &str) -> Option<CacheRule> {
         let catalog = self.catalog();
         let rule = match catalog.resource(uri) {
@@ -172,6 +184,7 @@ impl Registry {
                 templates.find(|t| t.body.template.matches(uri).is_some())?.body.cache
             }
         };
+
         let needs_scopes = !self.uri_scopes(uri).is_empty();
         let scope = if needs_scopes { model::CacheScope::Private } else { rule?.scope };
         Some(CacheRule { scope, ..rule? })
@@ -189,20 +202,24 @@ impl Registry {
         if let Err(refused) = checked {
             return Some(Err(refused)).filter(|_| self.is_static(uri));
         }
+
         if let Some(resource) = catalog.resource(uri) {
             return Some(resource.read(uri, scope).await);
         }
+
         for template in catalog.templates.iter() {
             if let Some(variables) = template.body.template.matches(uri) {
                 return Some(template.read(uri, variables, scope).await);
             }
         }
+
         for provider in &self.definition.providers {
             if let Some(read) = provider.read(uri, &scope).await {
                 scope.store.add_origins(provider.origin());
                 return Some(read);
             }
         }
+
         None
     }
 }

@@ -17,17 +17,17 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// Whether it has tools.
+    /// Whether there are tools.
     pub fn has_tools(&self) -> bool {
         !self.tools.is_empty()
     }
 
-    /// Whether it has prompts.
+    /// Whether there are prompts.
     pub fn has_prompts(&self) -> bool {
         !self.prompts.is_empty()
     }
 
-    /// Whether it can complete arguments.
+    /// Whether arguments can be completed.
     pub fn has_completions(&self) -> bool {
         !self.templates.is_empty() || self.prompts.iter().any(|p| !p.body.completers.is_empty())
     }
@@ -63,7 +63,7 @@ impl Catalog {
         }
     }
 
-    /// The resource of that URI. An authority with an empty path and one with
+    /// The resource with this URI. An authority with an empty path and one with
     /// the path `/` are equivalent (RFC 3986, 6.2.3). Scope checks and reads
     /// both use this method, so that they find the same resource.
     pub(super) fn resource(&self, uri: &str) -> Option<&Arc<resource::Registered>> {
@@ -88,6 +88,7 @@ impl Catalog {
         let prompts = self.prompts.iter().map(|p| (&*p.listed.name, &p.scopes));
         let resources = self.resources.iter().map(|r| (&*r.listed.uri, &r.scopes));
         let templates = self.templates.iter().map(|t| (&*t.listed.uri_template, &t.scopes));
+
         tools.chain(prompts).chain(resources).chain(templates)
     }
 }

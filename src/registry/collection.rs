@@ -55,6 +55,7 @@ impl<L: Listed, B> Collection<Item<L, B>> {
             problems.push(format!("{} {key:?} is registered twice{functions}", L::KIND));
             return;
         }
+
         self.index.insert(key, self.items.len());
         self.items.push(Arc::new(item));
     }

@@ -18,9 +18,9 @@ use crate::{
 
 /// The most values in a response (2026-07-28, utilities: Completion).
 const MAX_VALUES: usize = 100;
-/// How many pages of the caller's resources are scanned for values.
+/// The maximum number of pages of the caller's resources that are scanned for values.
 const MAX_PAGES: usize = 10;
-/// The resources of a page.
+/// The number of resources on a page.
 const PAGE_SIZE: usize = 1_000;
 
 /// The argument that the user types, and the others.
@@ -133,12 +133,15 @@ pub(super) async fn from_resources(
     input: &CompletionInput,
     scope: &Scope,
 ) -> Result<Suggested, StoreError> {
-    let (owner, typed) = (scope.identity.owner(), input.value.as_str());
+    let owner = scope.identity.owner();
+    let typed = input.value.as_str();
+
     if template.base_uri_variable() == Some(variable) {
         let page = scope.store.list(owner, typed, None, MAX_VALUES).await?;
         let values = page.entries.iter().map(|entry| entry.uri.to_string()).collect();
         return Ok(Suggested { values, is_all: !page.more });
     }
+
     let ListingPrefix { prefix, before_variable } =
         template.listing_prefix(variable, typed, &input.arguments);
     // Equal values need not be adjacent in the order of URIs.
@@ -158,12 +161,15 @@ pub(super) async fn from_resources(
                 values.insert(value);
             }
         }
+
         after =
             page.entries.last().map(|entry| end_of_segment(entry.uri.as_str(), before_variable));
+
         if !page.more {
             return Ok(Suggested { values: values.into_iter().collect(), is_all: true });
         }
     }
+
     Ok(Suggested { values: values.into_iter().collect(), is_all: false })
 }
 
@@ -182,6 +188,7 @@ fn end_of_segment(uri: &str, before_variable: Option<usize>) -> String {
 pub(super) fn completion_info(Suggested { mut values, is_all }: Suggested) -> CompletionInfo {
     let total = values.len();
     values.truncate(MAX_VALUES);
+
     let mut info = CompletionInfo::default();
     info.values = values;
     info.total = u32::try_from(total).ok().filter(|_| is_all);
@@ -205,11 +212,13 @@ mod tests {
         for argument in ["area", "city", "zone"] {
             completers.add(argument, |_, _| async { Vec::new() });
         }
+
         let mut problems = Vec::new();
         completers.check("Prompt", &["city".to_owned()].iter(), &mut problems);
         let problem = |argument| {
             format!("Prompt: it has no argument {argument:?} to complete; its arguments are: city")
         };
+
         assert_eq!(problems, [problem("area"), problem("zone")]);
     }
 }

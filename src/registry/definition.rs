@@ -19,13 +19,13 @@ use super::{
 use crate::content_link::ContentLinks;
 use crate::{protocol::Announcement, session::SharedParts};
 
-/// How many announcements a slow listener may lag behind before it loses some.
+/// The number of announcements that a slow listener may lag behind before it loses some.
 const CHANNEL_CAPACITY: usize = 64;
 
-/// How many resources a subscriber begins to follow at a time.
+/// The number of resources that a subscriber begins to follow at a time.
 const MAX_CONCURRENT_SUBSCRIPTIONS: usize = 16;
 
-/// What a server offers. Built by [`Builder`](super::Builder), shared by all calls.
+/// The definition of a server, and its current items. Built by [`Builder`](super::Builder), shared by all calls.
 pub struct Registry {
     pub(super) definition: Definition,
     // Copied on write: a call keeps the catalog that it has read.
@@ -33,7 +33,7 @@ pub struct Registry {
     changes: broadcast::Sender<Announcement>,
     pub(super) scope_rules: ScopeRules,
     pub(super) output: ArcSwap<OutputRules>,
-    /// For providers that come later.
+    /// The parts for providers that are added later.
     pub(super) parts: OnceLock<SharedParts>,
     #[cfg(feature = "http")]
     content_links: OnceLock<Arc<ContentLinks>>,
@@ -41,7 +41,7 @@ pub struct Registry {
     pub(super) login_site: OnceLock<super::LoginSite>,
 }
 
-/// What does not change while the server runs.
+/// The parts of a registry that do not change while the server runs.
 pub(super) struct Definition {
     pub(super) info: model::Implementation,
     pub(super) instructions: Option<String>,
@@ -49,7 +49,7 @@ pub(super) struct Definition {
     pub(super) fixed_lists: bool,
     pub(super) hides_provided_tools: bool,
     pub(super) experimental: model::ExperimentalCapabilities,
-    /// In their order, after the catalogue.
+    /// The providers in their order, after the catalog.
     pub(super) providers: Providers,
 }
 
@@ -59,6 +59,7 @@ impl Registry {
         for provider in &definition.providers {
             provider.announce_to(changes.clone());
         }
+
         Self {
             definition,
             catalog: RwLock::new(Arc::new(catalog)),
@@ -78,7 +79,7 @@ impl Registry {
         &self.definition.info
     }
 
-    /// How a model should use this server.
+    /// The instructions for models that use this server.
     pub fn instructions(&self) -> Option<&str> {
         self.definition.instructions.as_deref()
     }
@@ -110,7 +111,7 @@ impl Registry {
         let _ = self.content_links.set(links);
     }
 
-    /// What makes and checks links to content, if the server offers them.
+    /// Makes and checks links to content, if the server offers them.
     #[cfg(feature = "http")]
     pub(crate) fn content_links(&self) -> Option<&Arc<ContentLinks>> {
         self.content_links.get()
@@ -133,21 +134,21 @@ impl Registry {
         self.definition.providers.iter().any(|provider| provider.has_logins())
     }
 
-    /// Gives the providers what logins need.
+    /// Gives the providers the site of their logins.
     #[cfg(feature = "upstream")]
     pub fn open_logins(&self, site: &super::LoginSite) {
         let _ = self.login_site.set(site.clone());
         self.definition.providers.iter().for_each(|provider| provider.open_logins(site));
     }
 
-    /// The logins of the provider of that name.
+    /// The logins of the provider with this name.
     #[cfg(feature = "upstream")]
     pub fn login(&self, name: &str) -> Option<Arc<dyn super::ProviderLogin>> {
         let mut logins = self.definition.providers.iter().filter_map(|provider| provider.login());
         logins.find(|login| login.name() == name)
     }
 
-    /// Several instances serve the same sessions, and share what belongs to them.
+    /// Shares the state of sessions with the other instances that serve the same sessions.
     pub fn share_sessions(&self, parts: &SharedParts) {
         let _ = self.parts.set(parts.clone());
         self.definition.providers.iter().for_each(|provider| provider.share_sessions(parts));
@@ -160,21 +161,22 @@ impl Registry {
         for uri in uris {
             asked.extend(providers.iter().map(|provider| provider.subscribe(uri, subscriber)));
         }
+
         let followed = stream::iter(asked).buffer_unordered(MAX_CONCURRENT_SUBSCRIPTIONS);
         followed.filter_map(std::future::ready).collect().await
     }
 
-    /// Ends what a session follows.
+    /// Stops following a resource for a subscriber.
     pub fn unsubscribe(&self, uri: &str, subscriber: &Subscriber) {
         self.definition.providers.iter().for_each(|each| each.unsubscribe(uri, subscriber));
     }
 
-    /// Ends what the providers have started for a client's session.
+    /// Ends the work that the providers have started for a client's session.
     pub fn end_session(&self, id: &str) {
         self.definition.providers.iter().for_each(|provider| provider.end_session(id));
     }
 
-    /// Ends what the providers have started.
+    /// Ends all work that the providers have started.
     pub async fn close(&self) {
         self.definition.providers.close().await;
     }
@@ -196,7 +198,7 @@ impl Registry {
         }
     }
 
-    /// Where changes of lists are announced.
+    /// The sender of the announcements of changed lists.
     pub(super) fn announcements(&self) -> broadcast::Sender<Announcement> {
         self.changes.clone()
     }
@@ -221,17 +223,20 @@ impl Registry {
                 "This server's lists of tools and prompts are fixed (Builder::fixed_lists)";
             return BuildError::check(vec![problem.into()]);
         }
-        // Custom handlers list what they like, and never what is registered.
+
+        // Custom handlers decide on their lists, which never have registered items.
         let (what, kind) = match announcement {
             Announcement::ToolListChanged => (Offer::Tools, "tools"),
             Announcement::PromptListChanged => (Offer::Prompts, "prompts"),
             _ => (Offer::Resources, "resources"),
         };
+
         if self.definition.providers.iter().any(|provider| provider.replaces(what)) {
             return BuildError::check(vec![format!(
                 "Handlers of this server list its {kind}, so that none can be added or removed: announce a change with ctx.{kind}_changed()"
             )]);
         }
+
         {
             let mut problems = Vec::new();
             let mut current = self.catalog.write();
@@ -240,6 +245,7 @@ impl Registry {
             BuildError::check(problems)?;
             *current = Arc::new(next);
         }
+
         self.announce(announcement);
         Ok(())
     }

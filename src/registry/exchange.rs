@@ -1,4 +1,4 @@
-//! Exchanging providers while the server runs, and what they count.
+//! Exchanging providers while the server runs, and their counters.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,11 +7,12 @@ use crate::protocol::Announcement;
 
 impl Registry {
     /// Replaces the providers that [`Builder::exchangeable`](super::Builder::exchangeable) has
-    /// added, and announces that the lists have changed. Calls of those that are not among the
-    /// new ones may finish within `grace`. Needs a Tokio runtime.
+    /// added, and announces that the lists have changed. Calls of removed providers may finish
+    /// within `grace`. Needs a Tokio runtime.
     pub fn exchange_providers(&self, new: Vec<Arc<dyn Provider>>, grace: Duration) {
         let known = self.definition.providers.load();
         let is_known = |new: &Arc<dyn Provider>| known.iter().any(|known| Arc::ptr_eq(known, new));
+
         for provider in new.iter().filter(|provider| !is_known(provider)) {
             provider.announce_to(self.announcements());
             if let Some(parts) = self.parts.get() {
@@ -22,7 +23,9 @@ impl Registry {
                 provider.open_logins(site);
             }
         }
+
         self.definition.providers.exchange(new, grace);
+
         for change in [
             Announcement::ToolListChanged,
             Announcement::PromptListChanged,

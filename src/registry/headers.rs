@@ -30,21 +30,24 @@ impl HeaderParameter {
 /// The header parameters of an input schema.
 ///
 /// # Errors
-/// Why a parameter is invalid.
+/// The reason why a parameter is invalid.
 pub(super) fn from_schema(schema: &JsonObject) -> Result<Vec<HeaderParameter>, String> {
     let mut found = Vec::new();
     collect(schema, &mut Vec::new(), &mut found)?;
+
     let reachable = found.len();
     if count(&Value::Object(schema.clone())) != reachable {
         return Err(format!(
             "{KEY} is allowed only on properties that are reached through `properties` alone"
         ));
     }
+
     for (index, parameter) in found.iter().enumerate() {
         if found[..index].iter().any(|earlier| earlier.header == parameter.header) {
             return Err(format!("two arguments have the header {}", parameter.header));
         }
     }
+
     Ok(found)
 }
 
@@ -57,6 +60,7 @@ fn collect(
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
         return Ok(());
     };
+
     for (name, property) in properties {
         let Some(property) = property.as_object() else { continue };
         path.push(name.clone());
@@ -64,22 +68,25 @@ fn collect(
             let header = header.as_str().filter(|h| is_token(h)).ok_or_else(|| {
                 format!("the {KEY} of {} is not a valid header name", path.join("."))
             })?;
+
             if !is_primitive(property.get("type")) {
                 return Err(format!(
                     "{} has {KEY}, so its type must be string, integer or boolean",
                     path.join(".")
                 ));
             }
+
             let header = format!("mcp-param-{}", header.to_ascii_lowercase());
             found.push(HeaderParameter { header, path: path.clone() });
         }
+
         collect(property, path, found)?;
         path.pop();
     }
     Ok(())
 }
 
-/// How often the keyword occurs anywhere in the schema.
+/// The number of times that the keyword occurs in the schema.
 fn count(schema: &Value) -> usize {
     match schema {
         Value::Object(members) => {
@@ -139,16 +146,18 @@ mod tests {
                 "n": { "type": ["integer", "null"], "x-mcp-header": "N" },
             } },
         } });
+
         let found = of_value(schema).unwrap();
         let headers: Vec<_> = found.iter().map(|p| p.header.as_str()).collect();
         assert_eq!(headers, ["mcp-param-region", "mcp-param-n"]);
+
         assert_eq!(found[1].value(&json!({ "deep": { "n": 3 } })), Some(&json!(3)));
         assert_eq!(found[1].value(&json!({ "deep": { "n": null } })), None);
         assert_eq!(found[1].value(&json!({})), None);
     }
 
     #[test]
-    fn what_no_client_could_mirror_is_refused() {
+    fn parameters_that_no_client_could_mirror_are_refused() {
         for property in [
             json!({ "type": "number", "x-mcp-header": "N" }),
             json!({ "type": "string", "x-mcp-header": "" }),
@@ -158,6 +167,7 @@ mod tests {
         ] {
             assert!(of_value(json!({ "properties": { "p": property } })).is_err(), "{property}");
         }
+
         let twice = json!({ "properties": {
             "a": { "type": "string", "x-mcp-header": "X" },
             "b": { "type": "string", "x-mcp-header": "x" },

@@ -1,4 +1,4 @@
-//! What tools, prompts, resources and templates have in common: setters, list
+//! The common parts of tools, prompts, resources and templates: setters, list
 //! entries, and running handlers.
 
 use std::panic::AssertUnwindSafe;
@@ -54,9 +54,9 @@ macro_rules! common_setters {
 /// Setters of resources and templates.
 macro_rules! annotation_setters {
     () => {
-        /// How long clients may cache what a read returns, and whether callers may share
-        /// it (2026-07-28, utilities: Caching). By default they may not cache it. What
-        /// needs scopes is never shared.
+        /// The time for which clients may cache the result of a read, and whether callers
+        /// may share it (2026-07-28, utilities: Caching). By default clients may not cache
+        /// it. Content that needs scopes is never shared.
         #[must_use]
         pub fn cache(mut self, ttl: std::time::Duration, scope: model::CacheScope) -> Self {
             self.cache = Some(crate::registry::CacheRule { ttl, scope });
@@ -94,7 +94,7 @@ pub(super) use {annotation_setters, common_setters};
 pub(super) struct Item<L, B> {
     pub(super) listed: L,
     pub(super) scopes: Scopes,
-    /// The path of the function that it comes from, if known.
+    /// The path of the function that the item comes from, if known.
     pub(super) origin: Option<&'static str>,
     pub(super) body: B,
 }
@@ -110,8 +110,10 @@ impl<L: Listed, B> Item<L, B> {
 pub(super) trait Listed: Clone {
     /// The kind for messages: `Tool`.
     const KIND: &'static str;
+
     /// The list's name in cursors: `tools`.
     const LIST: &'static str;
+
     /// The unique key.
     fn key(&self) -> &str;
 }

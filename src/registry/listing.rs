@@ -1,4 +1,4 @@
-//! The lists that a caller gets: registered items, then those of providers.
+//! The lists that a caller gets: registered items, then items of providers.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -21,7 +21,7 @@ impl Registry {
         self.granted_tools(&Grant::All, cursor)
     }
 
-    /// As [`Registry::tools`], only those that a caller with that grant may use.
+    /// A page of the registered tools that a caller with this grant may use.
     pub fn granted_tools(
         &self,
         grant: &Grant,
@@ -30,7 +30,8 @@ impl Registry {
         self.registered_tools(grant, true, cursor)
     }
 
-    /// The same for a client that shows pages of MCP Apps, or one that does not.
+    /// The page of [`granted_tools`](Self::granted_tools) for a client that shows pages of MCP
+    /// Apps, or for a client that does not.
     fn registered_tools(
         &self,
         grant: &Grant,
@@ -40,9 +41,11 @@ impl Registry {
         let is_shown = |item: &tool::Registered| self.is_tool_shown(grant, shows_apps, item);
         let catalog = self.catalog();
         let mut page = catalog.tools.page(cursor, self.page_size(), is_shown)?;
+
         if !shows_apps {
             page.items.iter_mut().filter(|tool| has_app(tool)).for_each(remove_app);
         }
+
         for listed in page.items.iter_mut().filter(|tool| tool.output_schema.is_some()) {
             if let Some(tool) = catalog.tools.get(&listed.name)
                 && self.may_spill(&listed.name)
@@ -50,6 +53,7 @@ impl Registry {
                 listed.output_schema.clone_from(&tool.body.spillable_schema);
             }
         }
+
         Ok(page)
     }
 
@@ -62,7 +66,7 @@ impl Registry {
         self.granted_prompts(&Grant::All, cursor)
     }
 
-    /// As [`Registry::prompts`], only those that a caller with that grant may use.
+    /// A page of the registered prompts that a caller with this grant may use.
     pub fn granted_prompts(
         &self,
         grant: &Grant,
@@ -80,7 +84,7 @@ impl Registry {
         self.granted_templates(&Grant::All, cursor)
     }
 
-    /// As [`Registry::templates`], only those that a caller with that grant may use.
+    /// A page of the registered templates that a caller with this grant may use.
     pub fn granted_templates(
         &self,
         grant: &Grant,
@@ -91,7 +95,7 @@ impl Registry {
     }
 }
 
-/// Registered items and those of providers.
+/// Registered items and items of providers.
 impl Registry {
     fn any_provider(&self, what: Offer) -> bool {
         self.definition.providers.iter().any(|provider| provider.offers(what))
@@ -138,21 +142,26 @@ impl Registry {
     ) -> Result<ListPage<model::Tool>, Fault> {
         let grant = scope.identity.grant();
         let shows_apps = scope.client.shows_apps();
+
         if !self.has_provided_tools() {
             return self.registered_tools(grant, shows_apps, cursor);
         }
+
         let provided = if self.hides_provided_tools() {
             Vec::new()
         } else {
             self.provided_tools(&scope).await?
         };
+
         let catalog = self.catalog();
         let granted =
             catalog.tools.iter().filter(|tool| self.is_tool_shown(grant, shows_apps, tool));
         let mut tools: Vec<_> = granted.map(|tool| self.listed_tool(tool)).collect();
+
         if !shows_apps {
             tools.iter_mut().filter(|tool| has_app(tool)).for_each(remove_app);
         }
+
         tools.extend(provided.iter().map(|tool| self.listed_provided(tool)));
         paging::page(&tools, |tool| Some(tool.clone()), "tools", cursor, self.page_size())
     }
@@ -168,7 +177,9 @@ impl Registry {
         let providers = self.definition.providers.load();
         let lists = providers.iter().map(|provider| provider.tools(scope));
         let provided = try_join_all(lists).await?;
-        let (catalog, grant) = (self.catalog(), scope.identity.grant());
+
+        let catalog = self.catalog();
+        let grant = scope.identity.grant();
         let mut names = HashSet::new();
         let tools = provided.into_iter().flatten().filter(|tool| {
             let name = &*tool.listed.name;
@@ -176,6 +187,7 @@ impl Registry {
                 && self.is_granted(grant, name)
                 && names.insert(name.to_owned())
         });
+
         Ok(tools.collect())
     }
 
@@ -198,28 +210,33 @@ impl Registry {
     /// A page of the prompts that the caller may use.
     ///
     /// # Errors
-    /// As for tools.
+    /// The errors of [`Registry::tools_page`].
     pub async fn prompts_page(
         &self,
         cursor: Option<&str>,
         scope: Arc<Scope>,
     ) -> Result<ListPage<model::Prompt>, Fault> {
         let grant = scope.identity.grant();
+
         if !self.has_provided_prompts() {
             return self.granted_prompts(grant, cursor);
         }
+
         let providers = self.definition.providers.load();
         let lists = providers.iter().map(|provider| provider.prompts(&scope));
         let provided = try_join_all(lists).await?;
+
         let catalog = self.catalog();
         let granted = catalog.prompts.iter().filter(|prompt| self.is_shown(grant, &***prompt));
         let mut prompts: Vec<_> = granted.map(|prompt| prompt.listed.clone()).collect();
+
         let mut names = HashSet::new();
         let of_providers = provided.into_iter().flatten().filter(|prompt| {
             catalog.prompts.get(&prompt.name).is_none()
                 && self.is_granted(grant, &prompt.name)
                 && names.insert(prompt.name.clone())
         });
+
         prompts.extend(of_providers);
         paging::page(&prompts, |prompt| Some(prompt.clone()), "prompts", cursor, self.page_size())
     }
@@ -227,7 +244,7 @@ impl Registry {
     /// A page of the templates that the caller may use.
     ///
     /// # Errors
-    /// As for tools.
+    /// The errors of [`Registry::tools_page`].
     pub async fn templates_page(
         &self,
         cursor: Option<&str>,
@@ -237,11 +254,13 @@ impl Registry {
         if !self.has_provided_resources() {
             return self.granted_templates(grant, cursor);
         }
+
         let provided = self.provided_templates(&scope).await?;
         let catalog = self.catalog();
         let granted =
             catalog.templates.iter().filter(|template| self.is_shown(grant, &***template));
         let mut templates: Vec<_> = granted.map(|template| template.listed.clone()).collect();
+
         let of_providers =
             provided.into_iter().filter(|t| self.can_list_template(grant, &t.uri_template));
         templates.extend(of_providers);

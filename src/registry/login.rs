@@ -1,5 +1,5 @@
-//! [`ProviderLogin`]: a provider that needs a login of each caller at another server, and what
-//! browsers and terminals see of it.
+//! [`ProviderLogin`]: a provider that needs a login of each caller at another server, as
+//! browsers and terminals see it.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::{
     vault::Vault,
 };
 
-/// What a server has for the logins of its providers.
+/// The parts of a server that the logins of its providers need.
 #[derive(Clone)]
 pub struct LoginSite {
-    /// Where tokens are kept.
+    /// The vault of the tokens.
     pub vault: Vault,
     /// The URL of this server's endpoint, as browsers reach it, without a slash at its end.
     pub base_url: Arc<str>,
@@ -26,33 +26,33 @@ pub struct LoginSite {
     pub random: Random,
 }
 
-/// What the user confirms before a login.
+/// The login that a user is asked to confirm.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoginRequest {
     /// The provider's name.
     pub provider: String,
     /// The server that is logged in to.
     pub server: String,
-    /// For whom, as this server knows the caller.
+    /// The caller, as this server knows it.
     pub principal: String,
 }
 
 /// A login that has begun.
 #[derive(Debug, Clone)]
 pub struct LoginRedirect {
-    /// Where the browser goes.
+    /// The URL that the browser is sent to.
     pub url: String,
-    /// The value of the cookie by which the browser is known again.
+    /// The value of the cookie that ties the login to the browser.
     pub cookie: String,
 }
 
-/// Why a login fails, in words for the user.
+/// The reason why a login fails, in words for the user.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum LoginProblem {
     /// Another attempt needs a new link.
     #[error("{0}")]
     Refused(String),
-    /// Something does not respond.
+    /// A server or the store does not respond.
     #[error("{0}")]
     Unavailable(String),
 }
@@ -72,7 +72,7 @@ pub trait ProviderLogin: Send + Sync {
     /// Whether there are tokens of this principal.
     async fn is_logged_in(&self, owner: &Owner) -> Result<bool, LoginProblem>;
 
-    /// What the ticket of a link is for.
+    /// The login that the ticket of a link requests.
     fn request(&self, ticket: &str) -> Result<LoginRequest, LoginProblem>;
 
     /// Begins a login, after the user has confirmed it.

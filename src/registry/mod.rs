@@ -1,4 +1,4 @@
-//! What a server offers: tools, prompts, resources and templates, validated
+//! The items that a server offers: tools, prompts, resources and templates, validated
 //! together when the server is built.
 //!
 //! The registry does not know about transports.

@@ -16,10 +16,11 @@ impl Registry {
     /// # Errors
     /// The patterns that match no tool.
     pub fn check_output_rules(&self, rules: &OutputRules) -> Result<(), Vec<String>> {
-        // What providers offer is not known yet.
+        // The tools of providers are not known yet.
         if !self.definition.providers.is_empty() {
             return Ok(());
         }
+
         let catalog = self.catalog();
         let is_unmatched = |pattern: &&String| {
             !catalog.tools.iter().any(|tool| is_match(pattern, &tool.listed.name))
@@ -63,7 +64,7 @@ impl Registry {
         }
     }
 
-    /// When the tool's results are stored. `None` for a tool that is not known,
+    /// The rule by which the tool's results are stored. `None` for a tool that is not known,
     /// or of a custom handler, which bounds its results itself.
     pub(crate) fn spill_of(&self, tool: &str) -> Option<Spill> {
         let own = match self.catalog().tools.get(tool) {
@@ -92,7 +93,7 @@ impl Registry {
         self.definition.providers.iter().find(|provider| provider.known_tool(tool).is_some())
     }
 
-    /// How long the tool's stored results live. `None` for the store's default.
+    /// The time to live of the tool's stored results. `None` for the store's default.
     pub(crate) fn ttl_of(&self, tool: &str) -> Option<Duration> {
         match self.catalog().tools.get(tool) {
             Some(_) => None,
@@ -106,7 +107,7 @@ impl Registry {
         self.spills(tool, self.catalog().tools.get(tool).map(|tool| tool.body.spill))
     }
 
-    /// The same for a tool whose own policy is known.
+    /// Whether a preview may replace the result of a tool whose own rule is `own`.
     pub(super) fn spills(&self, tool: &str, own: Option<Spill>) -> bool {
         let rule = || lookup(&self.output.load().tools, tool).copied();
         match own.map(|own| rule().unwrap_or(own)) {

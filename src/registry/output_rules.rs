@@ -1,4 +1,4 @@
-//! How large results may be, and which tools' results are stored.
+//! The limits on the size of results, and the tools whose results are stored.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub enum Spill {
     Never,
 }
 
-/// How large results may be.
+/// The limits on the size of results.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OutputRules {
     /// The most bytes of text, or of structured content.
@@ -77,11 +77,13 @@ mod tests {
     fn the_longest_matching_pattern_wins() {
         let rules = [("claude-*", 1), ("claude-code", 2), ("*", 3), ("claude-c*", 4)];
         let rules: BTreeMap<_, _> = rules.map(|(name, n)| (name.to_owned(), n)).into();
+
         for (name, rule) in
             [("claude-ai", 1), ("claude-code", 2), ("claude-code-2", 4), ("else", 3), ("", 3)]
         {
             assert_eq!(lookup(&rules, name), Some(&rule), "{name}");
         }
+
         assert_eq!(lookup(&BTreeMap::<String, u8>::new(), "x"), None);
     }
 }

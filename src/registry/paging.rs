@@ -12,7 +12,7 @@ pub struct Cursor {
     /// The list's name. A cursor of another list is refused.
     #[serde(rename = "l")]
     list: String,
-    /// How many items of the server's definition come before the position.
+    /// The number of items of the server's definition before the position.
     #[serde(rename = "n")]
     pub offset: usize,
     /// Exclusive lower bound for the dynamic items; `None` before the first one.
@@ -21,7 +21,7 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    /// A position in that list.
+    /// A position in this list.
     pub fn new(list: &str, offset: usize, after: Option<String>) -> Self {
         Self { list: list.to_owned(), offset, after }
     }
@@ -68,6 +68,7 @@ pub(super) fn page<T, U>(
     // Positions count hidden items, so that they stay valid if the caller's
     // scopes change between two pages.
     let start = Cursor::decode(list, cursor)?.offset;
+
     let mut items = Vec::new();
     for (position, item) in all.iter().enumerate().skip(start) {
         let Some(shown) = show(item) else { continue };
@@ -76,6 +77,7 @@ pub(super) fn page<T, U>(
         }
         items.push(shown);
     }
+
     Ok(ListPage { items, next: None })
 }
 
@@ -88,6 +90,7 @@ mod tests {
         let all: Vec<u32> = (0..7).collect();
         let mut seen = Vec::new();
         let mut cursor = None;
+
         loop {
             let page = page(&all, |n| Some(*n), "numbers", cursor.as_deref(), 3).expect("a page");
             seen.extend(page.items);
@@ -96,6 +99,7 @@ mod tests {
                 break;
             }
         }
+
         assert_eq!(seen, all);
     }
 

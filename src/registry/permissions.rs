@@ -1,4 +1,4 @@
-//! Which scopes a request needs, and which items a caller may see.
+//! The scopes that a request needs, and the items that a caller may see.
 
 use std::fmt::Display;
 
@@ -20,17 +20,19 @@ impl Registry {
     /// The patterns that match no item: such a rule is a mistake, because it
     /// protects nothing.
     pub fn set_scope_rules(&mut self, rules: ScopeRules) -> Result<(), Vec<String>> {
-        // What providers offer is not known yet.
+        // The items of providers are not known yet.
         if !self.definition.providers.is_empty() {
             self.scope_rules = rules;
             return Ok(());
         }
+
         let catalog = self.catalog();
         let keys: Vec<_> = catalog.scopes().map(|(key, _)| key).collect();
         let unmatched = rules.unmatched(&keys);
         if !unmatched.is_empty() {
             return Err(unmatched);
         }
+
         self.scope_rules = rules;
         Ok(())
     }
@@ -39,6 +41,7 @@ impl Registry {
     pub fn required_scopes(&self, method: Method, target: Option<&str>) -> Scopes {
         let everything = self.scope_rules.for_everything();
         let Some(target) = target else { return everything.clone() };
+
         let own = match method {
             Method::CallTool => self.tool_scopes(target),
             Method::GetPrompt => self.prompt_scopes(target),
@@ -46,6 +49,7 @@ impl Registry {
             Method::Complete => self.prompt_scopes(target).union(&self.template_scopes(target)),
             _ => return everything.clone(),
         };
+
         everything.union(&own)
     }
 
@@ -81,7 +85,7 @@ impl Registry {
         self.scope_rules.for_item(key, &Scopes::default())
     }
 
-    /// The scopes for reading a static URI: those of the resource, or else of
+    /// The scopes for reading a static URI: the scopes of the resource, or else of
     /// the first template that matches. Rules apply to a template as a whole,
     /// because one URI can be written in many ways: a rule for some of its URIs
     /// could be bypassed.
@@ -90,12 +94,14 @@ impl Registry {
         if let Some(resource) = catalog.resource(uri) {
             return self.scope_rules.for_item(&resource.listed.uri, &resource.scopes);
         }
+
         let matched = catalog
             .templates
             .iter()
             .find_map(|t| t.body.template.matches(uri).map(|variables| (t, variables)));
         let Some((template, variables)) = matched else { return self.provided_scopes(uri) };
         let scopes = self.scope_rules.for_item(&template.listed.uri_template, &template.scopes);
+
         // A URI inside the URI needs its own scopes as well.
         let inner = template.body.template.base_uri_variable().and_then(|name| variables.get(name));
         inner.map_or(scopes.clone(), |uri| scopes.union(&self.uri_scopes(uri)))
@@ -116,10 +122,12 @@ impl Registry {
         if *identity.grant() == Grant::All {
             return Ok(());
         }
+
         let needed = self.scope_rules.for_everything().union(&needed());
         if identity.allows(&needed) {
             return Ok(());
         }
+
         let fault =
             Fault::InsufficientScope { required: needed.names().map(str::to_owned).collect() };
         audit::refused(identity, what, &fault);

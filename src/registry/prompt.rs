@@ -21,7 +21,7 @@ use crate::{
 };
 
 type Outcome = Result<GetPromptResult, ToolError>;
-/// The handler's future, or why its arguments are invalid.
+/// The handler's future, or the fault of its arguments.
 type Started = Result<BoxFuture<'static, Outcome>, Fault>;
 type Handler<S> = Box<dyn Fn(Context<S>, Value) -> Started + Send + Sync>;
 
@@ -70,14 +70,16 @@ impl<S: Send + Sync + 'static> Prompt<S> {
         let described = schema::describe::<A>();
         let is_unit = described.is_unit;
         let handler: Handler<S> = Box::new(move |context, arguments| {
-            let arguments = if is_unit { Value::Null } else { arguments };
+            let given = if is_unit { Value::Null } else { arguments };
             // The schema allows some values that do not deserialize, such as a
             // number that is too large.
-            let arguments = serde_json::from_value::<A>(arguments).map_err(|error| {
+            let arguments = serde_json::from_value::<A>(given).map_err(|error| {
                 Fault::invalid_params(format!("Invalid arguments: {}", describe(&error)))
             })?;
+
             Ok(handler(context, arguments).map(R::into_prompt_result).boxed())
         });
+
         let listed = model::Prompt::new(described.name, described.description, None);
         Self {
             listed,
@@ -111,7 +113,7 @@ impl<S: Send + Sync + 'static> Prompt<S> {
         self
     }
 
-    /// Completes an argument: the handler suggests values for what the user has
+    /// Completes an argument: the handler suggests values for the text that the user has
     /// typed.
     #[must_use]
     pub fn complete<F, Fut>(mut self, argument: impl Into<String>, suggest: F) -> Self
@@ -130,10 +132,12 @@ impl<S: Send + Sync + 'static> Prompt<S> {
         let item = format!("Prompt {:?}", listed.name);
         check_name(&item, &listed.name, problems);
         check_icons(&item, listed.icons.as_deref().unwrap_or_default(), problems);
-        let properties = self.schema.get("properties").and_then(Value::as_object).cloned();
-        let properties = properties.unwrap_or_default();
+
+        let properties =
+            self.schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
         let required: Vec<_> =
             self.schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+
         let arguments: Vec<_> = properties
             .iter()
             .map(|(argument, schema)| {
@@ -144,14 +148,18 @@ impl<S: Send + Sync + 'static> Prompt<S> {
                 listed
             })
             .collect();
+
         self.completers.check(&item, &properties.keys(), problems);
         listed.arguments = (!arguments.is_empty()).then_some(arguments);
+
         let validator = Validator::new(self.schema)
             .map_err(|problem| problems.push(format!("{item}: {problem}")))
             .ok();
         let scopes = scope_rules::parse(&item, &self.scopes, problems);
         let completers = self.completers.register(state);
-        let (state, handler) = (Arc::clone(state), self.handler);
+
+        let state = Arc::clone(state);
+        let handler = self.handler;
         let run =
             move |scope, arguments| handler(Context::new(scope, Arc::clone(&state)), arguments);
         let body = Body { validator, completers, run: Box::new(run) };
@@ -179,14 +187,18 @@ impl Registered {
         arguments: JsonObject,
         scope: Arc<Scope>,
     ) -> Result<GetPromptResult, Fault> {
-        let (name, body) = (&self.listed.name, &self.body);
+        let name = &self.listed.name;
+        let body = &self.body;
         let mut arguments = Value::Object(arguments);
+
         if let Some(validator) = &body.validator {
             validator.parse_strings(&mut arguments);
             validator.check(&arguments).map_err(Fault::invalid_params)?;
         }
+
         let request_id = Arc::clone(&scope.request_id);
         let run = || async { Ok((body.run)(scope, arguments)?.await) };
+
         match catch_panic("prompt", name, &request_id, run).await {
             Ok(Err(refused)) => Err(refused),
             Ok(Ok(Ok(mut result))) => {

@@ -1,6 +1,6 @@
-//! [`Provider`]: where a server's items come from besides those registered in
-//! its definition. Scopes, limits, spilling, audit and metrics apply in front of
-//! it, so no provider bypasses them.
+//! [`Provider`]: a source of items beside the items that a server's definition registers.
+//! Scopes, limits, spilling, audit and metrics apply in front of providers, so none
+//! bypasses them.
 
 use std::{any::Any, sync::Arc, time::Duration};
 
@@ -27,7 +27,7 @@ use crate::{
     store::ChangeFeed,
 };
 
-/// What a provider can offer.
+/// The kinds of items that a provider can offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Offer {
     /// Tools.
@@ -40,31 +40,31 @@ pub enum Offer {
     Completions,
 }
 
-/// Who follows a resource.
+/// A caller that follows a resource.
 #[derive(Debug, Clone)]
 pub struct Subscriber {
     /// The caller.
     pub identity: Identity,
-    /// What the client declares about itself.
+    /// Name and capabilities that the client declares.
     pub client: Arc<ClientFacts>,
     /// The client's session, if it has one.
     pub session: Option<Arc<str>>,
-    /// Where updates are announced, as the caller's.
+    /// The feed that announces updates to the caller.
     pub feed: ChangeFeed,
 }
 
-/// A resource is followed until this is dropped. In a session, until that ends or
-/// unsubscribes.
+/// A subscription. The resource is followed until the value is dropped; in a session, until
+/// the session ends or unsubscribes.
 pub type Followed = Box<dyn Any + Send + Sync>;
 
-/// Lists and runs items, possibly different ones for each caller. Methods for
-/// what it does not offer keep their defaults.
+/// Lists and runs items, possibly different ones for each caller. Methods for kinds of
+/// items that a provider does not offer keep their defaults.
 #[async_trait]
 pub trait Provider: Send + Sync + 'static {
-    /// Whether it can offer that.
+    /// Whether the provider can offer items of this kind.
     fn offers(&self, what: Offer) -> bool;
 
-    /// Whether it offers that instead of registered items, so that none can be added.
+    /// Whether its items of this kind replace registered items, so that none can be added.
     fn replaces(&self, _what: Offer) -> bool {
         false
     }
@@ -74,7 +74,7 @@ pub trait Provider: Send + Sync + 'static {
         Ok(Vec::new())
     }
 
-    /// The tool of that name, if this caller has it.
+    /// The tool with this name, if this caller has it.
     async fn tool(
         &self,
         _name: &str,
@@ -83,7 +83,7 @@ pub trait Provider: Send + Sync + 'static {
         Ok(None)
     }
 
-    /// The tool of that name, if it is known without a request to the provider's server.
+    /// The tool with this name, if it is known without a request to the provider's server.
     fn known_tool(&self, _name: &str) -> Option<Arc<ProvidedTool>> {
         None
     }
@@ -103,7 +103,7 @@ pub trait Provider: Send + Sync + 'static {
         Ok(Vec::new())
     }
 
-    /// Gets a prompt. `None` if this caller has none of that name.
+    /// Gets a prompt. `None` if this caller has no prompt with this name.
     async fn get_prompt(
         &self,
         _name: &str,
@@ -123,7 +123,7 @@ pub trait Provider: Send + Sync + 'static {
         Ok(Vec::new())
     }
 
-    /// Reads a static resource. `None` if this caller has none of that URI.
+    /// Reads a static resource. `None` if this caller has no resource with this URI.
     async fn read(&self, _uri: &str, _scope: &Arc<Scope>) -> Option<Result<Contents, Fault>> {
         None
     }
@@ -146,13 +146,13 @@ pub trait Provider: Send + Sync + 'static {
         None
     }
 
-    /// Ends what a session follows.
+    /// Stops following a resource for a session.
     fn unsubscribe(&self, _uri: &str, _subscriber: &Subscriber) {}
 
     /// Gives the provider the channel for changes of its lists, which is the same each time.
     fn announce_to(&self, _changes: broadcast::Sender<Announcement>) {}
 
-    /// Whether the provider's server gets tokens in exchange for those of callers.
+    /// Whether the provider's server gets tokens in exchange for the tokens of callers.
     #[cfg(feature = "upstream")]
     fn exchanges_tokens(&self) -> bool {
         false
@@ -164,7 +164,7 @@ pub trait Provider: Send + Sync + 'static {
         false
     }
 
-    /// Gives the provider what logins need. Called once, before the first call.
+    /// Gives the provider the parts that logins need. Called once, before the first call.
     #[cfg(feature = "upstream")]
     fn open_logins(&self, _site: &super::LoginSite) {}
 
@@ -175,30 +175,30 @@ pub trait Provider: Send + Sync + 'static {
         None
     }
 
-    /// Several instances serve the same sessions: gives the provider the means to share what
-    /// belongs to them. Called at most once, before the first use.
+    /// Gives the provider the means to share the state of sessions with the other instances
+    /// that serve them. Called at most once, before the first use.
     fn share_sessions(&self, _parts: &SharedParts) {}
 
-    /// A client's session has ended: ends what was started for it.
+    /// Ends the work that was started for a client's session, which has ended.
     fn end_session(&self, _id: &str) {}
 
-    /// The name of the other server that its content comes from, if there is one.
+    /// The name of the other server that the provider's content comes from, if there is one.
     fn origin(&self) -> Option<Arc<str>> {
         None
     }
 
-    /// Whether content of that origin may be an argument of its tools; `None` is content that
-    /// callers and this server have stored.
+    /// Whether content of this origin may be an argument of the provider's tools; `None` is
+    /// the origin of content that callers and this server have stored.
     fn accepts(&self, _origin: Option<&str>) -> bool {
         true
     }
 
-    /// Whether it can serve calls. `true` for a provider that the server does not require.
+    /// Whether the provider can serve calls. `true` for a provider that the server does not require.
     fn is_ready(&self) -> bool {
         true
     }
 
-    /// Its state, if it is another server.
+    /// The provider's state, if the provider is another server.
     fn state(&self) -> Option<ProviderState> {
         None
     }
@@ -206,43 +206,43 @@ pub trait Provider: Send + Sync + 'static {
     /// Counts bytes of a call's result that were stored instead of sent.
     fn count_kept_out(&self, _bytes: u64) {}
 
-    /// Waits until the running calls have ended, at most for `grace`, and ends what the
-    /// provider has started. It gets no new calls.
+    /// Waits until the running calls have ended, at most for `grace`, and ends all work of
+    /// the provider. The provider gets no new calls.
     async fn retire(&self, _grace: Duration) {
         self.close().await;
     }
 
-    /// Ends what the provider has started.
+    /// Ends all work of the provider.
     async fn close(&self) {}
 }
 
-/// The state of another server behind this one, for operators. Its errors may show what belongs to
-/// its callers, so only their class is here.
+/// The state of another server behind this one, for operators. Errors may contain data of
+/// callers, so the state has only their class.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ProviderState {
-    /// Its name in the configuration.
+    /// The name in the configuration.
     pub name: String,
     /// `idle`, `starting`, `up` or `down`.
     pub state: &'static str,
-    /// How many tools it has offered last.
+    /// The number of tools in its last list.
     pub tools: Option<usize>,
     /// The class of its last error, such as `start` or `timeout`.
     pub last_error: Option<&'static str>,
-    /// How long ago that was, in seconds.
+    /// The seconds since the last error.
     pub error_seconds_ago: Option<u64>,
 }
 
 /// A provider's tool.
 #[derive(Debug)]
 pub struct ProvidedTool {
-    /// Its definition. An output schema is in JSON Schema 2020-12.
+    /// The definition. An output schema is in JSON Schema 2020-12.
     pub listed: model::Tool,
     pub(super) headers: Vec<HeaderParameter>,
     /// The output schema that also allows a preview.
     pub(super) spillable_schema: Option<Arc<JsonObject>>,
-    /// `None` for a tool that bounds its results itself.
+    /// The rule by which results are stored; `None` for a tool that bounds its results itself.
     pub(super) spill: Option<Spill>,
-    /// How long its stored results live, if not by the store's default.
+    /// The time to live of stored results; `None` for the store's default.
     pub(super) ttl: Option<Duration>,
     /// Whether arguments and structured content are validated here. Otherwise
     /// the provider does it.
@@ -260,13 +260,14 @@ impl ProvidedTool {
             tracing::warn!(tool = %listed.name, problem, "no argument is mirrored into a header");
             Vec::new()
         });
+
         let spillable_schema =
             listed.output_schema.as_deref().map(|own| Arc::new(allow_spilled(own)));
         let spill = Some(Spill::default());
         Self { listed, headers, spillable_schema, spill, ttl: None, validates: false, input }
     }
 
-    /// When its results are stored, and how long they live.
+    /// Sets the rule by which results are stored, and their time to live.
     #[must_use]
     pub fn with_results(mut self, spill: Spill, ttl: Option<Duration>) -> Self {
         self.spill = Some(spill);
@@ -276,9 +277,15 @@ impl ProvidedTool {
 
     /// A tool of a custom handler, which relies on valid arguments.
     pub(super) fn custom(listed: model::Tool) -> Self {
-        let (headers, input) = (Vec::new(), None);
-        let (spillable_schema, spill, ttl) = (None, None, None);
-        Self { listed, headers, spillable_schema, spill, ttl, validates: true, input }
+        Self {
+            listed,
+            headers: Vec::new(),
+            spillable_schema: None,
+            spill: None,
+            ttl: None,
+            validates: true,
+            input: None,
+        }
     }
 
     /// The arguments that clients mirror into headers.
@@ -306,21 +313,30 @@ impl ProvidedTool {
         if !self.validates {
             return provider.call_tool(self, as_object(arguments)?, scope).await;
         }
+
         let tool = &self.listed;
-        // Not cached: the list may differ from call to call.
+        // Validators are not cached, because the list may differ from call to call.
         let input = Validator::new(JsonObject::clone(&tool.input_schema))
             .map_err(|problem| invalid_schema(&problem))?;
-        let output = tool.output_schema.as_deref().cloned().map(Validator::for_output);
-        let output = output.transpose().map_err(|problem| invalid_schema(&problem))?;
+        let output = tool
+            .output_schema
+            .as_deref()
+            .cloned()
+            .map(Validator::for_output)
+            .transpose()
+            .map_err(|problem| invalid_schema(&problem))?;
+
         if let Err(problem) = input.check(&arguments) {
             return Ok(ToolError::new(problem).into_tool_result());
         }
+
         let mut result = provider.call_tool(self, as_object(arguments)?, scope).await?;
         match &output {
             Some(output) => result = structured_output::validate(output, &tool.name, result),
             // Structured content without a schema only repeats the text.
             None => result.structured_content = None,
         }
+
         Ok(result)
     }
 }

@@ -1,4 +1,4 @@
-//! [`Providers`]: where items come from besides the catalogue. Some of them can be
+//! [`Providers`]: the sources of items beside the catalog. Some of them can be
 //! exchanged while the server runs.
 
 use std::{sync::Arc, time::Duration};
@@ -14,7 +14,7 @@ type Shared = Arc<dyn Provider>;
 /// The providers, in their order.
 pub(super) struct Providers {
     all: ArcSwap<Vec<Shared>>,
-    /// How many providers, from the first, cannot be exchanged.
+    /// The number of providers, from the first, that cannot be exchanged.
     fixed: usize,
     /// Removed providers that finish their calls.
     retiring: Arc<Mutex<Vec<Shared>>>,
@@ -22,7 +22,8 @@ pub(super) struct Providers {
 
 impl Providers {
     pub(super) fn new(fixed: Vec<Shared>, exchangeable: Vec<Shared>) -> Self {
-        let (count, mut all) = (fixed.len(), fixed);
+        let count = fixed.len();
+        let mut all = fixed;
         all.extend(exchangeable);
         Self { all: ArcSwap::from_pointee(all), fixed: count, retiring: Arc::default() }
     }
@@ -40,13 +41,13 @@ impl Providers {
         Iter { all: self.load(), next: 0 }
     }
 
-    /// Ends what the providers have started, removed ones included.
+    /// Ends all work of the providers, removed providers included.
     pub(super) async fn close(&self) {
         let retiring = self.retiring.lock().clone();
         join_all(self.load().iter().chain(&retiring).map(|provider| provider.close())).await;
     }
 
-    /// Replaces the providers that can be exchanged. Calls of removed ones may finish.
+    /// Replaces the providers that can be exchanged. Calls of removed providers may finish.
     pub(super) fn exchange(&self, new: Vec<Shared>, grace: Duration) {
         let before = self.load();
         let (fixed, exchangeable) = before.split_at(self.fixed);
@@ -55,7 +56,9 @@ impl Providers {
             .filter(|old| !new.iter().any(|kept| Arc::ptr_eq(kept, old)))
             .cloned()
             .collect();
+
         self.all.store(Arc::new(fixed.iter().cloned().chain(new).collect()));
+
         for provider in removed {
             self.retiring.lock().push(Arc::clone(&provider));
             let retiring = Arc::clone(&self.retiring);
@@ -67,7 +70,7 @@ impl Providers {
     }
 }
 
-/// The providers as they were when the iteration began.
+/// A snapshot of the providers when the iteration began.
 pub(super) struct Iter {
     all: Arc<Vec<Shared>>,
     next: usize,

@@ -41,23 +41,23 @@ pub struct Resource<S = ()> {
     cache: Option<CacheRule>,
 }
 
-/// How a client may cache what a read returns.
+/// The rule by which a client may cache the result of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheRule {
-    /// How long it is fresh.
+    /// The time for which the result is fresh.
     pub ttl: Duration,
-    /// Whether callers may share it.
+    /// Whether callers may share the result.
     pub scope: model::CacheScope,
 }
 
-/// What is known about a resource without reading it.
+/// The facts about a resource that are known without reading it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ResourceStat {
     pub(crate) size: Option<u64>,
     pub(crate) last_modified: Option<String>,
 }
 
-/// Called each time the resource is listed.
+/// Gets the facts about a resource, each time that it is listed.
 pub(crate) type StatFn = Box<dyn Fn() -> BoxFuture<'static, ResourceStat> + Send + Sync>;
 
 impl<S: Send + Sync + 'static> Resource<S> {
@@ -71,6 +71,7 @@ impl<S: Send + Sync + 'static> Resource<S> {
         let uri = uri.into();
         let name = uri.rsplit(['/', ':']).find(|part| !part.is_empty()).unwrap_or(&uri).to_owned();
         let listed = model::Resource::new(uri, name);
+
         Self {
             listed,
             scopes: Vec::new(),
@@ -109,7 +110,7 @@ impl<S: Send + Sync + 'static> Resource<S> {
         self
     }
 
-    /// What the content is.
+    /// A description of the content.
     #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.listed.description = Some(description.into());
@@ -143,11 +144,14 @@ impl<S: Send + Sync + 'static> Resource<S> {
         if let Err(invalid) = ResourceUri::parse(&self.listed.uri) {
             problems.push(format!("Resource: {invalid}"));
         }
+
         let item = format!("Resource {:?}", self.listed.uri);
         let scopes = scope_rules::parse(&item, &self.scopes, problems);
         check_icons(&item, self.listed.icons.as_deref().unwrap_or_default(), problems);
         check_annotations(&item, self.listed.annotations.as_ref(), problems);
-        let (state, handler) = (Arc::clone(state), self.handler);
+
+        let state = Arc::clone(state);
+        let handler = self.handler;
         let read = move |scope| handler(Context::new(scope, Arc::clone(&state)));
         let body = Body { read: Box::new(read), stat: self.stat, cache: self.cache };
         Item { listed: self.listed, scopes, origin: self.origin, body }
@@ -184,7 +188,7 @@ impl Registered {
     }
 }
 
-/// The contents, with the definition's media type where it is the resource itself that has
+/// The contents, with the definition's media type for the resource itself if its content has
 /// none.
 pub(super) fn or_mime_type(mut contents: Contents, listed: Option<&str>) -> Contents {
     for content in contents.iter_mut().filter(|content| content.uri.is_none()) {

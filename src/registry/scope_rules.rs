@@ -2,7 +2,7 @@
 
 use crate::auth::Scopes;
 
-/// Scopes that the configuration requires in addition to those of the
+/// Scopes that the configuration requires in addition to the scopes of the
 /// definition.
 ///
 /// ```
@@ -60,7 +60,7 @@ impl ScopeRules {
         &self.everything
     }
 
-    /// The scopes that an item needs in addition: those of its definition
+    /// The scopes that an item needs in addition: the scopes of its definition
     /// (`own`) and of the rules that match its key.
     pub(super) fn for_item(&self, key: &str, own: &Scopes) -> Scopes {
         let rules = self.rules.iter().filter(|rule| rule.matches(key));

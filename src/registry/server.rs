@@ -65,7 +65,9 @@ impl<S> Context<S> {
     pub async fn provided_listing(
         &self,
     ) -> Result<(Vec<model::Resource>, Vec<model::ResourceTemplate>), Fault> {
-        let (registry, scope) = (self.registry(), self.scope());
+        let registry = self.registry();
+        let scope = self.scope();
+
         let resources = registry.provided_resources(scope).await?;
         Ok((resources, registry.provided_templates(scope).await?))
     }

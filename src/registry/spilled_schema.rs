@@ -1,5 +1,5 @@
 //! The output schema of a tool whose result can be stored: the tool's own schema,
-//! or that of the preview (2025-06-18 and later, tools: Output Schema).
+//! or the schema of the preview (2025-06-18 and later, tools: Output Schema).
 
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
@@ -9,8 +9,9 @@ use crate::schema::move_references;
 /// A schema that allows a preview in addition to the tool's own values.
 pub(super) fn allow_spilled(own: &JsonObject) -> JsonObject {
     let mut own = Value::Object(own.clone());
-    // References to the schema's root change, because it is nested now. With an
-    // `$id` they are relative to that and stay.
+
+    // References to the schema's root change, because it is nested now. A schema with an
+    // `$id` keeps its references, which are relative to the `$id`.
     if own.get("$id").is_none() {
         move_references(&mut own, &|reference| {
             let pointer = reference.strip_prefix('#')?;
@@ -18,6 +19,7 @@ pub(super) fn allow_spilled(own: &JsonObject) -> JsonObject {
             is_pointer.then(|| format!("#/anyOf/0{pointer}"))
         });
     }
+
     let schema = json!({ "type": "object", "anyOf": [own, preview_schema()] });
     let Value::Object(schema) = schema else { return JsonObject::new() };
     schema
@@ -73,10 +75,12 @@ mod tests {
             "$defs": { "leaf": { "type": "integer" } },
         });
         let Value::Object(tree) = tree else { panic!() };
+
         let admitted = Value::Object(allow_spilled(&tree));
         let validator = jsonschema::draft202012::new(&admitted).expect("a valid schema");
         assert!(validator.is_valid(&json!({ "leaf": 1, "below": [{ "leaf": 2 }] })));
         assert!(!validator.is_valid(&json!({ "leaf": 1, "below": [{ "leaf": "x" }] })));
+
         let resource =
             json!({ "uri": "a:b", "mime_type": "c/d", "size": 1, "expires": "e", "next": [] });
         let spilled =

@@ -38,10 +38,12 @@ mod tests {
     #[test]
     fn the_text_of_an_argument_is_not_copied() {
         let text = " [1,\n2] ".to_owned();
-        let (address, mut value) = (text.as_ptr(), stored_json(""));
+        let address = text.as_ptr();
+        let mut value = stored_json("");
         value[MARK] = text.into();
         let StoredJson(stored) = serde_json::from_value(value).expect("it is JSON");
         assert_eq!((stored.as_ptr(), &*stored), (address, " [1,\n2] "));
+
         for (value, expected) in [
             (json!({ MARK: "no JSON" }), r#"{"$json":"no JSON"}"#),
             (json!({ MARK: 1 }), r#"{"$json":1}"#),

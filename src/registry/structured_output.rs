@@ -9,10 +9,10 @@ use crate::{
     schema::Validator,
 };
 
-/// What a tool and its return type define about structured content.
+/// The structured content that a tool and its return type define.
 #[derive(Default)]
 pub(super) struct OutputDefinition {
-    /// From the return type.
+    /// The structured content that the return type gives.
     pub(super) structure: Option<Structure>,
     /// Whether the tool sends structured content. `None`: the return type
     /// decides.
@@ -22,12 +22,13 @@ pub(super) struct OutputDefinition {
 }
 
 impl OutputDefinition {
-    /// `None` for a tool without structured content.
+    /// Checks the definition; `None` for a tool without structured content.
     ///
     /// # Errors
-    /// What is wrong with the definition.
+    /// The fault of the definition.
     pub(super) fn register(self) -> Result<Option<RegisteredOutput>, String> {
         let by_default = self.structure.as_ref().is_some_and(|s| s.by_default);
+
         let schema = match (self.is_enabled, self.schema) {
             (Some(false), Some(_)) => {
                 return Err("it has an output schema, but structured_output(false)".into());
@@ -42,6 +43,7 @@ impl OutputDefinition {
                 )?
             }
         };
+
         let validator = Validator::for_output(schema)?;
         Ok(Some(RegisteredOutput { structure: self.structure, validator }))
     }
@@ -74,10 +76,12 @@ pub(super) fn validate(
     if result.is_error == Some(true) {
         return result;
     }
+
     let validated = match &result.structured_content {
         Some(value) => validator.validate(value),
         None => Err(missing(validator)),
     };
+
     match validated {
         Ok(()) => result,
         Err(problems) => {

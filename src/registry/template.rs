@@ -98,6 +98,7 @@ impl<S: Send + Sync + 'static> Template<S> {
         let described = schema::describe::<V>();
         // An invalid schema is reported when the template is registered.
         let validator = Validator::new(described.schema.clone()).ok();
+
         Self {
             listed: model::ResourceTemplate::new(uri_template, name),
             typed: Some(described.schema),
@@ -109,6 +110,7 @@ impl<S: Send + Sync + 'static> Template<S> {
                         return std::future::ready(Err(ResourceError::NotFound)).boxed();
                     }
                 }
+
                 match serde_json::from_value::<V>(variables) {
                     Ok(variables) => read(context, variables).then(R::into_contents).boxed(),
                     Err(_) => std::future::ready(Err(ResourceError::NotFound)).boxed(),
@@ -121,7 +123,7 @@ impl<S: Send + Sync + 'static> Template<S> {
         }
     }
 
-    /// What the resources are.
+    /// A description of the resources.
     #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.listed.description = Some(description.into());
@@ -135,7 +137,7 @@ impl<S: Send + Sync + 'static> Template<S> {
         self
     }
 
-    /// Completes a variable: the handler suggests values for what the user has
+    /// Completes a variable: the handler suggests values for the text that the user has
     /// typed. By default, the values in the URIs of the caller's resources are
     /// suggested.
     #[must_use]
@@ -160,16 +162,21 @@ impl<S: Send + Sync + 'static> Template<S> {
                 return None;
             }
         };
+
         let item = format!("Resource template {:?}", self.listed.uri_template);
         check_icons(&item, self.listed.icons.as_deref().unwrap_or_default(), problems);
         check_annotations(&item, self.listed.annotations.as_ref(), problems);
+
         if let Some(schema) = self.typed {
             check_fields(&item, schema, &template, problems);
         }
         self.completers.check(&item, &template.variables(), problems);
+
         let scopes = scope_rules::parse(&item, &self.scopes, problems);
         let completers = self.completers.register(state);
-        let (state, handler) = (Arc::clone(state), self.handler);
+
+        let state = Arc::clone(state);
+        let handler = self.handler;
         let read =
             move |scope, variables| handler(Context::new(scope, Arc::clone(&state)), variables);
         let body = Body { template, completers, read: Box::new(read), cache: self.cache };
@@ -212,12 +219,14 @@ fn check_fields(
     for variable in template.variables().filter(|variable| !fields.contains_key(*variable)) {
         problems.push(format!("{item}: its struct has no field for the variable {variable}"));
     }
+
     let required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
     for field in required.iter().filter_map(Value::as_str) {
         if !template.variables().any(|variable| variable == field) {
             problems.push(format!("{item}: it has no variable for the field {field}"));
         }
     }
+
     if let Err(problem) = Validator::new(schema) {
         problems.push(format!("{item}: {problem}"));
     }

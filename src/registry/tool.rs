@@ -24,7 +24,7 @@ use crate::{
     schema::{self, Validator},
 };
 
-/// The last argument says whether to return structured content.
+/// Runs a call. The last argument says whether to return structured content.
 type Handler<S> =
     Box<dyn Fn(Context<S>, Value, bool) -> BoxFuture<'static, CallToolResult> + Send + Sync>;
 
@@ -58,12 +58,14 @@ impl<S: Send + Sync + 'static> Tool<S> {
     {
         let described = schema::describe::<A>();
         let is_unit = described.is_unit;
-        let handler = Arc::new(handler);
+
+        let shared = Arc::new(handler);
         let handler: Handler<S> = Box::new(move |context, arguments, structured| {
             // A unit struct (a tool without arguments) deserializes from null.
             let arguments = if is_unit { Value::Null } else { arguments };
             let convert = if structured { R::into_structured_result } else { R::into_tool_result };
-            let handler = Arc::clone(&handler);
+            let handler = Arc::clone(&shared);
+
             let run = async move {
                 let parse = serde_json::from_value::<A>;
                 match with_arguments(context.scope(), arguments, parse).await {
@@ -75,11 +77,14 @@ impl<S: Send + Sync + 'static> Tool<S> {
                     Err(busy) => busy.into_tool_result(),
                 }
             };
+
             run.boxed()
         });
+
         let mut listed = model::Tool::default();
         listed.name = described.name.into();
         listed.description = described.description.map(Cow::Owned);
+
         Self {
             listed,
             scopes: Vec::new(),
@@ -141,7 +146,7 @@ impl<S: Send + Sync + 'static> Tool<S> {
 
     common_setters!();
 
-    /// When results are stored as resources and replaced by a preview. Default:
+    /// The rule by which results are stored as resources and replaced by a preview. Default:
     /// [`Spill::Auto`]. The configuration (`tools.spill`) overrides it.
     #[must_use]
     pub fn spill(mut self, spill: Spill) -> Self {
@@ -173,32 +178,46 @@ impl<S: Send + Sync + 'static> Tool<S> {
                 "{item}: it needs a description: add a doc comment to its argument struct"
             ));
         }
+
         problems.extend(self.form_problems.iter().map(|problem| format!("{item}: {problem}")));
         let headers = headers::from_schema(&self.schema).unwrap_or_else(|problem| {
             problems.push(format!("{item}: {problem}"));
             Vec::new()
         });
+
         let validator = Validator::new(self.schema)
             .map_err(|problem| problems.push(format!("{item}: {problem}")))
             .ok();
+
         let scopes = scope_rules::parse(&item, &self.scopes, problems);
         check_icons(&item, listed.icons.as_deref().unwrap_or_default(), problems);
         let output = self.output.register().unwrap_or_else(|problem| {
             problems.push(format!("{item}: {problem}"));
             None
         });
+
         let structured = output.is_some();
         listed.input_schema = validator.as_ref().map(|v| Arc::clone(&v.schema)).unwrap_or_default();
         listed.output_schema = output.as_ref().map(|o| Arc::clone(&o.validator.schema));
-        let (state, handler) = (Arc::clone(state), self.handler);
+
+        let state = Arc::clone(state);
+        let handler = self.handler;
         let run = move |scope, arguments| {
             handler(Context::new(scope, Arc::clone(&state)), arguments, structured)
         };
+
         let spillable_schema =
             listed.output_schema.as_deref().map(|own| Arc::new(allow_spilled(own)));
-        let (spill, run) = (self.spill, Box::new(run));
-        let stored = self.stored;
-        let body = Body { headers, validator, output, spill, stored, spillable_schema, run };
+        let body = Body {
+            headers,
+            validator,
+            output,
+            spill: self.spill,
+            stored: self.stored,
+            spillable_schema,
+            run: Box::new(run),
+        };
+
         Item { listed, scopes, origin: self.origin, body }
     }
 }
@@ -206,7 +225,7 @@ impl<S: Send + Sync + 'static> Tool<S> {
 /// Does work on arguments, off the runtime's workers if they are large.
 ///
 /// # Errors
-/// The server is busy with others.
+/// The server is busy with other callers.
 async fn with_arguments<T: Send + 'static>(
     scope: &Scope,
     arguments: Value,
@@ -252,14 +271,18 @@ impl Registered {
         arguments: Option<Value>,
         scope: Arc<Scope>,
     ) -> CallToolResult {
-        let (name, body) = (&self.listed.name, &self.body);
-        let arguments = arguments.unwrap_or_else(|| Value::Object(JsonObject::new()));
-        let arguments = match self.checked(arguments, &scope).await {
+        let name = &self.listed.name;
+        let body = &self.body;
+
+        let given = arguments.unwrap_or_else(|| Value::Object(JsonObject::new()));
+        let arguments = match self.checked(given, &scope).await {
             Ok(arguments) => arguments,
             Err(refused) => return refused.into_tool_result(),
         };
+
         let request_id = Arc::clone(&scope.request_id);
         let run = || (body.run)(scope, arguments);
+
         match (catch_panic("tool", name, &request_id, run).await, &body.output) {
             (Ok(result), Some(output)) => output.finish(name, result),
             (Ok(result), None) => result,

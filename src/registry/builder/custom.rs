@@ -135,7 +135,7 @@ impl<S: Send + Sync + 'static> Builder<S> {
 
     /// Handles `resources/read` of static resources. The handler gets every URI
     /// for which there is neither a dynamic nor a registered resource, listed or
-    /// not, and returns [`ResourceError::NotFound`] for unknown ones. The URI is
+    /// not, and returns [`ResourceError::NotFound`] for unknown URIs. The URI is
     /// as the caller wrote it: a handler that uses a part as a file name must
     /// prevent path traversal
     /// ([`UriTemplate::matches`](crate::uri_template::UriTemplate::matches) does).
@@ -151,7 +151,7 @@ impl<S: Send + Sync + 'static> Builder<S> {
     }
 
     /// Handles `completion/complete` for prompts and templates that are not
-    /// registered. The handler gets the reference, the argument's name, and what
+    /// registered. The handler gets the reference, the argument's name, and the text that
     /// the user has typed.
     #[must_use]
     pub fn complete<F, Fut>(mut self, suggest: F) -> Self

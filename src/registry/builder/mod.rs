@@ -76,7 +76,7 @@ impl Registry {
 }
 
 impl Builder {
-    /// A server of that name. Its version is this crate's, unless
+    /// A server with this name. Its version is the version of this crate, unless
     /// [`Builder::version`] sets another one.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
@@ -101,7 +101,7 @@ impl Builder {
         self.shared_state(Arc::new(state))
     }
 
-    /// As [`Builder::state`], with a state that others hold as well.
+    /// Sets the state as [`Builder::state`] does, to a state that other code shares.
     pub fn shared_state<S>(self, state: Arc<S>) -> Builder<S> {
         Builder {
             info: self.info,
@@ -136,7 +136,7 @@ impl<S: Send + Sync + 'static> Builder<S> {
         self
     }
 
-    /// How a model should use this server.
+    /// The instructions for models that use this server.
     #[must_use]
     pub fn instructions(mut self, text: impl Into<String>) -> Self {
         self.instructions = Some(text.into());
@@ -281,22 +281,27 @@ impl<S: Send + Sync + 'static> Builder<S> {
         if self.info.name.trim().is_empty() {
             self.problems.push("The server needs a name".into());
         }
+
         check_icons(
             "The server",
             self.info.icons.as_deref().unwrap_or_default(),
             &mut self.problems,
         );
-        let (has_tools, has_prompts) = (self.catalog.has_tools(), self.catalog.has_prompts());
+        let has_tools = self.catalog.has_tools();
+        let has_prompts = self.catalog.has_prompts();
         self.custom.check(has_tools, has_prompts, &mut self.problems);
+
         for check in self.checks {
             check(&self.catalog, &mut self.problems);
         }
         BuildError::check(self.problems)?;
+
         let mut providers: Vec<Arc<dyn Provider>> = Vec::new();
         if self.custom.is_defined() {
             providers.push(Arc::new(self.custom));
         }
         providers.extend(self.providers);
+
         let definition = Definition {
             info: self.info,
             instructions: self.instructions,
@@ -306,6 +311,7 @@ impl<S: Send + Sync + 'static> Builder<S> {
             experimental: self.experimental,
             providers: Providers::new(providers, self.exchangeable),
         };
+
         Ok(Registry::new(definition, self.catalog))
     }
 }

@@ -1,4 +1,4 @@
-//! What the custom handlers have in common.
+//! The common code of the custom handlers.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ pub(super) async fn run<T>(
 }
 
 /// Reports a list method or its partner without the other, and both together
-/// with registered items. Each method comes with whether it has a handler.
+/// with registered items. Each method is given with whether it has a handler.
 pub(super) fn check_pair(
     (list, has_list): (&str, bool),
     (partner, has_partner): (&str, bool),

@@ -24,7 +24,7 @@ pub(super) struct CustomHandlers {
 }
 
 impl CustomHandlers {
-    /// Whether there is any.
+    /// Whether there is any handler.
     pub(super) fn is_defined(&self) -> bool {
         self.tools.is_defined()
             || self.prompts.is_defined()

@@ -80,6 +80,7 @@ impl CustomPrompts {
         let (Some(found), Some(get)) = (found, &self.get) else {
             return Err(prompt::unknown(name));
         };
+
         let known = found.arguments.as_deref().unwrap_or_default();
         for argument in known.iter().filter(|argument| argument.required == Some(true)) {
             if !arguments.contains_key(&argument.name) {
@@ -87,14 +88,17 @@ impl CustomPrompts {
                 return Err(Fault::invalid_params(problem));
             }
         }
+
         if let Some(other) = arguments.keys().find(|key| known.iter().all(|a| a.name != **key)) {
             let other = crate::quote::quoted(other);
             let problem = format!("Invalid arguments: {name} has no argument {other}");
             return Err(Fault::invalid_params(problem));
         }
+
         let request_id = Arc::clone(&scope.request_id);
         let run = || get(scope, name.to_owned(), arguments);
         let mut result = handlers::run("prompts/get", &request_id, run).await?;
+
         if result.description.is_none() {
             result.description = found.description;
         }

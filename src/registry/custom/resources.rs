@@ -88,7 +88,7 @@ impl CustomResources {
         run_list(self.list_templates.as_ref(), "resources/templates/list", scope).await
     }
 
-    /// `None` if the handler does not find the resource.
+    /// Reads a resource; `None` if the handler does not find it.
     pub(in crate::registry) async fn read(
         &self,
         uri: &str,

@@ -88,6 +88,7 @@ impl CustomTools {
         let Some(call) = &self.call else {
             return Err(unknown_tool(name));
         };
+
         let request_id = Arc::clone(&scope.request_id);
         let run = || call(scope, name.to_owned(), arguments);
         handlers::run("tools/call", &request_id, run).await

@@ -26,11 +26,11 @@ use crate::{
 /// their bytes in memory.
 const MAX_VALUES: usize = 1_000_000;
 
-/// How much content the references of one call may bring.
+/// The limits on the content that references bring into one call.
 pub(super) struct Limits {
     /// `limits.ref_bytes`.
     pub(super) max_bytes: u64,
-    /// What earlier references have left of it.
+    /// The bytes that earlier references have left of `max_bytes`.
     pub(super) left: u64,
     /// `limits.read_bytes`: the most bytes of content of which a part is selected.
     pub(super) read_bytes: u64,
@@ -41,12 +41,12 @@ pub(super) struct Limits {
 struct Limit {
     setting: &'static str,
     max_bytes: u64,
-    /// What earlier references have left of it.
+    /// The bytes that earlier references have left of `max_bytes`.
     left: u64,
 }
 
 impl Limits {
-    /// The limit on what becomes an argument.
+    /// The limit on content that becomes an argument.
     fn of_argument(&self) -> Limit {
         Limit { setting: "limits.ref_bytes", max_bytes: self.max_bytes, left: self.left }
     }
@@ -69,7 +69,7 @@ impl Registry {
     /// The value that replaces a reference.
     ///
     /// # Errors
-    /// What is wrong, for the model.
+    /// The fault, for the model.
     pub(super) async fn resolve(
         &self,
         reference: &Reference,
@@ -82,17 +82,21 @@ impl Registry {
             Some(_) => limits.of_source(),
             None => limits.of_argument(),
         };
+
         let read = self.read_reference(uri, limit, scope).await?;
         let value = self::value(read, reference.clone(), expected, &scope.identity).await?;
+
         let size = match &value {
             Value::String(text) => text.len() as u64,
             // Counted as it is sent.
             other => json_size(other) as u64,
         };
+
         if size > limits.left {
             let uri = format!("{uri} as an argument");
             return Err(too_large(&uri, Some(size), limits.of_argument(), None));
         }
+
         limits.left -= size;
         Ok(value)
     }
@@ -108,6 +112,7 @@ impl Registry {
         let name = ResourceUri::parse(uri).map_err(|error| error.to_string())?;
         self.check_scopes(&scope.identity, &"resources/read", || self.uri_scopes(uri))
             .map_err(|e| e.to_string())?;
+
         let missing = match scope.store.read(&scope.identity, &name).await {
             Ok(found) => {
                 let entry = &found.entry;
@@ -115,12 +120,17 @@ impl Registry {
                     let lines = (entry.kind == Kind::Text).then_some(entry.lines);
                     return Err(too_large(uri, Some(entry.size), limit, lines));
                 }
+
                 let bytes = found.bytes().await.map_err(|error| describe(&error))?;
-                let (kind, mime_type) = (entry.kind, entry.mime_type.clone());
-                return Ok(Read { kind, mime_type, bytes: bytes.into() });
+                return Ok(Read {
+                    kind: entry.kind,
+                    mime_type: entry.mime_type.clone(),
+                    bytes: bytes.into(),
+                });
             }
             Err(missing) => missing,
         };
+
         match Box::pin(self.read(uri, Arc::clone(scope))).await {
             None => Err(describe(&missing)),
             Some(read) => {
@@ -128,8 +138,9 @@ impl Registry {
                     read.and_then(|contents| contents.only(uri)).map_err(|e| e.to_string())?;
                 let mime_type = mime_type.unwrap_or_else(|| content.mime_type().to_owned());
                 let (kind, chunks) = content.into_parts();
-                let bytes = gather(chunks, limit.left).await?;
-                let bytes = bytes.ok_or_else(|| too_large(uri, None, limit, None))?;
+                let bytes = gather(chunks, limit.left)
+                    .await?
+                    .ok_or_else(|| too_large(uri, None, limit, None))?;
                 Ok(Read { kind, mime_type, bytes })
             }
         }
@@ -149,6 +160,7 @@ async fn gather(mut chunks: ContentStream, max: u64) -> Result<Option<Vec<u8>>, 
         }
         bytes.extend_from_slice(&chunk);
     }
+
     Ok(Some(bytes.into()))
 }
 
@@ -159,14 +171,16 @@ fn describe(error: &StoreError) -> String {
     error.to_string()
 }
 
-/// The error for content over a limit. `size` is absent if it was not read to its end, `lines`
+/// The error for content over a limit. `size` is absent if the content was not read to its end, `lines`
 /// if it is no text.
 fn too_large(uri: &str, size: Option<u64>, limit: Limit, lines: Option<u64>) -> String {
     let Limit { setting, max_bytes, left } = limit;
+
     let has = match size {
         Some(size) => count(size, "byte"),
         None => format!("more than {}", count(left, "byte")),
     };
+
     let max = count(max_bytes, "byte");
     let is = if left < max_bytes {
         let left = count(left, "byte");
@@ -174,17 +188,21 @@ fn too_large(uri: &str, size: Option<u64>, limit: Limit, lines: Option<u64>) -> 
     } else {
         format!("{setting} is {max}")
     };
+
     format!("{uri} has {has}, {is}{}.", smaller_part(uri, size, limit, lines).unwrap_or_default())
 }
 
-/// How to refer to a part that fits.
+/// The hint how to refer to a part that fits.
 fn smaller_part(uri: &str, size: Option<u64>, limit: Limit, lines: Option<u64>) -> Option<String> {
     if limit.setting == "limits.read_bytes" {
         let hint = ": store a part of it with query_resource and \"into\", and refer to that";
         return Some(hint.to_owned());
     }
-    let (size, lines) = (size?, lines.filter(|_| !uri.contains('?') && limit.left > 0)?);
+
+    let size = size?;
+    let lines = lines.filter(|_| !uri.contains('?') && limit.left > 0)?;
     // A little less than its share, because lines differ.
+
     let fitting = u128::from(lines) * u128::from(limit.left) * 9 / 10 / u128::from(size.max(1));
     Some(match fitting {
         0 => format!(": add ?bytes=0-{}", limit.left - 1),
@@ -209,6 +227,7 @@ async fn value(
 fn convert(read: Read, reference: &Reference, expected: Expected) -> Result<Value, String> {
     let uri = &reference.uri;
     let Read { kind, mime_type, bytes } = read;
+
     let parse = |bytes: &[u8]| {
         if !has_at_most_values(bytes, MAX_VALUES) {
             return Err(format!(
@@ -217,6 +236,7 @@ fn convert(read: Read, reference: &Reference, expected: Expected) -> Result<Valu
         }
         serde_json::from_slice::<Value>(bytes).map_err(|_| format!("{uri} is not JSON."))
     };
+
     if let Some(expression) = &reference.select {
         let whole = parse(&bytes)?;
         let selected = select(&whole, expression).map_err(|problem| format!("{uri}: {problem}"))?;
@@ -227,6 +247,7 @@ fn convert(read: Read, reference: &Reference, expected: Expected) -> Result<Valu
             Some(form) => encoded(form, as_text(selected).as_bytes(), "text/plain").into(),
         });
     }
+
     let is_json = || mime_type == "application/json" || mime_type.ends_with("+json");
     let form = reference.form.unwrap_or(match (expected.text, expected.json) {
         (true, _) if kind == Kind::Binary && expected.base64 => Form::Base64,
@@ -234,6 +255,7 @@ fn convert(read: Read, reference: &Reference, expected: Expected) -> Result<Valu
         (false, false) if is_json() => Form::Json,
         _ => Form::Text,
     });
+
     match form {
         Form::Json => parse(&bytes),
         Form::Text => String::from_utf8(bytes).map(Value::String).map_err(|_| {
@@ -284,6 +306,7 @@ mod tests {
         let limits = Limits { max_bytes: 1_000, left: 400, read_bytes: 5_000 };
         let untouched = Limits { left: 1_000, ..limits };
         let argument = limits.of_argument();
+
         for (error, expected) in [
             (
                 too_large("a:b", Some(2_000), untouched.of_argument(), Some(200)),
@@ -308,15 +331,15 @@ mod tests {
 
     #[test]
     fn content_takes_the_form_that_the_tool_expects() {
-        let (text, object) = (
-            Expected { text: true, ..Expected::default() },
-            Expected { json: true, ..Expected::default() },
-        );
+        let text = Expected { text: true, ..Expected::default() };
+        let object = Expected { json: true, ..Expected::default() };
+
         let any = Expected::default();
         let json_text: &[u8] = br#"{"a": [1, "x"]}"#;
         let parsed = json!({ "a": [1, "x"] });
         let whole = json!("{{a:b}}");
         let with = |select: &str| json!({ "$larder": "a:b", "select": select });
+
         for (content, reference, expected, value) in [
             (json_text, whole.clone(), text, json!("{\"a\": [1, \"x\"]}")),
             (json_text, whole.clone(), object, parsed.clone()),
@@ -335,14 +358,17 @@ mod tests {
         ] {
             assert_eq!(resolved(content, Kind::Text, &reference, expected), Ok(value));
         }
+
         let declared = Expected { base64: true, ..text };
         let bytes: &[u8] = &[255, 0];
         assert_eq!(resolved(bytes, Kind::Binary, &whole, declared), Ok(json!("/wA=")));
         let refused = resolved(bytes, Kind::Binary, &whole, text);
         assert!(refused.is_err_and(|problem| problem.contains("is binary")));
+
         let many = format!("[{}0]", "0,".repeat(MAX_VALUES));
         let refused = resolved(many.as_bytes(), Kind::Text, &with("/0"), any);
         assert!(refused.is_err_and(|problem| problem.contains("query_resource")));
+
         let refused = resolved(b"plain", Kind::Text, &whole, object);
         assert_eq!(refused, Err("a:b is not JSON.".to_owned()));
     }

@@ -1,13 +1,13 @@
-//! What a tool's schema expects at a place of its arguments.
+//! The kinds of values that a tool's schema expects at a place of its arguments.
 
 use serde_json::Value;
 
-/// How deep references within a schema are followed.
+/// The depth to which references within a schema are followed.
 const MAX_DEPTH: usize = 16;
 /// The most subschemas that are read. Alternatives that refer to each other multiply.
 const MAX_SUBSCHEMAS: usize = 1_000;
 
-/// The kinds of values that are allowed. None at all: the schema does not say.
+/// The kinds of values that are allowed; none if the schema does not say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Expected {
     /// A string.
@@ -19,7 +19,7 @@ pub(super) struct Expected {
 }
 
 impl Expected {
-    /// What the schema expects at the path.
+    /// The kinds of values that the schema expects at the path.
     pub(super) fn at(schema: &Value, path: &[String]) -> Self {
         let mut expected = Self::default();
         let mut left = MAX_SUBSCHEMAS;
@@ -39,25 +39,30 @@ impl Expected {
             return;
         }
         *left -= 1;
+
         if let Some(pointer) = schema["$ref"].as_str().and_then(|target| target.strip_prefix('#'))
             && let Some(target) = root.pointer(pointer)
         {
             self.collect(root, target, path, depth + 1, left);
         }
+
         for key in ["allOf", "anyOf", "oneOf"] {
             for schema in schema[key].as_array().into_iter().flatten() {
                 self.collect(root, schema, path, depth + 1, left);
             }
         }
+
         let Some((step, rest)) = path.split_first() else { return self.add(schema) };
         if let Some(property) = schema["properties"].get(step) {
             return self.collect(root, property, rest, depth + 1, left);
         }
+
         let index = step.parse::<usize>().ok();
         let tuple = schema["prefixItems"].as_array().or_else(|| schema["items"].as_array());
-        let item = index.and_then(|index| tuple?.get(index));
-        let item =
-            item.or_else(|| index.and(schema.get("items")).filter(|items| items.is_object()));
+        let item = index
+            .and_then(|index| tuple?.get(index))
+            .or_else(|| index.and(schema.get("items")).filter(|items| items.is_object()));
+
         if let Some(inner) = item.or_else(|| schema.get("additionalProperties")) {
             self.collect(root, inner, rest, depth + 1, left);
         }
@@ -69,12 +74,14 @@ impl Expected {
             Value::String(name) => vec![name.as_str()],
             _ => Vec::new(),
         };
+
         for name in types {
             match name {
                 "string" => self.text = true,
                 _ => self.json = true,
             }
         }
+
         self.base64 |= schema["contentEncoding"] == "base64" || schema["format"] == "byte";
     }
 }
@@ -99,6 +106,7 @@ mod tests {
             "additionalProperties": { "type": ["integer", "null"] },
             "$defs": { "row": { "properties": { "id": { "type": "string" } } }, "loop": { "$ref": "#/$defs/loop" } },
         });
+
         let expected = |text, json, base64| Expected { text, json, base64 };
         for (path, wanted) in [
             ("text", expected(true, false, false)),
@@ -114,8 +122,10 @@ mod tests {
             let path: Vec<_> = path.split('.').map(str::to_owned).collect();
             assert_eq!(Expected::at(&schema, &path), wanted, "{path:?}");
         }
+
         let endless = json!({ "properties": { "a": { "$ref": "#/properties/a" } } });
         assert_eq!(Expected::at(&endless, &["a".into()]), expected(false, false, false));
+
         let alternatives = vec![json!({ "$ref": "#" }); 1_000];
         let multiplying = json!({ "type": "string", "anyOf": alternatives });
         assert_eq!(Expected::at(&multiplying, &[]), expected(true, false, false));

@@ -13,7 +13,7 @@ pub(super) struct Reference {
     pub(super) form: Option<Form>,
 }
 
-/// What the content becomes.
+/// The form that the content gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Text,
@@ -23,7 +23,7 @@ pub(super) enum Form {
     Data,
 }
 
-/// The reference that a value is: a string that is wholly `{{URI}}`, or an
+/// Reads a reference: a string that is wholly `{{URI}}`, or an
 /// object with `$larder`. `None` for other values.
 pub(super) fn read(value: &Value) -> Option<Result<Reference, String>> {
     match value {
@@ -47,6 +47,7 @@ fn read_object(uri: &Value, members: &serde_json::Map<String, Value>) -> Result<
         let other = quoted(other);
         return Err(format!("{other} is not known beside \"$larder\": use \"select\" and \"as\"."));
     }
+
     let select = match members.get("select") {
         None => None,
         Some(Value::String(select)) => Some(select.clone()),
@@ -54,6 +55,7 @@ fn read_object(uri: &Value, members: &serde_json::Map<String, Value>) -> Result<
             return Err("\"select\" must be a JSON Pointer or a JSONPath, as a string.".into());
         }
     };
+
     let form = match members.get("as").map(Value::as_str) {
         None => None,
         Some(Some("text")) => Some(Form::Text),
@@ -62,6 +64,7 @@ fn read_object(uri: &Value, members: &serde_json::Map<String, Value>) -> Result<
         Some(Some("data")) => Some(Form::Data),
         Some(_) => return Err("\"as\" must be text, json, base64 or data.".into()),
     };
+
     Ok(Reference { uri: uri.to_owned(), select, form })
 }
 
@@ -76,10 +79,12 @@ mod tests {
         let reference = |uri: &str| Reference { uri: uri.into(), select: None, form: None };
         assert_eq!(read(&json!("{{a://b?lines=1-2}}")), Some(Ok(reference("a://b?lines=1-2"))));
         assert_eq!(read(&json!({ "$larder": "a:b" })), Some(Ok(reference("a:b"))));
+
         let full = json!({ "$larder": "a:b", "select": "/x", "as": "base64" });
         let expected =
             Reference { select: Some("/x".into()), form: Some(Form::Base64), ..reference("a:b") };
         assert_eq!(read(&full), Some(Ok(expected)));
+
         for literal in [
             json!("see {{a://b}}"),
             json!("{{a://b}} "),
@@ -91,6 +96,7 @@ mod tests {
         ] {
             assert_eq!(read(&literal), None, "{literal}");
         }
+
         for bad in [
             json!({ "$larder": 1 }),
             json!({ "$larder": "a:b", "lines": "1-2" }),

@@ -1,8 +1,8 @@
 //! References in the arguments of a call: stored content, given to a tool
 //! without passing through the model.
 //!
-//! They are resolved once, in front of every tool, with the caller's rights.
-//! What they resolve to is not searched for references, and neither are the
+//! References are resolved once, in front of every tool, with the caller's rights.
+//! The resolved content is not searched for references, and neither are the
 //! arguments of calls that a tool makes itself: content must not choose what is
 //! read.
 
@@ -23,7 +23,7 @@ use crate::{handler::Scope, protocol::Fault, quote::shortened, store::Origins};
 /// The most references in one call.
 const MAX_REFERENCES: usize = 16;
 
-/// A reference and where it is: the members and indexes that lead to it.
+/// A reference and its path: the members and indexes that lead to it.
 type Found = (Vec<String>, Result<Reference, String>);
 
 impl Registry {
@@ -45,15 +45,18 @@ impl Registry {
         if found.is_empty() {
             return Ok(Ok(arguments));
         }
+
         let Some(schema) = self.schema_of(tool, scope).await? else {
             // The call says that there is no such tool.
             return Ok(Ok(arguments));
         };
+
         if found.len() > MAX_REFERENCES {
             return Ok(Err(format!(
                 "{tool} was not called: the arguments have more than {MAX_REFERENCES} references, the most that one call may have."
             )));
         }
+
         let mut limits = Limits { max_bytes, left: max_bytes, read_bytes: scope.read_bytes };
         let headers = self.header_parameters(tool);
         for (path, reference) in found {
@@ -75,6 +78,7 @@ impl Registry {
                     resolved.and_then(|value| self.admit(&what, scope).map(|()| value))
                 }
             };
+
             match (resolved, at(&mut arguments, &path)) {
                 (Ok(value), Some(place)) => *place = value,
                 (Ok(_), None) => {}
@@ -85,6 +89,7 @@ impl Registry {
                 }
             }
         }
+
         Ok(self.check_provided(tool, arguments, scope).await)
     }
 
@@ -99,6 +104,7 @@ impl Registry {
                 return Ok(Some(as_value(&found.listed.input_schema)));
             }
         }
+
         Ok(None)
     }
 
@@ -114,6 +120,7 @@ impl Registry {
         if !self.may_be_provided(tool) {
             return Ok(arguments);
         }
+
         for provider in &self.definition.providers {
             if let Ok(Some(found)) = provider.tool(tool, scope).await {
                 let checked = found.check(&arguments);
@@ -126,7 +133,7 @@ impl Registry {
     }
 }
 
-/// Collects the references, up to the first one too many: each has a copy of its path.
+/// Collects the references, up to the first one too many, because each has a copy of its path.
 fn find(value: &Value, path: &mut Vec<String>, found: &mut Vec<Found>) {
     if found.len() > MAX_REFERENCES {
         return;
@@ -135,6 +142,7 @@ fn find(value: &Value, path: &mut Vec<String>, found: &mut Vec<Found>) {
         found.push((path.clone(), reference));
         return;
     }
+
     match value {
         Value::Object(members) => {
             for (name, value) in members {
