@@ -1,4 +1,4 @@
-//! An argument: a parameter of the function, with what `#[arg(...)]` says about it.
+//! An argument: a parameter of the function, with its options in `#[arg(...)]`.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -43,6 +43,7 @@ impl Argument {
             keywords: Vec::new(),
             rename: None,
         };
+
         for attribute in attributes {
             if attribute.path().is_ident("doc") {
                 argument.docs.push(attribute);
@@ -53,12 +54,14 @@ impl Argument {
                 return Err(Error::new_spanned(attribute, problem));
             }
         }
+
         argument.check_default()?;
         Ok(argument)
     }
 
     fn read(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
         let option = meta.path.get_ident().map(Ident::to_string).unwrap_or_default();
+
         match &*option {
             "default" if meta.input.peek(Token![=]) => {
                 self.default = Some(Fallback::Value(Box::new(meta.value()?.parse()?)));
@@ -94,12 +97,14 @@ impl Argument {
         let Expr::Range(range) = range else {
             return Err(Error::new_spanned(range, "a range is like 1..=100, 0.. or ..=1.0"));
         };
+
         if let (Some(start), Some(end)) =
             (number(range.start.as_deref()), number(range.end.as_deref()))
             && start > end
         {
             return Err(Error::new_spanned(range, "the range is empty"));
         }
+
         if let Some(start) = &range.start {
             self.keywords.push(("minimum", quote!(#start)));
         }
@@ -110,6 +115,7 @@ impl Argument {
             };
             self.keywords.push((keyword, quote!(#end)));
         }
+
         self.range = Some(range);
         Ok(())
     }
@@ -120,11 +126,13 @@ impl Argument {
             return Ok(());
         };
         let Some(value) = number(Some(default)) else { return Ok(()) };
+
         let low = number(range.start.as_deref()).is_none_or(|start| value >= start);
         let high = number(range.end.as_deref()).is_none_or(|end| match range.limits {
             RangeLimits::HalfOpen(_) => value < end,
             RangeLimits::Closed(_) => value <= end,
         });
+
         if low && high {
             return Ok(());
         }
@@ -133,7 +141,9 @@ impl Argument {
 
     /// The function that gives the default, if there is one.
     pub(crate) fn default_function(&self) -> Option<TokenStream> {
-        let (ty, name) = (&self.ty, self.default_name());
+        let ty = &self.ty;
+        let name = self.default_name();
+
         let value = match self.default.as_ref()? {
             Fallback::OfType => return None,
             Fallback::Value(value) => match &**value {
@@ -143,6 +153,7 @@ impl Argument {
                 value => quote!(#value),
             },
         };
+
         Some(quote!(fn #name() -> #ty { #value }))
     }
 
@@ -165,6 +176,7 @@ impl Argument {
             .keywords
             .iter()
             .map(|(keyword, value)| quote!(#[schemars(extend(#keyword = #value))]));
+
         quote!(#(#docs)* #default #rename #(#keywords)* #name: #ty)
     }
 }

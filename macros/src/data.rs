@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::Error;
 
-/// Which way values of a type go.
+/// The direction in which values of a type go.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Direction {
     In,
@@ -20,10 +20,12 @@ pub(crate) fn expand(
     if !options.is_empty() {
         return Error::new_spanned(options, "this attribute has no options").into_compile_error();
     }
+
     let deserialize = (direction != Direction::Out)
         .then(|| quote!(#[derive(::larder::__private::serde::Deserialize)]));
     let serialize = (direction != Direction::In)
         .then(|| quote!(#[derive(::larder::__private::serde::Serialize)]));
+
     quote! {
         #deserialize
         #serialize

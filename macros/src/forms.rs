@@ -8,7 +8,7 @@ use syn::{Block, Type};
 const ITEMS: [&str; 9] =
     ["use", "struct", "enum", "union", "type", "fn", "impl", "mod", "macro_rules"];
 
-/// The types in `elicit::<T>`. None if the function has items, which a type could name.
+/// The types in `elicit::<T>`. Empty if the function has items, which a type could name.
 pub(crate) fn elicited(body: &Block) -> Vec<Type> {
     let mut forms = Vec::new();
     if find(body.to_token_stream(), &mut forms).is_none() {
@@ -42,11 +42,13 @@ fn argument(tokens: &[TokenTree]) -> Option<Type> {
     if !(is(first, ':') && is(second, ':') && is(open, '<')) {
         return None;
     }
+
     let mut depth = 1;
     let end = rest.iter().position(|token| {
         depth += i32::from(is(token, '<')) - i32::from(is(token, '>'));
         depth == 0
     })?;
+
     let form: Type = syn::parse2(rest[..end].iter().cloned().collect()).ok()?;
     (!matches!(form, Type::Infer(_))).then_some(form)
 }

@@ -1,4 +1,4 @@
-//! The function under an attribute: its parameters, and what the macro keeps of it.
+//! The function under an attribute: its parameters, and the parts that the macro keeps.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -38,6 +38,7 @@ impl Function {
         if let Some(variadic) = &signature.variadic {
             return Err(Error::new_spanned(variadic, "an argument needs a name and a type"));
         }
+
         let output = match &signature.output {
             ReturnType::Default => quote!(()),
             ReturnType::Type(_, ty) if matches!(**ty, Type::ImplTrait(_)) => {
@@ -45,6 +46,7 @@ impl Function {
             }
             ReturnType::Type(_, ty) => quote!(#ty),
         };
+
         let mut parameters = Vec::new();
         for input in &mut signature.inputs {
             let parameter = parameter(input)?;
@@ -54,15 +56,20 @@ impl Function {
             }
             parameters.push(parameter);
         }
+
         let is_async = signature.asyncness.is_some();
         let name = signature.ident.clone();
         signature.ident = Ident::new("call", name.span());
+
         let mut with = |path: &str| -> Vec<Attribute> {
             function.attrs.extract_if(.., |attribute| attribute.path().is_ident(path)).collect()
         };
-        let (docs, conditions) = (with("doc"), with("cfg"));
+        let docs = with("doc");
+        let conditions = with("cfg");
+
         let visibility = std::mem::replace(&mut function.vis, Visibility::Inherited);
         function.attrs.retain(|attribute| !attribute.path().is_ident("doc"));
+
         Ok(Self {
             name,
             visibility,
@@ -96,7 +103,7 @@ impl Function {
     }
 }
 
-/// What a parameter is. Takes its attributes, which only the macro understands.
+/// Reads a parameter. Takes its attributes, which only the macro understands.
 fn parameter(input: &mut FnArg) -> Result<Parameter> {
     let input = match input {
         FnArg::Typed(input) => input,
@@ -105,6 +112,7 @@ fn parameter(input: &mut FnArg) -> Result<Parameter> {
             return Err(Error::new_spanned(receiver, problem));
         }
     };
+
     let attributes = std::mem::take(&mut input.attrs);
     if let Some(context) = context(&input.ty)? {
         return match attributes.first() {
@@ -112,6 +120,7 @@ fn parameter(input: &mut FnArg) -> Result<Parameter> {
             None => Ok(context),
         };
     }
+
     match &*input.pat {
         Pat::Ident(name) if name.by_ref.is_none() && name.subpat.is_none() => {
             let argument = Argument::new(name.ident.clone(), (*input.ty).clone(), attributes)?;
@@ -129,13 +138,16 @@ fn context(ty: &Type) -> Result<Option<Parameter>> {
         Type::Reference(reference) => (&*reference.elem, Some(reference)),
         ty => (ty, None),
     };
+
     let Type::Path(TypePath { path, .. }) = ty else { return Ok(None) };
     let Some(last) = path.segments.last().filter(|last| last.ident == "Context") else {
         return Ok(None);
     };
+
     if let Some(mutability) = reference.and_then(|reference| reference.mutability) {
         return Err(Error::new_spanned(mutability, "the context is shared: take &Context"));
     }
+
     let state = match &last.arguments {
         PathArguments::AngleBracketed(arguments) => {
             arguments.args.iter().find_map(|argument| match argument {
@@ -145,8 +157,10 @@ fn context(ty: &Type) -> Result<Option<Parameter>> {
         }
         _ => None,
     };
+
     if let Some(Type::Infer(infer)) = &state {
         return Err(Error::new_spanned(infer, "name the server's state, or write Context alone"));
     }
+
     Ok(Some(Parameter::Context { is_reference: reference.is_some(), state: state.map(Box::new) }))
 }

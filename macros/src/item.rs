@@ -1,4 +1,4 @@
-//! What tools, resources and prompts expand to.
+//! The expansion of tools, resources and prompts.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -15,6 +15,7 @@ pub(crate) fn arguments_struct(function: &Function, options: &Options, name: &st
     let defaults = function.arguments().filter_map(Argument::default_function);
     let docs = &function.docs;
     let deny = (!options.allow_unknown).then(|| quote!(#[serde(deny_unknown_fields)]));
+
     quote! {
         #(#defaults)*
 
@@ -51,11 +52,12 @@ pub(crate) fn call(function: &Function) -> TokenStream {
             if *is_reference { quote!(&#context) } else { context }
         }
     });
+
     let wait = function.is_async.then(|| quote!(.await));
     quote!(#name::call(#(#values),*) #wait)
 }
 
-/// The function that returns the item, and the one that was written.
+/// The function that returns the item, and the function that was written.
 ///
 /// `build` gets the type of the server's state.
 pub(crate) fn item(
@@ -74,7 +76,8 @@ pub(crate) fn item(
     };
     let body = build(&state);
     let holder_doc = format!("The function of the {what} `{name}`: `{name}::call`.");
-    let call_doc = format!("What the {what} does.");
+    let call_doc = format!("Runs the {what}.");
+
     quote! {
         #(#conditions)*
         #(#docs)*

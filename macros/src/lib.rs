@@ -43,12 +43,12 @@ use syn::{Error, ItemFn};
 /// context; leave it out if it is not needed. All others are arguments: their types
 /// implement `Deserialize` and `JsonSchema`. An `Option` may be missing. `#[arg(...)]` says
 /// more: `default`, `default = VALUE`, `range = 1..=100`, `min_length`, `max_length`,
-/// `min_items`, `max_items`, `pattern = "…"`, `rename = "…"`. All of it is in the schema, and
-/// what does not match never reaches the function.
+/// `min_items`, `max_items`, `pattern = "…"`, `rename = "…"`. All of these are in the schema,
+/// and arguments that do not match never reach the function.
 ///
 /// # Result
-/// Text, content, `Json`, `Stored` and whatever else implements `IntoToolResult` is sent as
-/// it is. Any other type that implements `Serialize` and `JsonSchema` is structured content,
+/// Text, content, `Json`, `Stored` and all other types that implement `IntoToolResult` are sent
+/// as they are. Any other type that implements `Serialize` and `JsonSchema` is structured content,
 /// with an output schema. A `Result` of those can also fail with a `ToolError`.
 ///
 /// # Forms
@@ -162,6 +162,7 @@ fn expand(options: TokenStream, function: TokenStream, expand: Expand) -> TokenS
     let function = syn::parse(function).map_err(|error| {
         Error::new(error.span(), format!("this attribute belongs on a function: {error}"))
     });
+
     let expanded = function.and_then(|function| expand(options.into(), function));
     expanded.unwrap_or_else(Error::into_compile_error).into()
 }

@@ -23,7 +23,7 @@ const COMMON: &[&str] = &["name", "title", "description", "scope"];
 const HINTS: &[&str] = &["read_only", "destructive", "idempotent", "open_world"];
 
 impl Options {
-    /// Parses options. `own` are the ones that only this kind has.
+    /// Parses options. `own` are the options of this kind of item only.
     pub(crate) fn parse(tokens: TokenStream, own: &[&str]) -> Result<Self> {
         let mut options = Self::default();
         let read = |meta: ParseNestedMeta<'_>| options.read(&meta, own);
@@ -40,6 +40,7 @@ impl Options {
             let all = [COMMON, own].concat().join(", ");
             return Err(meta.error(format!("unknown option: there are {all}")));
         }
+
         match &*name {
             "name" => self.name = Some(meta.value()?.parse()?),
             "description" => self.description = Some(meta.value()?.parse()?),
@@ -59,7 +60,8 @@ impl Options {
             "cache" => self.cache(meta)?,
             // The setter has the option's name, and takes text.
             _ => {
-                let (setter, value) = (meta.path.get_ident(), meta.value()?.parse::<LitStr>()?);
+                let setter = meta.path.get_ident();
+                let value = meta.value()?.parse::<LitStr>()?;
                 self.setters.push(quote!(.#setter(#value)));
             }
         }
@@ -73,11 +75,13 @@ impl Options {
         let ttl: Expr = arguments.parse()?;
         arguments.parse::<Token![,]>()?;
         let scope: Ident = arguments.parse()?;
+
         let variant = match &*scope.to_string() {
             "public" => quote!(Public),
             "private" => quote!(Private),
             _ => return Err(Error::new_spanned(scope, "unknown scope: there are public, private")),
         };
+
         self.setters.push(quote!(.cache(#ttl, ::larder::model::CacheScope::#variant)));
         Ok(())
     }
@@ -97,6 +101,7 @@ impl Options {
             hints.extend(quote!(.#name(#value)));
             Ok(())
         })?;
+
         self.setters.push(quote!(.annotations(::larder::model::ToolAnnotations::new() #hints)));
         Ok(())
     }
@@ -106,6 +111,7 @@ fn check_name(name: &LitStr) -> Result<()> {
     let value = name.value();
     let is_name = (1..=128).contains(&value.len())
         && value.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b));
+
     if is_name {
         return Ok(());
     }

@@ -31,26 +31,35 @@ pub(crate) fn expand(header: TokenStream, function: ItemFn) -> Result<TokenStrea
     let options = Options::parse(options, &["mime_type", "priority", "cache"])?;
     let function = Function::parse(function)?;
     let variables = variables(&uri)?;
+
     for argument in function.arguments() {
         if !variables.contains(&argument.key) {
             let problem = format!("the URI has no {{{}}}", argument.key);
             return Err(Error::new_spanned(&argument.name, problem));
         }
     }
+
     for variable in &variables {
         if !function.arguments().any(|argument| argument.key == *variable) {
             let problem = format!("the function has no parameter {variable}");
             return Err(Error::new_spanned(&uri, problem));
         }
     }
+
     let name = options.name.as_ref().map_or_else(|| function.listed_name(), LitStr::value);
     let own = function.listed_name();
     let pattern = item::arguments_pattern(&function);
-    let (call, output) = (item::call(&function), &function.output);
+    let call = item::call(&function);
+    let output = &function.output;
     let setters = &options.setters;
-    let description = options.description.as_ref().map(LitStr::value);
-    let description = description.or_else(|| text(&function.docs));
-    let description = description.map(|text| quote!(.description(#text)));
+
+    let description = options
+        .description
+        .as_ref()
+        .map(LitStr::value)
+        .or_else(|| text(&function.docs))
+        .map(|text| quote!(.description(#text)));
+
     if variables.is_empty() {
         return Ok(item::item(&function, &quote!(Resource), "resource", |state| {
             quote! {
@@ -65,6 +74,7 @@ pub(crate) fn expand(header: TokenStream, function: ItemFn) -> Result<TokenStrea
             }
         }));
     }
+
     let arguments = item::arguments_struct(&function, &options, &name);
     Ok(item::item(&function, &quote!(Template), "resource template", |state| {
         quote! {
@@ -91,6 +101,7 @@ fn variables(uri: &LitStr) -> Result<Vec<String>> {
     let text = uri.value();
     let mut variables = Vec::new();
     let mut rest = text.as_str();
+
     while let Some((_, after)) = rest.split_once('{') {
         let Some((variable, after)) = after.split_once('}') else {
             return Err(Error::new_spanned(uri, "a { without its }"));
@@ -103,6 +114,7 @@ fn variables(uri: &LitStr) -> Result<Vec<String>> {
         }
         rest = after;
     }
+
     Ok(variables)
 }
 
@@ -118,9 +130,13 @@ fn text(docs: &[Attribute]) -> Option<String> {
         },
         _ => None,
     });
+
     let text = lines.collect::<Vec<_>>().join("\n");
-    let paragraphs = text.split("\n \n").flat_map(|part| part.split("\n\n"));
-    let paragraphs = paragraphs.map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "));
-    let paragraphs: Vec<_> = paragraphs.filter(|paragraph| !paragraph.is_empty()).collect();
+    let paragraphs: Vec<_> = text
+        .split("\n \n")
+        .flat_map(|part| part.split("\n\n"))
+        .map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "))
+        .filter(|paragraph| !paragraph.is_empty())
+        .collect();
     (!paragraphs.is_empty()).then(|| paragraphs.join("\n\n"))
 }
