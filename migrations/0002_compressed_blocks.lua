@@ -12,6 +12,7 @@ for _, owner in ipairs(redis.call('ZRANGE', shard .. 'due', 0, -1)) do
   for _, uri in ipairs(redis.call('ZRANGE', shard .. 'expiries:' .. owner, 0, -1)) do
     local entry = shard .. 'entry:' .. owner .. ':' .. uri
     local blocks = redis.call('HGET', entry, 'blocks')
+
     if blocks then
       local longer = {}
       for at = 1, #blocks, 12 do
