@@ -38,7 +38,7 @@ pub(super) fn ends(sample: &Sample<'_>, budget: usize) -> (Option<Excerpt>, Opti
 
 /// The first lines, and their number.
 fn head(sample: &Sample<'_>, text: &str, budget: usize) -> (Excerpt, u64) {
-    let mut shown = Lines::default();
+    let mut shown = ShownLines::default();
     for line in text.split_inclusive('\n') {
         if !shown.push(line, budget) {
             break;
@@ -94,7 +94,7 @@ fn tail(sample: &Sample<'_>, budget: usize, head_lines: u64) -> Option<Excerpt> 
         return Some(Excerpt { label, text: end.to_owned(), is_whole: false });
     }
 
-    let mut shown = Lines::default();
+    let mut shown = ShownLines::default();
     for line in &lines[lines.len() - taken..] {
         shown.push(line, usize::MAX);
     }
@@ -107,13 +107,13 @@ fn tail(sample: &Sample<'_>, budget: usize, head_lines: u64) -> Option<Excerpt> 
 
 /// The lines that an excerpt shows.
 #[derive(Default)]
-struct Lines {
+struct ShownLines {
     text: String,
     count: u64,
     is_cut: bool,
 }
 
-impl Lines {
+impl ShownLines {
     /// Adds a line, cut to the budget. Returns `false` if the budget is used up.
     fn push(&mut self, line: &str, budget: usize) -> bool {
         let without_newline = line.strip_suffix('\n').unwrap_or(line);

@@ -25,19 +25,19 @@ pub(super) struct Shape {
     count: usize,
     /// The names of the types that are not containers.
     scalars: Vec<&'static str>,
-    object: Option<Object>,
-    list: Option<List>,
+    object: Option<ObjectShape>,
+    list: Option<ListShape>,
 }
 
 #[derive(Debug, Default)]
-struct Object {
+struct ObjectShape {
     count: usize,
     members: Vec<(String, Shape)>,
     has_more: bool,
 }
 
 #[derive(Debug)]
-struct List {
+struct ListShape {
     item: Box<Shape>,
     shortest: usize,
     longest: usize,
@@ -86,7 +86,7 @@ impl Shape {
     }
 
     fn add_list(&mut self, items: &[Value], open: usize, depth: usize, left: &mut usize) {
-        let list = self.list.get_or_insert_with(|| List {
+        let list = self.list.get_or_insert_with(|| ListShape {
             item: Box::default(),
             shortest: usize::MAX,
             longest: 0,
@@ -186,7 +186,7 @@ impl fmt::Display for Shape {
     }
 }
 
-impl fmt::Display for Object {
+impl fmt::Display for ObjectShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.members.is_empty() {
             return f.write_str(if self.has_more { "{ … }" } else { "{}" });
@@ -205,7 +205,7 @@ impl fmt::Display for Object {
     }
 }
 
-impl fmt::Display for List {
+impl fmt::Display for ListShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plus = if self.has_more { "+" } else { "" };
         match (self.shortest, self.longest) {

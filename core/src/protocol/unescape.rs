@@ -4,10 +4,10 @@
 
 /// The decoder of one string, from after its opening quote to its closing quote.
 #[derive(Debug, Default)]
-pub struct Unescape(State);
+pub struct Unescape(StringState);
 
 #[derive(Debug, Default, Clone, Copy)]
-enum State {
+enum StringState {
     #[default]
     Plain,
     /// After a backslash.
@@ -39,7 +39,7 @@ impl Unescape {
         let mut used = 0;
 
         while let Some(&byte) = input.get(used) {
-            if let State::Plain = self.0 {
+            if let StringState::Plain = self.0 {
                 let rest = &input[used..];
                 let end = memchr::memchr2(b'"', b'\\', rest);
                 let plain = &rest[..end.unwrap_or(rest.len())];
@@ -51,7 +51,7 @@ impl Unescape {
                 used += plain.len() + usize::from(end.is_some());
                 match end {
                     Some(end) if rest[end] == b'"' => return Ok((used, true)),
-                    Some(_) => self.0 = State::Escape,
+                    Some(_) => self.0 = StringState::Escape,
                     None => {}
                 }
                 continue;
@@ -65,12 +65,12 @@ impl Unescape {
     }
 
     /// The state after a byte of an escape.
-    fn escaped(&self, byte: u8, decoded: &mut Vec<u8>) -> Result<State, InvalidString> {
-        let hex = |high| State::Hex { code: 0, digits: 0, high };
+    fn escaped(&self, byte: u8, decoded: &mut Vec<u8>) -> Result<StringState, InvalidString> {
+        let hex = |high| StringState::Hex { code: 0, digits: 0, high };
 
         Ok(match (self.0, byte) {
-            (State::Escape, b'u') => hex(None),
-            (State::Escape, _) => {
+            (StringState::Escape, b'u') => hex(None),
+            (StringState::Escape, _) => {
                 decoded.push(match byte {
                     b'"' | b'\\' | b'/' => byte,
                     b'b' => 8,
@@ -80,17 +80,17 @@ impl Unescape {
                     b't' => b'\t',
                     _ => return Err(InvalidString),
                 });
-                State::Plain
+                StringState::Plain
             }
-            (State::Half(high), b'\\') => State::HalfEscape(high),
-            (State::HalfEscape(high), b'u') => hex(Some(high)),
-            (State::Hex { code, digits, high }, _) => {
+            (StringState::Half(high), b'\\') => StringState::HalfEscape(high),
+            (StringState::HalfEscape(high), b'u') => hex(Some(high)),
+            (StringState::Hex { code, digits, high }, _) => {
                 let digit = char::from(byte).to_digit(16).ok_or(InvalidString)?;
                 let code = code << 4 | u16::try_from(digit).unwrap_or_default();
 
                 match (high, code) {
-                    _ if digits < 3 => State::Hex { code, digits: digits + 1, high },
-                    (None, 0xD800..0xDC00) => State::Half(code),
+                    _ if digits < 3 => StringState::Hex { code, digits: digits + 1, high },
+                    (None, 0xD800..0xDC00) => StringState::Half(code),
                     _ => {
                         let units = high.into_iter().chain([code]);
                         let mut characters = char::decode_utf16(units);
@@ -98,7 +98,7 @@ impl Unescape {
                             characters.next().and_then(Result::ok).ok_or(InvalidString)?;
 
                         decoded.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-                        State::Plain
+                        StringState::Plain
                     }
                 }
             }

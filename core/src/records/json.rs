@@ -13,7 +13,7 @@ fn is_index(segment: &str, item: usize) -> bool {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum JsonState {
     /// Within `level` containers on the way to the pointed-at value.
     Seeking { level: usize },
     /// Within the value: its children are at this depth.
@@ -29,7 +29,7 @@ enum State {
 pub(super) struct JsonRecords {
     lexer: Lexer,
     path: Pointer,
-    state: State,
+    state: JsonState,
     /// The index of the next item, in a list on the way.
     item: usize,
     container: Option<Container>,
@@ -45,7 +45,7 @@ pub(super) struct JsonRecords {
 
 impl JsonRecords {
     pub(super) fn new(path: Pointer) -> Self {
-        let state = State::Seeking { level: 0 };
+        let state = JsonState::Seeking { level: 0 };
         Self {
             lexer: Lexer::new(),
             path,
@@ -65,7 +65,7 @@ impl JsonRecords {
         let scalar = container == Container::Scalar;
         Self {
             lexer: if scalar { Lexer::starting_at(offset) } else { Lexer::within(object, offset) },
-            state: if scalar { State::Scalar } else { State::Inside { depth: 1 } },
+            state: if scalar { JsonState::Scalar } else { JsonState::Inside { depth: 1 } },
             container: Some(container),
             number,
             resumed: true,
@@ -109,19 +109,19 @@ impl JsonRecords {
     /// Whether the scan needs no more tokens. A scan from the start also checks the content
     /// after the records, so that truncated content does not pass for complete.
     fn is_over(&self) -> bool {
-        self.state == State::Done && self.resumed
+        self.state == JsonState::Done && self.resumed
     }
 
     fn token(&mut self, token: Token, sink: &mut impl FnMut(Record)) {
         match self.state {
-            State::Seeking { level } => self.seek(level, token),
-            State::Inside { depth } => self.inside(depth, token, sink),
-            State::Scalar if token.kind == TokenKind::End => {
+            JsonState::Seeking { level } => self.seek(level, token),
+            JsonState::Inside { depth } => self.inside(depth, token, sink),
+            JsonState::Scalar if token.kind == TokenKind::End => {
                 self.emit(token.offset, sink);
-                self.state = State::Done;
+                self.state = JsonState::Done;
             }
-            State::Scalar => self.open = Some((token.offset, token.offset)),
-            State::Done => {}
+            JsonState::Scalar => self.open = Some((token.offset, token.offset)),
+            JsonState::Done => {}
         }
     }
 
@@ -136,7 +136,7 @@ impl JsonRecords {
             }
             TokenKind::End => {
                 if depth < level {
-                    self.state = State::Done;
+                    self.state = JsonState::Done;
                 }
                 return;
             }
@@ -154,11 +154,11 @@ impl JsonRecords {
         self.state = match container {
             Container::Scalar if is_target => {
                 self.open = Some((token.offset, token.offset));
-                State::Scalar
+                JsonState::Scalar
             }
-            Container::Scalar => State::Done,
-            _ if is_target => State::Inside { depth },
-            _ => State::Seeking { level: level + 1 },
+            Container::Scalar => JsonState::Done,
+            _ if is_target => JsonState::Inside { depth },
+            _ => JsonState::Seeking { level: level + 1 },
         };
 
         self.item = 0;
@@ -189,7 +189,7 @@ impl JsonRecords {
             TokenKind::Scalar if now == depth => self.begin(token.offset),
             TokenKind::List | TokenKind::Object if now == depth + 1 => self.begin(token.offset),
             TokenKind::End if now == depth => self.emit(token.offset, sink),
-            TokenKind::End if now < depth => self.state = State::Done,
+            TokenKind::End if now < depth => self.state = JsonState::Done,
             _ => {}
         }
     }

@@ -23,15 +23,15 @@ pub struct Location {
 /// Locates bytes of content that comes in blocks.
 #[derive(Debug)]
 pub struct Locator {
-    content: Content,
+    content: LayoutLocator,
     /// The offsets that are not yet located, in ascending order.
     wanted: VecDeque<u64>,
     found: Vec<Location>,
 }
 
 #[derive(Debug)]
-enum Content {
-    Json(Path),
+enum LayoutLocator {
+    Json(JsonLocator),
     Other(Box<Scanner>),
 }
 
@@ -39,10 +39,12 @@ impl Locator {
     /// A locator of the bytes at these offsets, which are in ascending order.
     pub fn new(layout: Layout, offsets: Vec<u64>) -> Self {
         let content = match layout {
-            Layout::Json => {
-                Content::Json(Path { lexer: Lexer::new(), open: Vec::new(), records: None })
-            }
-            _ => Content::Other(Box::new(Scanner::new(layout, Pointer::default()))),
+            Layout::Json => LayoutLocator::Json(JsonLocator {
+                lexer: Lexer::new(),
+                open: Vec::new(),
+                records: None,
+            }),
+            _ => LayoutLocator::Other(Box::new(Scanner::new(layout, Pointer::default()))),
         };
 
         Self { content, found: Vec::with_capacity(offsets.len()), wanted: offsets.into() }
@@ -51,8 +53,8 @@ impl Locator {
     /// Sets the pointer to the value that has the records, in JSON.
     #[must_use]
     pub fn with_records(mut self, at: Pointer) -> Self {
-        if let Content::Json(path) = &mut self.content {
-            path.records = Some(at);
+        if let LayoutLocator::Json(json) = &mut self.content {
+            json.records = Some(at);
         }
         self
     }
@@ -71,17 +73,17 @@ impl Locator {
         let found = &mut self.found;
 
         match &mut self.content {
-            Content::Other(scanner) => {
+            LayoutLocator::Other(scanner) => {
                 scanner.feed(block, |record| locate(record, wanted, found))?;
             }
-            Content::Json(path) => {
+            LayoutLocator::Json(json) => {
                 let mut at = 0;
                 while !wanted.is_empty() {
-                    let Some(token) = path.lexer.next(block, &mut at)? else { break };
+                    let Some(token) = json.lexer.next(block, &mut at)? else { break };
                     while wanted.pop_front_if(|offset| *offset < token.offset).is_some() {
-                        found.push(path.location());
+                        found.push(json.location());
                     }
-                    path.token(token);
+                    json.token(token);
                 }
             }
         }
@@ -92,7 +94,7 @@ impl Locator {
     /// fault are not known.
     pub fn finish(mut self) -> Vec<Location> {
         let total = self.found.len() + self.wanted.len();
-        if let Content::Other(scanner) = &mut self.content {
+        if let LayoutLocator::Other(scanner) = &mut self.content {
             // Only JSON has faults.
             let _ = scanner.finish(|record| locate(record, &mut self.wanted, &mut self.found));
         }
@@ -112,15 +114,15 @@ fn locate(record: Record, wanted: &mut VecDeque<u64>, found: &mut Vec<Location>)
 
 /// The open containers at a position in JSON.
 #[derive(Debug)]
-struct Path {
+struct JsonLocator {
     lexer: Lexer,
-    open: Vec<Open>,
+    open: Vec<OpenContainer>,
     /// The value that has the records.
     records: Option<Pointer>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenContainer {
     is_object: bool,
     /// The number of its items or members that have begun.
     begun: u64,
@@ -128,7 +130,7 @@ struct Open {
     key: Option<String>,
 }
 
-impl Path {
+impl JsonLocator {
     fn token(&mut self, token: Token) {
         let innermost = self.open.last_mut();
         match token.kind {
@@ -147,7 +149,7 @@ impl Path {
                 }
 
                 let is_object = token.kind == TokenKind::Object;
-                self.open.push(Open { is_object, begun: 0, key: None });
+                self.open.push(OpenContainer { is_object, begun: 0, key: None });
             }
             TokenKind::Scalar => {
                 if let Some(list) = innermost.filter(|open| !open.is_object) {

@@ -8,7 +8,7 @@ use memchr::{memchr, memchr3};
 use super::Record;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum RowState {
     RowStart,
     FieldStart,
     Field,
@@ -21,7 +21,7 @@ enum State {
 #[derive(Debug, Clone)]
 pub(super) struct RowRecords {
     delimiter: u8,
-    state: State,
+    state: RowState,
     /// The offset of the next byte.
     offset: u64,
     /// The start of the row.
@@ -40,7 +40,7 @@ impl RowRecords {
     pub(super) fn resume(delimiter: u8, number: u64, offset: u64) -> Self {
         Self {
             delimiter,
-            state: State::RowStart,
+            state: RowState::RowStart,
             offset,
             start: offset,
             at_header: false,
@@ -55,7 +55,7 @@ impl RowRecords {
 
     /// The start of the row, if it has begun.
     pub(super) fn open(&self) -> Option<u64> {
-        (self.state != State::RowStart).then_some(self.start)
+        (self.state != RowState::RowStart).then_some(self.start)
     }
 
     pub(super) fn feed(&mut self, block: &[u8], sink: &mut impl FnMut(Record)) {
@@ -63,8 +63,8 @@ impl RowRecords {
         while at < block.len() {
             // Most bytes are passed over at once.
             let passed = match self.state {
-                State::Field => self.pass_field(&block[at..]),
-                State::Quoted => memchr(b'"', &block[at..]).unwrap_or(block.len() - at),
+                RowState::Field => self.pass_field(&block[at..]),
+                RowState::Quoted => memchr(b'"', &block[at..]).unwrap_or(block.len() - at),
                 _ => 0,
             };
             at += passed;
@@ -88,7 +88,7 @@ impl RowRecords {
             let after_delimiter = end > 0 && rest[end - 1] == self.delimiter;
 
             if after_delimiter {
-                self.state = State::FieldStart;
+                self.state = RowState::FieldStart;
             }
             if after_delimiter || rest.get(end) != Some(&b'"') {
                 return end;
@@ -103,38 +103,38 @@ impl RowRecords {
         let is_break = matches!(byte, b'\n' | b'\r');
 
         match self.state {
-            State::RowStart if is_break => {}
-            State::RowStart if self.offset < 3 && matches!(byte, 0xEF | 0xBB | 0xBF) => {}
-            State::RowStart => {
+            RowState::RowStart if is_break => {}
+            RowState::RowStart if self.offset < 3 && matches!(byte, 0xEF | 0xBB | 0xBF) => {}
+            RowState::RowStart => {
                 self.start = self.offset;
                 self.state = self.after_field_start(byte);
             }
-            State::Quoted if byte == b'"' => self.state = State::Quote,
-            State::Quoted => {}
-            State::Quote if byte == b'"' => self.state = State::Quoted,
+            RowState::Quoted if byte == b'"' => self.state = RowState::Quote,
+            RowState::Quoted => {}
+            RowState::Quote if byte == b'"' => self.state = RowState::Quoted,
             _ if is_break => self.emit(sink),
-            _ if byte == self.delimiter => self.state = State::FieldStart,
-            State::FieldStart => self.state = self.after_field_start(byte),
-            State::Field | State::Quote => self.state = State::Field,
+            _ if byte == self.delimiter => self.state = RowState::FieldStart,
+            RowState::FieldStart => self.state = self.after_field_start(byte),
+            RowState::Field | RowState::Quote => self.state = RowState::Field,
         }
     }
 
     pub(super) fn finish(&mut self, sink: &mut impl FnMut(Record)) {
-        if self.state != State::RowStart {
+        if self.state != RowState::RowStart {
             self.emit(sink);
         }
     }
 
-    fn after_field_start(&self, byte: u8) -> State {
+    fn after_field_start(&self, byte: u8) -> RowState {
         match byte {
-            b'"' => State::Quoted,
-            _ if byte == self.delimiter => State::FieldStart,
-            _ => State::Field,
+            b'"' => RowState::Quoted,
+            _ if byte == self.delimiter => RowState::FieldStart,
+            _ => RowState::Field,
         }
     }
 
     fn emit(&mut self, sink: &mut impl FnMut(Record)) {
-        self.state = State::RowStart;
+        self.state = RowState::RowStart;
         if std::mem::take(&mut self.at_header) {
             self.header = Some(self.start..self.offset);
             return;

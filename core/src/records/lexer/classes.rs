@@ -24,7 +24,7 @@ pub(super) struct Classes {
 
 impl Classes {
     #[inline]
-    pub(super) fn of(word: &[u8; WORD]) -> Self {
+    pub(super) fn new(word: &[u8; WORD]) -> Self {
         let lane = |index| {
             let bytes = word[index * LANE..].first_chunk();
             u8x16::new(*bytes.expect("a word has four lanes"))

@@ -23,7 +23,7 @@ impl Lexer {
         level: usize,
         mut items: impl FnMut(u64, u64),
     ) {
-        let Some(mut state) = State::of(self, level) else { return };
+        let Some(mut state) = WordState::from_lexer(self, level) else { return };
         let from = *at;
         while let Some(word) = block[*at..].first_chunk::<WORD>() {
             let Some((next, starts)) = state.after(word) else { break };
@@ -38,7 +38,7 @@ impl Lexer {
 
 /// The state of a lexer between two words. A flag is the lowest bit of a word.
 #[derive(Clone, Copy)]
-struct State {
+struct WordState {
     /// Whether the next byte follows a backslash.
     escaped: u64,
     /// All bits, within a string.
@@ -59,8 +59,8 @@ struct State {
     objects: u64,
 }
 
-impl State {
-    fn of(lexer: &Lexer, level: usize) -> Option<Self> {
+impl WordState {
+    fn from_lexer(lexer: &Lexer, level: usize) -> Option<Self> {
         let depth = u32::try_from(lexer.open.len()).ok().filter(|depth| *depth <= MAX_DEPTH)?;
         let level = u32::try_from(level).ok().filter(|level| (1..=depth).contains(level))?;
 
@@ -119,7 +119,7 @@ impl State {
     /// in the word, or if it may be malformed.
     #[inline]
     fn after(self, word: &[u8; WORD]) -> Option<(Self, u64)> {
-        let class = Classes::of(word);
+        let class = Classes::new(word);
         let (escaped, next_escaped) = escaped(class.backslashes, self.escaped);
         let quotes = class.quotes & !escaped;
 
