@@ -10,10 +10,10 @@ use crate::auth::Scopes;
 /// The tools, prompts, resources and templates at one time.
 #[derive(Clone, Default)]
 pub struct Catalog {
-    pub(super) tools: Collection<tool::Registered>,
-    pub(super) prompts: Collection<prompt::Registered>,
-    pub(super) resources: Collection<resource::Registered>,
-    pub(super) templates: Collection<template::Registered>,
+    pub(super) tools: Collection<tool::RegisteredTool>,
+    pub(super) prompts: Collection<prompt::RegisteredPrompt>,
+    pub(super) resources: Collection<resource::RegisteredResource>,
+    pub(super) templates: Collection<template::RegisteredTemplate>,
 }
 
 impl Catalog {
@@ -66,7 +66,7 @@ impl Catalog {
     /// The resource with this URI. An authority with an empty path and one with
     /// the path `/` are equivalent (RFC 3986, 6.2.3). Scope checks and reads
     /// both use this method, so that they find the same resource.
-    pub(super) fn resource(&self, uri: &str) -> Option<&Arc<resource::Registered>> {
+    pub(super) fn resource(&self, uri: &str) -> Option<&Arc<resource::RegisteredResource>> {
         self.resources.get(uri).or_else(|| {
             let (_, rest) = uri.split_once("://")?;
             match rest.find(['/', '?', '#']) {

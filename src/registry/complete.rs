@@ -73,7 +73,7 @@ impl<S: Send + Sync + 'static> Completers<S> {
         }
     }
 
-    pub(super) fn register(self, state: &Arc<S>) -> Registered {
+    pub(super) fn register(self, state: &Arc<S>) -> RegisteredCompleters {
         let by_argument = self.by_argument.into_iter().map(|(argument, suggest)| {
             let state = Arc::clone(state);
             let suggest: RegisteredSuggest = Box::new(move |scope, input| {
@@ -81,7 +81,7 @@ impl<S: Send + Sync + 'static> Completers<S> {
             });
             (argument, suggest)
         });
-        Registered { by_argument: by_argument.collect() }
+        RegisteredCompleters { by_argument: by_argument.collect() }
     }
 }
 
@@ -89,11 +89,11 @@ type RegisteredSuggest =
     Box<dyn Fn(Arc<Scope>, CompletionInput) -> BoxFuture<'static, Vec<String>> + Send + Sync>;
 
 /// Completers with the server's state.
-pub(super) struct Registered {
+pub(super) struct RegisteredCompleters {
     by_argument: BTreeMap<String, RegisteredSuggest>,
 }
 
-impl Registered {
+impl RegisteredCompleters {
     pub(super) fn is_empty(&self) -> bool {
         self.by_argument.is_empty()
     }

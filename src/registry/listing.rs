@@ -38,7 +38,7 @@ impl Registry {
         shows_apps: bool,
         cursor: Option<&str>,
     ) -> Result<ListPage<model::Tool>, Fault> {
-        let is_shown = |item: &tool::Registered| self.is_tool_shown(grant, shows_apps, item);
+        let is_shown = |item: &tool::RegisteredTool| self.is_tool_shown(grant, shows_apps, item);
         let catalog = self.catalog();
         let mut page = catalog.tools.page(cursor, self.page_size(), is_shown)?;
 
@@ -57,7 +57,7 @@ impl Registry {
         Ok(page)
     }
 
-    fn is_tool_shown(&self, grant: &Grant, shows_apps: bool, tool: &tool::Registered) -> bool {
+    fn is_tool_shown(&self, grant: &Grant, shows_apps: bool, tool: &tool::RegisteredTool) -> bool {
         self.is_shown(grant, tool) && (shows_apps || !is_app_only(&tool.listed))
     }
 
@@ -191,7 +191,7 @@ impl Registry {
         Ok(tools.collect())
     }
 
-    fn listed_tool(&self, tool: &tool::Registered) -> model::Tool {
+    fn listed_tool(&self, tool: &tool::RegisteredTool) -> model::Tool {
         let mut listed = tool.listed.clone();
         if listed.output_schema.is_some() && self.may_spill(&listed.name) {
             listed.output_schema.clone_from(&tool.body.spillable_schema);

@@ -127,7 +127,7 @@ impl<S: Send + Sync + 'static> Prompt<S> {
 
     common_setters!();
 
-    pub(super) fn register(self, state: &Arc<S>, problems: &mut Vec<String>) -> Registered {
+    pub(super) fn register(self, state: &Arc<S>, problems: &mut Vec<String>) -> RegisteredPrompt {
         let mut listed = self.listed;
         let item = format!("Prompt {:?}", listed.name);
         check_name(&item, &listed.name, problems);
@@ -162,7 +162,7 @@ impl<S: Send + Sync + 'static> Prompt<S> {
         let handler = self.handler;
         let run =
             move |scope, arguments| handler(Context::new(scope, Arc::clone(&state)), arguments);
-        let body = Body { validator, completers, run: Box::new(run) };
+        let body = PromptBody { validator, completers, run: Box::new(run) };
         Item { listed, scopes, origin: self.origin, body }
     }
 }
@@ -172,16 +172,16 @@ pub(super) fn unknown(name: &str) -> Fault {
     Fault::invalid_params(format!("Unknown prompt: {}", crate::quote::shortened(name)))
 }
 
-pub(super) type Registered = Item<model::Prompt, Body>;
+pub(super) type RegisteredPrompt = Item<model::Prompt, PromptBody>;
 
-pub(super) struct Body {
-    pub(super) completers: complete::Registered,
+pub(super) struct PromptBody {
+    pub(super) completers: complete::RegisteredCompleters,
     /// `None` only in a definition that does not build.
     validator: Option<Validator>,
     run: Box<dyn Fn(Arc<Scope>, Value) -> Started + Send + Sync>,
 }
 
-impl Registered {
+impl RegisteredPrompt {
     pub(super) async fn get(
         &self,
         arguments: JsonObject,

@@ -9,19 +9,19 @@ use parking_lot::Mutex;
 
 use super::provider::Provider;
 
-type Shared = Arc<dyn Provider>;
+type SharedProvider = Arc<dyn Provider>;
 
 /// The providers, in their order.
 pub(super) struct Providers {
-    all: ArcSwap<Vec<Shared>>,
+    all: ArcSwap<Vec<SharedProvider>>,
     /// The number of providers, from the first, that cannot be exchanged.
     fixed: usize,
     /// Removed providers that finish their calls.
-    retiring: Arc<Mutex<Vec<Shared>>>,
+    retiring: Arc<Mutex<Vec<SharedProvider>>>,
 }
 
 impl Providers {
-    pub(super) fn new(fixed: Vec<Shared>, exchangeable: Vec<Shared>) -> Self {
+    pub(super) fn new(fixed: Vec<SharedProvider>, exchangeable: Vec<SharedProvider>) -> Self {
         let count = fixed.len();
         let mut all = fixed;
         all.extend(exchangeable);
@@ -29,7 +29,7 @@ impl Providers {
     }
 
     /// The current providers.
-    pub(super) fn load(&self) -> Arc<Vec<Shared>> {
+    pub(super) fn load(&self) -> Arc<Vec<SharedProvider>> {
         self.all.load_full()
     }
 
@@ -48,7 +48,7 @@ impl Providers {
     }
 
     /// Replaces the providers that can be exchanged. Calls of removed providers may finish.
-    pub(super) fn exchange(&self, new: Vec<Shared>, grace: Duration) {
+    pub(super) fn exchange(&self, new: Vec<SharedProvider>, grace: Duration) {
         let before = self.load();
         let (fixed, exchangeable) = before.split_at(self.fixed);
         let removed: Vec<_> = exchangeable
@@ -72,14 +72,14 @@ impl Providers {
 
 /// A snapshot of the providers when the iteration began.
 pub(super) struct Iter {
-    all: Arc<Vec<Shared>>,
+    all: Arc<Vec<SharedProvider>>,
     next: usize,
 }
 
 impl Iterator for Iter {
-    type Item = Shared;
+    type Item = SharedProvider;
 
-    fn next(&mut self) -> Option<Shared> {
+    fn next(&mut self) -> Option<SharedProvider> {
         let provider = self.all.get(self.next).cloned();
         self.next += 1;
         provider
@@ -87,7 +87,7 @@ impl Iterator for Iter {
 }
 
 impl IntoIterator for &Providers {
-    type Item = Shared;
+    type Item = SharedProvider;
     type IntoIter = Iter;
 
     fn into_iter(self) -> Iter {

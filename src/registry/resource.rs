@@ -140,7 +140,7 @@ impl<S: Send + Sync + 'static> Resource<S> {
         self
     }
 
-    pub(super) fn register(self, state: &Arc<S>, problems: &mut Vec<String>) -> Registered {
+    pub(super) fn register(self, state: &Arc<S>, problems: &mut Vec<String>) -> RegisteredResource {
         if let Err(invalid) = ResourceUri::parse(&self.listed.uri) {
             problems.push(format!("Resource: {invalid}"));
         }
@@ -153,20 +153,20 @@ impl<S: Send + Sync + 'static> Resource<S> {
         let state = Arc::clone(state);
         let handler = self.handler;
         let read = move |scope| handler(Context::new(scope, Arc::clone(&state)));
-        let body = Body { read: Box::new(read), stat: self.stat, cache: self.cache };
+        let body = ResourceBody { read: Box::new(read), stat: self.stat, cache: self.cache };
         Item { listed: self.listed, scopes, origin: self.origin, body }
     }
 }
 
-pub(super) type Registered = Item<model::Resource, Body>;
+pub(super) type RegisteredResource = Item<model::Resource, ResourceBody>;
 
-pub(super) struct Body {
+pub(super) struct ResourceBody {
     read: Box<dyn Fn(Arc<Scope>) -> BoxFuture<'static, ReadResult> + Send + Sync>,
     stat: Option<StatFn>,
     pub(super) cache: Option<CacheRule>,
 }
 
-impl Registered {
+impl RegisteredResource {
     /// The contents. Their own media types win over the definition's.
     pub(super) async fn read(&self, uri: &str, scope: Arc<Scope>) -> Result<Contents, Fault> {
         let contents =

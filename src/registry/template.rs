@@ -153,7 +153,11 @@ impl<S: Send + Sync + 'static> Template<S> {
     common_setters!();
     annotation_setters!();
 
-    pub(super) fn register(self, state: &Arc<S>, problems: &mut Vec<String>) -> Option<Registered> {
+    pub(super) fn register(
+        self,
+        state: &Arc<S>,
+        problems: &mut Vec<String>,
+    ) -> Option<RegisteredTemplate> {
         let template = match UriTemplate::parse(&self.listed.uri_template) {
             Ok(template) => template,
             Err(problem) => {
@@ -179,21 +183,21 @@ impl<S: Send + Sync + 'static> Template<S> {
         let handler = self.handler;
         let read =
             move |scope, variables| handler(Context::new(scope, Arc::clone(&state)), variables);
-        let body = Body { template, completers, read: Box::new(read), cache: self.cache };
+        let body = TemplateBody { template, completers, read: Box::new(read), cache: self.cache };
         Some(Item { listed: self.listed, scopes, origin: self.origin, body })
     }
 }
 
-pub(super) type Registered = Item<model::ResourceTemplate, Body>;
+pub(super) type RegisteredTemplate = Item<model::ResourceTemplate, TemplateBody>;
 
-pub(super) struct Body {
+pub(super) struct TemplateBody {
     pub(super) template: UriTemplate,
-    pub(super) completers: complete::Registered,
+    pub(super) completers: complete::RegisteredCompleters,
     read: Box<dyn Fn(Arc<Scope>, Variables) -> BoxFuture<'static, ReadResult> + Send + Sync>,
     pub(super) cache: Option<CacheRule>,
 }
 
-impl Registered {
+impl RegisteredTemplate {
     pub(super) async fn read(
         &self,
         uri: &str,

@@ -169,7 +169,7 @@ impl<S: Send + Sync + 'static> Tool<S> {
         self
     }
 
-    pub(super) fn register(self, state: &Arc<S>, problems: &mut Vec<String>) -> Registered {
+    pub(super) fn register(self, state: &Arc<S>, problems: &mut Vec<String>) -> RegisteredTool {
         let mut listed = self.listed;
         let item = format!("Tool {:?}", listed.name);
         check_name(&item, &listed.name, problems);
@@ -208,7 +208,7 @@ impl<S: Send + Sync + 'static> Tool<S> {
 
         let spillable_schema =
             listed.output_schema.as_deref().map(|own| Arc::new(allow_spilled(own)));
-        let body = Body {
+        let body = ToolBody {
             headers,
             validator,
             output,
@@ -236,9 +236,9 @@ async fn with_arguments<T: Send + 'static>(
     work.done().await.map_err(|busy| ToolError::new(busy.to_string()))
 }
 
-pub(super) type Registered = Item<model::Tool, Body>;
+pub(super) type RegisteredTool = Item<model::Tool, ToolBody>;
 
-pub(super) struct Body {
+pub(super) struct ToolBody {
     pub(super) headers: Vec<HeaderParameter>,
     /// `None` only in a definition that does not build.
     validator: Option<Validator>,
@@ -251,7 +251,7 @@ pub(super) struct Body {
     run: Box<dyn Fn(Arc<Scope>, Value) -> BoxFuture<'static, CallToolResult> + Send + Sync>,
 }
 
-impl Registered {
+impl RegisteredTool {
     /// The arguments, if they fit the schema.
     async fn checked(
         self: &Arc<Self>,

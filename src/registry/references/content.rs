@@ -27,7 +27,7 @@ use crate::{
 const MAX_VALUES: usize = 1_000_000;
 
 /// The limits on the content that references bring into one call.
-pub(super) struct Limits {
+pub(super) struct ReferenceLimits {
     /// `limits.ref_bytes`.
     pub(super) max_bytes: u64,
     /// The bytes that earlier references have left of `max_bytes`.
@@ -38,28 +38,28 @@ pub(super) struct Limits {
 
 /// The limit on one piece of content.
 #[derive(Clone, Copy)]
-struct Limit {
+struct ContentLimit {
     setting: &'static str,
     max_bytes: u64,
     /// The bytes that earlier references have left of `max_bytes`.
     left: u64,
 }
 
-impl Limits {
+impl ReferenceLimits {
     /// The limit on content that becomes an argument.
-    fn of_argument(&self) -> Limit {
-        Limit { setting: "limits.ref_bytes", max_bytes: self.max_bytes, left: self.left }
+    fn of_argument(&self) -> ContentLimit {
+        ContentLimit { setting: "limits.ref_bytes", max_bytes: self.max_bytes, left: self.left }
     }
 
     /// The limit on content of which a part is selected.
-    fn of_source(&self) -> Limit {
+    fn of_source(&self) -> ContentLimit {
         let max_bytes = self.read_bytes;
-        Limit { setting: "limits.read_bytes", max_bytes, left: max_bytes }
+        ContentLimit { setting: "limits.read_bytes", max_bytes, left: max_bytes }
     }
 }
 
 /// Content of a reference.
-struct Read {
+struct ReferencedContent {
     kind: Kind,
     mime_type: String,
     bytes: Vec<u8>,
@@ -75,7 +75,7 @@ impl Registry {
         reference: &Reference,
         expected: Expected,
         scope: &Arc<Scope>,
-        limits: &mut Limits,
+        limits: &mut ReferenceLimits,
     ) -> Result<Value, String> {
         let uri = &reference.uri;
         let limit = match reference.select {
@@ -106,9 +106,9 @@ impl Registry {
     async fn read_reference(
         &self,
         uri: &str,
-        limit: Limit,
+        limit: ContentLimit,
         scope: &Arc<Scope>,
-    ) -> Result<Read, String> {
+    ) -> Result<ReferencedContent, String> {
         let name = ResourceUri::parse(uri).map_err(|error| error.to_string())?;
         self.check_scopes(&scope.identity, &"resources/read", || self.uri_scopes(uri))
             .map_err(|e| e.to_string())?;
@@ -122,7 +122,7 @@ impl Registry {
                 }
 
                 let bytes = found.bytes().await.map_err(|error| describe(&error))?;
-                return Ok(Read {
+                return Ok(ReferencedContent {
                     kind: entry.kind,
                     mime_type: entry.mime_type.clone(),
                     bytes: bytes.into(),
@@ -141,7 +141,7 @@ impl Registry {
                 let bytes = gather(chunks, limit.left)
                     .await?
                     .ok_or_else(|| too_large(uri, None, limit, None))?;
-                Ok(Read { kind, mime_type, bytes })
+                Ok(ReferencedContent { kind, mime_type, bytes })
             }
         }
     }
@@ -173,8 +173,8 @@ fn describe(error: &StoreError) -> String {
 
 /// The error for content over a limit. `size` is absent if the content was not read to its end, `lines`
 /// if it is no text.
-fn too_large(uri: &str, size: Option<u64>, limit: Limit, lines: Option<u64>) -> String {
-    let Limit { setting, max_bytes, left } = limit;
+fn too_large(uri: &str, size: Option<u64>, limit: ContentLimit, lines: Option<u64>) -> String {
+    let ContentLimit { setting, max_bytes, left } = limit;
 
     let has = match size {
         Some(size) => count(size, "byte"),
@@ -193,7 +193,12 @@ fn too_large(uri: &str, size: Option<u64>, limit: Limit, lines: Option<u64>) -> 
 }
 
 /// The hint how to refer to a part that fits.
-fn smaller_part(uri: &str, size: Option<u64>, limit: Limit, lines: Option<u64>) -> Option<String> {
+fn smaller_part(
+    uri: &str,
+    size: Option<u64>,
+    limit: ContentLimit,
+    lines: Option<u64>,
+) -> Option<String> {
     if limit.setting == "limits.read_bytes" {
         let hint = ": store a part of it with query_resource and \"into\", and refer to that";
         return Some(hint.to_owned());
@@ -202,7 +207,6 @@ fn smaller_part(uri: &str, size: Option<u64>, limit: Limit, lines: Option<u64>) 
     let size = size?;
     let lines = lines.filter(|_| !uri.contains('?') && limit.left > 0)?;
     // A little less than its share, because lines differ.
-
     let fitting = u128::from(lines) * u128::from(limit.left) * 9 / 10 / u128::from(size.max(1));
     Some(match fitting {
         0 => format!(": add ?bytes=0-{}", limit.left - 1),
@@ -213,7 +217,7 @@ fn smaller_part(uri: &str, size: Option<u64>, limit: Limit, lines: Option<u64>) 
 /// The content in the form that the reference asks for, or that the tool
 /// expects.
 async fn value(
-    read: Read,
+    read: ReferencedContent,
     reference: Reference,
     expected: Expected,
     caller: &Identity,
@@ -224,9 +228,13 @@ async fn value(
     converted.done().await.map_err(|busy| busy.to_string())?
 }
 
-fn convert(read: Read, reference: &Reference, expected: Expected) -> Result<Value, String> {
+fn convert(
+    read: ReferencedContent,
+    reference: &Reference,
+    expected: Expected,
+) -> Result<Value, String> {
     let uri = &reference.uri;
-    let Read { kind, mime_type, bytes } = read;
+    let ReferencedContent { kind, mime_type, bytes } = read;
 
     let parse = |bytes: &[u8]| {
         if !has_at_most_values(bytes, MAX_VALUES) {
@@ -295,7 +303,7 @@ mod tests {
         let reference = super::super::form::read(reference).expect("a reference")?;
         let mime_type = if content.starts_with(b"{") { "application/json" } else { "text/plain" };
         convert(
-            Read { kind, mime_type: mime_type.into(), bytes: content.to_vec() },
+            ReferencedContent { kind, mime_type: mime_type.into(), bytes: content.to_vec() },
             &reference,
             expected,
         )
@@ -303,8 +311,8 @@ mod tests {
 
     #[test]
     fn the_error_for_large_content_names_the_limit_and_a_part_that_fits() {
-        let limits = Limits { max_bytes: 1_000, left: 400, read_bytes: 5_000 };
-        let untouched = Limits { left: 1_000, ..limits };
+        let limits = ReferenceLimits { max_bytes: 1_000, left: 400, read_bytes: 5_000 };
+        let untouched = ReferenceLimits { left: 1_000, ..limits };
         let argument = limits.of_argument();
 
         for (error, expected) in [

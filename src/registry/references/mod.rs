@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use self::{content::Limits, expected::Expected, flow::Flow, form::Reference};
+use self::{content::ReferenceLimits, expected::Expected, flow::Flow, form::Reference};
 use super::definition::Registry;
 use crate::{handler::Scope, protocol::Fault, quote::shortened, store::Origins};
 
@@ -24,7 +24,7 @@ use crate::{handler::Scope, protocol::Fault, quote::shortened, store::Origins};
 const MAX_REFERENCES: usize = 16;
 
 /// A reference and its path: the members and indexes that lead to it.
-type Found = (Vec<String>, Result<Reference, String>);
+type FoundReference = (Vec<String>, Result<Reference, String>);
 
 impl Registry {
     /// The arguments with all references replaced by content of at most
@@ -57,7 +57,8 @@ impl Registry {
             )));
         }
 
-        let mut limits = Limits { max_bytes, left: max_bytes, read_bytes: scope.read_bytes };
+        let mut limits =
+            ReferenceLimits { max_bytes, left: max_bytes, read_bytes: scope.read_bytes };
         let headers = self.header_parameters(tool);
         for (path, reference) in found {
             let is_header = headers.iter().any(|header| header.is_at(&path));
@@ -134,7 +135,7 @@ impl Registry {
 }
 
 /// Collects the references, up to the first one too many, because each has a copy of its path.
-fn find(value: &Value, path: &mut Vec<String>, found: &mut Vec<Found>) {
+fn find(value: &Value, path: &mut Vec<String>, found: &mut Vec<FoundReference>) {
     if found.len() > MAX_REFERENCES {
         return;
     }
