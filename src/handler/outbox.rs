@@ -18,7 +18,7 @@ const CAPACITY: usize = 64;
 /// Queues the messages of a call. The channel is created for the first message, because most
 /// calls send none. Cheap to clone; all clones share the queue.
 #[derive(Debug, Clone)]
-pub struct Outbox(Arc<Mutex<State>>);
+pub struct Outbox(Arc<Mutex<QueueState>>);
 
 /// Receives the messages of a call. Dropping it closes the queue.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ type Sender = mpsc::Sender<Box<Outgoing>>;
 type Receiver = mpsc::Receiver<Box<Outgoing>>;
 
 #[derive(Debug)]
-enum State {
+enum QueueState {
     /// There was no message yet. Has the waker of a waiting reader.
     Unused(Option<Waker>),
     /// The reader takes the receiver.
@@ -43,7 +43,7 @@ enum State {
 impl Outbox {
     /// An empty queue and its reader.
     pub fn new() -> (Self, OutboxReader) {
-        let outbox = Self(Arc::new(Mutex::new(State::Unused(None))));
+        let outbox = Self(Arc::new(Mutex::new(QueueState::Unused(None))));
         (outbox.clone(), OutboxReader { outbox, receiver: None })
     }
 
@@ -58,12 +58,12 @@ impl Outbox {
     fn sender(&self) -> Option<Sender> {
         let mut state = self.0.lock();
         match &mut *state {
-            State::Closed => None,
-            State::Open(sender, _) => Some(sender.clone()),
-            State::Unused(reader) => {
+            QueueState::Closed => None,
+            QueueState::Open(sender, _) => Some(sender.clone()),
+            QueueState::Unused(reader) => {
                 let reader = reader.take();
                 let (sender, receiver) = mpsc::channel(CAPACITY);
-                *state = State::Open(sender.clone(), Some(receiver));
+                *state = QueueState::Open(sender.clone(), Some(receiver));
 
                 drop(state);
                 if let Some(reader) = reader {
@@ -94,9 +94,9 @@ impl OutboxReader {
     fn receiver(&mut self, waker: Option<&Waker>) -> Option<&mut Receiver> {
         if self.receiver.is_none() {
             match &mut *self.outbox.0.lock() {
-                State::Open(_, receiver) => self.receiver = receiver.take(),
-                State::Unused(registered) => registered.clone_from(&waker.cloned()),
-                State::Closed => {}
+                QueueState::Open(_, receiver) => self.receiver = receiver.take(),
+                QueueState::Unused(registered) => registered.clone_from(&waker.cloned()),
+                QueueState::Closed => {}
             }
         }
         self.receiver.as_mut()
@@ -106,7 +106,7 @@ impl OutboxReader {
 impl Drop for OutboxReader {
     fn drop(&mut self) {
         // Dropped without the lock, because messages may be many.
-        let closed = mem::replace(&mut *self.outbox.0.lock(), State::Closed);
+        let closed = mem::replace(&mut *self.outbox.0.lock(), QueueState::Closed);
         drop(closed);
     }
 }

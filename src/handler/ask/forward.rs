@@ -14,7 +14,7 @@ struct Forwarded {
 
 impl Forwarded {
     /// The request of this method; `None` if clients have no such method.
-    fn of(method: &str, params: &Value) -> Option<Self> {
+    fn parse(method: &str, params: &Value) -> Option<Self> {
         let (method, capability) = match method {
             "elicitation/create" if params["mode"] == "url" => {
                 ("elicitation/create", Capability::UrlElicitation)
@@ -34,7 +34,7 @@ pub(crate) fn can_be_asked(
     method: &str,
     params: &Value,
 ) -> bool {
-    let forwarded = Forwarded::of(method, params);
+    let forwarded = Forwarded::parse(method, params);
     forwarded.is_some_and(|forwarded| forwarded.capability.is_declared_in(capabilities))
 }
 
@@ -50,7 +50,7 @@ impl<S> Context<S> {
         method: &str,
         params: Value,
     ) -> Result<Value, AskError> {
-        let Some(Forwarded { method, capability }) = Forwarded::of(method, &params) else {
+        let Some(Forwarded { method, capability }) = Forwarded::parse(method, &params) else {
             return Err(AskError::Unsupported("The client has no such method.".into()));
         };
 
