@@ -103,7 +103,7 @@ impl Store {
         let entry = self.commit(&owner, uri.clone(), upload, stats, mode).await?.entry;
 
         let kind = entry.kind;
-        let removal = Removal { store: self.clone(), entry };
+        let removal = TransitRemoval { store: self.clone(), entry };
         let pieces = self.get(&owner, &uri).await?.stream().map(move |piece| {
             // The closure owns the removal, so the content lives as long as the stream.
             let _ = &removal;
@@ -118,12 +118,12 @@ impl Store {
 }
 
 /// Removes content in transit when it is dropped.
-struct Removal {
+struct TransitRemoval {
     store: Store,
     entry: Arc<Entry>,
 }
 
-impl Drop for Removal {
+impl Drop for TransitRemoval {
     fn drop(&mut self) {
         // Without a runtime, the content expires later.
         let Ok(runtime) = Handle::try_current() else { return };

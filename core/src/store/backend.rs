@@ -7,10 +7,10 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::{
-    Block, ChangeFeed, ChangeKind, Entry, Kind, OwnerPage, OwnerQuota, ResourceUri, StoreError,
-    StoredBlock, origins::union,
+    ChangeFeed, ChangeKind, Draft, Entry, OwnerPage, OwnerQuota, ResourceUri, StoreError,
+    StoredBlock,
 };
-use crate::{auth::Owner, clock::Timestamp, records::RecordIndex};
+use crate::{auth::Owner, clock::Timestamp};
 
 /// Stores resources. A backend removes expired resources, enforces quotas, and
 /// publishes each change once on its feed.
@@ -125,7 +125,7 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
 pub struct Version {
     /// When the resource was created.
     pub created: Timestamp,
-    /// Its revision.
+    /// The revision that the write made.
     pub revision: u64,
 }
 
@@ -270,154 +270,5 @@ impl StoredResource {
             ..Entry::clone(&self.entry)
         };
         Self { entry: Arc::new(entry), ..self }
-    }
-}
-
-/// An entry without the fields that depend on its predecessor.
-#[derive(Debug, Clone)]
-pub struct Draft {
-    /// The resource's URI.
-    pub uri: ResourceUri,
-    /// The resource's owner.
-    pub owner: Owner,
-    /// Text or binary.
-    pub kind: Kind,
-    /// Size of the content in bytes.
-    pub size: u64,
-    /// Number of lines.
-    pub lines: u64,
-    /// SHA-256 of the content in hexadecimal.
-    pub sha256: String,
-    /// The block table.
-    pub blocks: Arc<[Block]>,
-    /// The index of the records.
-    pub records: Option<Arc<RecordIndex>>,
-    /// The servers behind this one that the content comes from.
-    pub origins: Arc<[Arc<str>]>,
-    /// The time of this write.
-    pub now: Timestamp,
-    /// How many revisions to store, this revision included; at least 1. Earlier revisions
-    /// count towards the owner's quota, and are dropped, oldest first, where this revision
-    /// would not fit.
-    pub revisions: usize,
-    /// How the content relates to an existing resource of the same URI.
-    pub mode: WriteMode,
-}
-
-/// How new content relates to an existing resource of the same URI.
-#[derive(Debug, Clone)]
-pub enum WriteMode {
-    /// Creates the resource, or replaces its content and metadata: the last
-    /// write wins as a whole.
-    Create {
-        /// Short name.
-        name: String,
-        /// Title for display.
-        title: Option<String>,
-        /// Description of the content.
-        description: Option<String>,
-        /// The media type.
-        mime_type: String,
-        /// Time to live, from now on.
-        ttl: Duration,
-        /// The session that the resource ends with, if any.
-        session: Option<Arc<str>>,
-    },
-    /// Replaces the content of an existing resource, and the metadata that is set.
-    Update {
-        /// A new name.
-        name: Option<String>,
-        /// A new title.
-        title: Option<String>,
-        /// A new description.
-        description: Option<String>,
-        /// A new media type.
-        mime_type: Option<String>,
-        /// A new time to live, from now on; without one, the expiry does not change.
-        ttl: Option<Duration>,
-        /// The version that is replaced; any version if `None`.
-        replaced: Option<Version>,
-    },
-    /// Writes a revision as another store had it, with the number, times and metadata of the
-    /// entry. Refused over a later revision.
-    Restore(Arc<Entry>),
-}
-
-impl Draft {
-    /// The complete entry, given its live predecessor; `None` if this is an update and there is
-    /// no predecessor, or not the version that it replaces, or if this restores a revision that is
-    /// not later than the predecessor. Call it while the predecessor cannot change.
-    pub fn apply_to(self, previous: Option<&Entry>) -> Option<Entry> {
-        let revision = previous.map_or(1, |p| p.revision + 1);
-        let origins = match (&self.mode, previous) {
-            // New content may be made of the old one.
-            (WriteMode::Update { .. }, Some(previous)) => union(&self.origins, &previous.origins),
-            _ => self.origins,
-        };
-        let (name, title, description, mime_type, created, expires, session) = match self.mode {
-            WriteMode::Create { name, title, description, mime_type, ttl, session } => {
-                let expires = self.now.saturating_add(ttl);
-                (name, title, description, mime_type, self.now, expires, session)
-            }
-            WriteMode::Update { name, title, description, mime_type, ttl, replaced } => {
-                let previous = previous?;
-                if replaced.is_some_and(|version| version != Version::from(previous)) {
-                    return None;
-                }
-                // The default type of the old kind does not apply to the new kind.
-                let kept_mime_type = if previous.kind != self.kind
-                    && previous.mime_type == previous.kind.default_mime_type()
-                {
-                    self.kind.default_mime_type().to_owned()
-                } else {
-                    previous.mime_type.clone()
-                };
-                (
-                    name.unwrap_or_else(|| previous.name.clone()),
-                    title.or_else(|| previous.title.clone()),
-                    description.or_else(|| previous.description.clone()),
-                    mime_type.unwrap_or(kept_mime_type),
-                    previous.created,
-                    ttl.map_or(previous.expires, |ttl| self.now.saturating_add(ttl)),
-                    previous.session.clone(),
-                )
-            }
-            WriteMode::Restore(restored) => {
-                let is_later = |previous: &Entry| {
-                    previous.revision < restored.revision && previous.updated <= restored.updated
-                };
-                return previous.is_none_or(is_later).then(|| Entry {
-                    uri: self.uri,
-                    owner: self.owner,
-                    kind: self.kind,
-                    size: self.size,
-                    lines: self.lines,
-                    sha256: self.sha256,
-                    blocks: self.blocks,
-                    records: self.records,
-                    ..Entry::clone(&restored)
-                });
-            }
-        };
-        Some(Entry {
-            uri: self.uri,
-            owner: self.owner,
-            revision,
-            name,
-            title,
-            description,
-            mime_type,
-            kind: self.kind,
-            size: self.size,
-            lines: self.lines,
-            sha256: self.sha256,
-            created,
-            updated: self.now,
-            expires,
-            session,
-            origins,
-            blocks: self.blocks,
-            records: self.records,
-        })
     }
 }

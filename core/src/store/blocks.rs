@@ -109,6 +109,7 @@ impl BlockWriter {
         block_bytes: usize,
     ) -> Self {
         debug_assert!(block_bytes > MAX_PARTIAL_CHAR, "a block can hold any character");
+
         Self {
             owner: owner.clone(),
             kind,

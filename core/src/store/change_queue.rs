@@ -30,7 +30,7 @@ pub enum Changed {
     Resource(ResourceUri),
 }
 
-/// One or more changes of the same subject.
+/// All waiting changes of one subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CoalescedChange {
     /// The subject of the changes.
@@ -64,13 +64,13 @@ pub enum NextChanges {
 /// between two turns.
 #[derive(Debug, Default)]
 pub struct ChangeQueue {
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     added: Notify,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    owners: HashMap<Owner, Waiting>,
+struct QueueState {
+    owners: HashMap<Owner, WaitingChanges>,
     /// The owners with changes whose turn has not begun.
     ready: VecDeque<Owner>,
     /// The owners whose turn has not ended.
@@ -80,7 +80,7 @@ struct State {
 
 /// The changes of one owner.
 #[derive(Debug, Default)]
-struct Waiting {
+struct WaitingChanges {
     order: VecDeque<Changed>,
     changes: HashMap<Changed, CoalescedChange>,
     /// Whether changes have been lost since the consumer last took changes.
@@ -148,7 +148,7 @@ impl ChangeQueue {
     }
 }
 
-impl Waiting {
+impl WaitingChanges {
     /// Adds a change of a subject. The change is lost if too many subjects wait.
     fn add(&mut self, subject: Changed, change: &Change) {
         let is_new = !self.changes.contains_key(&subject);

@@ -24,13 +24,13 @@ pub struct ChangeFeed(Arc<Channels>);
 
 #[derive(Debug)]
 struct Channels {
-    all: Sender,
-    owners: Mutex<HashMap<Owner, Sender>>,
+    all: ChangeSender,
+    owners: Mutex<HashMap<Owner, ChangeSender>>,
     queues: Mutex<Vec<Weak<ChangeQueue>>>,
 }
 
 /// Sends a change, or `None` where changes were missed.
-type Sender = broadcast::Sender<Option<Arc<Change>>>;
+type ChangeSender = broadcast::Sender<Option<Arc<Change>>>;
 
 impl ChangeFeed {
     /// A feed without subscribers.

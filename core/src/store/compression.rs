@@ -26,8 +26,8 @@ const MIN_SAVED_DIVISOR: usize = 8;
 /// 100 kB, and creating one takes long compared to a small block.
 const MAX_IDLE: usize = 4;
 
-static COMPRESSORS: Pool<Compressor<'static>> = Pool(Mutex::new(Vec::new()));
-static DECOMPRESSORS: Pool<Decompressor<'static>> = Pool(Mutex::new(Vec::new()));
+static COMPRESSORS: IdlePool<Compressor<'static>> = IdlePool(Mutex::new(Vec::new()));
+static DECOMPRESSORS: IdlePool<Decompressor<'static>> = IdlePool(Mutex::new(Vec::new()));
 
 /// A block as a backend stores it. It is compressed if `bytes` is shorter than
 /// `size`.
@@ -97,9 +97,9 @@ pub(super) fn decompress(block: &[u8], size: usize) -> io::Result<Bytes> {
 }
 
 /// Idle values that are expensive to create.
-struct Pool<T>(Mutex<Vec<T>>);
+struct IdlePool<T>(Mutex<Vec<T>>);
 
-impl<T> Pool<T> {
+impl<T> IdlePool<T> {
     /// Runs `work` with an idle value, or with a new value if none is idle.
     fn with<R>(
         &self,

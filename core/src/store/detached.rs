@@ -56,7 +56,7 @@ impl StoredResource {
         let (kind, pieces) = content.into_parts();
 
         let blocks = Arc::new(Mutex::new(Vec::new()));
-        let upload = Box::new(Detached { blocks: Arc::clone(&blocks), stored: 0 });
+        let upload = Box::new(CollectingUpload { blocks: Arc::clone(&blocks), stored: 0 });
         let mut writer =
             BlockWriter::with_block_size(&owner, kind, upload, Compression::Never, block_bytes);
 
@@ -106,7 +106,7 @@ fn detached_entry(
 }
 
 /// An upload that collects blocks in memory.
-struct Detached {
+struct CollectingUpload {
     /// The blocks with their offsets.
     blocks: Arc<Mutex<Vec<(u64, Bytes)>>>,
     /// The offset of the next block.
@@ -114,7 +114,7 @@ struct Detached {
 }
 
 #[async_trait]
-impl Upload for Detached {
+impl Upload for CollectingUpload {
     async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
         let blocks = &mut *self.blocks.lock();
         blocks.push((self.stored, block.bytes));

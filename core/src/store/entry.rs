@@ -117,7 +117,7 @@ impl Kind {
     }
 }
 
-/// One block of content. In text, no character spans two blocks.
+/// A block of content. In text, no character spans two blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Block {
     /// Offset in the content, in bytes.

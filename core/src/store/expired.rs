@@ -18,7 +18,7 @@ pub(super) struct Expired(Cache<(Owner, ResourceUri), Timestamp>);
 
 impl Default for Expired {
     fn default() -> Self {
-        // One shard and no part for hot entries, so that the order of eviction is
+        // A single shard and no part for hot entries, so that the order of eviction is
         // the order of expiry: requests mostly ask for the latest expiries.
         let options = OptionsBuilder::new()
             .shards(1)

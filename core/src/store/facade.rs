@@ -24,14 +24,14 @@ pub struct StoreLimits {
 }
 
 impl Default for StoreLimits {
-    /// One day by default and thirty days at most; three revisions.
+    /// A time to live of one day by default and of thirty days at most; three revisions.
     fn default() -> Self {
         let day = Duration::from_hours(24);
         Self { default_ttl: day, max_ttl: 30 * day, revisions: 3 }
     }
 }
 
-/// One page of a listing.
+/// A page of a listing.
 #[derive(Debug, Clone)]
 pub struct Page {
     /// The entries, in byte order of their URIs.

@@ -15,9 +15,9 @@ use crate::{
 const MIN_BYTES: usize = 16 << 10;
 
 /// The record index of content that is being written. The blocks are scanned in order.
-pub(super) struct Indexing(Compute<Step>);
+pub(super) struct Indexing(Compute<IndexingStep>);
 
-enum Step {
+enum IndexingStep {
     /// No index is made: the content has no records, or differs from what its first block seemed.
     Off,
     /// The media type of content whose first block has not arrived.
@@ -27,13 +27,13 @@ enum Step {
 
 impl Indexing {
     pub(super) fn off() -> Self {
-        Self(Compute::Done(Ok(Step::Off)))
+        Self(Compute::Done(Ok(IndexingStep::Off)))
     }
 
     /// The index of content of this media type.
     pub(super) fn new(kind: Kind, mime_type: &str) -> Self {
         match kind {
-            Kind::Text => Self(Compute::Done(Ok(Step::Start(mime_type.into())))),
+            Kind::Text => Self(Compute::Done(Ok(IndexingStep::Start(mime_type.into())))),
             Kind::Binary => Self::off(),
         }
     }
@@ -50,8 +50,10 @@ impl Indexing {
     ) -> Result<(), Busy> {
         let step = std::mem::replace(self, Self::off()).0.done().await?;
         self.0 = match step {
-            Step::Off => Compute::Done(Ok(Step::Off)),
-            Step::Start(_) if is_last && block.len() <= MIN_BYTES => Compute::Done(Ok(Step::Off)),
+            IndexingStep::Off => Compute::Done(Ok(IndexingStep::Off)),
+            IndexingStep::Start(_) if is_last && block.len() <= MIN_BYTES => {
+                Compute::Done(Ok(IndexingStep::Off))
+            }
             step => {
                 let block = block.clone();
                 Compute::run(owner, block.len(), move || step.add(&block, is_last))
@@ -66,13 +68,13 @@ impl Indexing {
     /// [`Busy`]: too much work waits.
     pub(super) async fn finish(self) -> Result<Option<Arc<RecordIndex>>, Busy> {
         Ok(match self.0.done().await? {
-            Step::Scanning(indexer) => indexer.finish().ok().flatten().map(Arc::new),
-            Step::Off | Step::Start(_) => None,
+            IndexingStep::Scanning(indexer) => indexer.finish().ok().flatten().map(Arc::new),
+            IndexingStep::Off | IndexingStep::Start(_) => None,
         })
     }
 }
 
-impl Step {
+impl IndexingStep {
     /// Scans the next block.
     fn add(self, block: &[u8], is_last: bool) -> Self {
         let mut indexer = match self {

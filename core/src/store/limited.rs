@@ -36,12 +36,12 @@ pub struct TotalLimit {
 #[derive(Debug)]
 pub(super) struct LimitedBackend {
     backend: Arc<dyn Backend>,
-    total: Arc<Total>,
+    total: Arc<LimitedTotal>,
 }
 
 impl LimitedBackend {
     pub(super) fn new(backend: Arc<dyn Backend>, limit: TotalLimit) -> Self {
-        let total = Total {
+        let total = LimitedTotal {
             backend: Arc::clone(&backend),
             limit,
             uploading: AtomicU64::new(0),
@@ -54,7 +54,7 @@ impl LimitedBackend {
 
 /// The bytes that all owners store, compared with the limit.
 #[derive(Debug)]
-struct Total {
+struct LimitedTotal {
     backend: Arc<dyn Backend>,
     limit: TotalLimit,
 
@@ -66,7 +66,7 @@ struct Total {
     counting: tokio::sync::Mutex<()>,
 }
 
-impl Total {
+impl LimitedTotal {
     /// The stored and reserved bytes, counted at `since` or later.
     async fn counted(&self, since: Instant) -> Result<u64, StoreError> {
         if let Some(bytes) = self.known(since) {
@@ -147,17 +147,17 @@ struct LimitedUpload {
     /// How many of `bytes` the backend had reserved when last asked.
     reserved: u64,
     arrived: u64,
-    counted: Uploading,
+    counted: UnreservedBytes,
 }
 
 /// The bytes of one upload that the backend has not reserved, counted in the total until this
 /// value is dropped.
-struct Uploading {
-    total: Arc<Total>,
+struct UnreservedBytes {
+    total: Arc<LimitedTotal>,
     bytes: u64,
 }
 
-impl Uploading {
+impl UnreservedBytes {
     /// Replaces the bytes that the upload counts.
     fn set(&mut self, bytes: u64) {
         self.total.uploading.fetch_add(bytes, Ordering::AcqRel);
@@ -189,7 +189,7 @@ impl LimitedUpload {
     }
 }
 
-impl Drop for Uploading {
+impl Drop for UnreservedBytes {
     fn drop(&mut self) {
         self.total.uploading.fetch_sub(self.bytes, Ordering::AcqRel);
     }
@@ -266,7 +266,7 @@ impl Backend for LimitedBackend {
         reservation: Option<&str>,
     ) -> Result<Box<dyn Upload>, StoreError> {
         let upload = self.backend.begin(owner, uri, reservation).await?;
-        let counted = Uploading { total: Arc::clone(&self.total), bytes: 0 };
+        let counted = UnreservedBytes { total: Arc::clone(&self.total), bytes: 0 };
 
         Ok(Box::new(LimitedUpload {
             upload,

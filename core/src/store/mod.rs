@@ -20,6 +20,7 @@ mod content;
 mod copy;
 mod detached;
 mod details;
+mod draft;
 mod encoded;
 mod entry;
 mod error;
@@ -60,8 +61,7 @@ mod write;
 
 pub use arriving::{Arrived, Arriving};
 pub use backend::{
-    Backend, Blob, Committed, DiskSpace, Draft, Lookup, StoredResource, Upload, Usage, Version,
-    WriteMode,
+    Backend, Blob, Committed, DiskSpace, Lookup, StoredResource, Upload, Usage, Version,
 };
 pub use block_cache::{DEFAULT_CACHE_BYTES, set_cache_bytes};
 pub use blocks::BLOCK_BYTES;
@@ -71,6 +71,7 @@ pub use changes::{ChangeFeed, Changes, MissedChanges};
 pub use compression::StoredBlock;
 pub use content::{Content, ContentStream};
 pub use details::Details;
+pub use draft::{Draft, WriteMode};
 pub use entry::{Block, Entry, Kind};
 pub use error::StoreError;
 pub use expected::Expected;

@@ -38,15 +38,15 @@ const REMOVALS: usize = 8;
 pub struct UploadTarget {
     /// The URI of the resource.
     pub uri: ResourceUri,
-    /// Its name, if given.
+    /// The name of the resource, if given.
     pub name: Option<String>,
-    /// Its title.
+    /// The title of the resource.
     pub title: Option<String>,
-    /// Its description.
+    /// The description of the resource.
     pub description: Option<String>,
-    /// Its media type.
+    /// The media type of the resource.
     pub mime_type: Option<String>,
-    /// Its time to live.
+    /// The time to live of the resource.
     pub ttl: Option<Duration>,
     /// Whether the content is stored as text if it is UTF-8; otherwise it is stored as bytes.
     pub may_be_text: bool,
@@ -56,24 +56,24 @@ pub struct UploadTarget {
 
 /// The content of the record of an upload.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Record {
+struct UploadRecord {
     target: UploadTarget,
     /// The announced size.
     size: Option<u64>,
-    parts: Vec<Part>,
-    state: State,
+    parts: Vec<UploadPart>,
+    state: UploadState,
 }
 
 /// A stored part of an upload.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Part {
+struct UploadPart {
     id: String,
     size: u64,
 }
 
 /// The progress of an upload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-enum State {
+enum UploadState {
     /// Parts can be appended.
     Open,
     /// All parts have arrived, and are being stored as a resource.
@@ -104,7 +104,7 @@ pub struct PartialUpload {
     /// The ID of the upload and of its reservation.
     id: String,
     entry: Arc<Entry>,
-    record: Record,
+    record: UploadRecord,
 }
 
 /// The owner of the parts. Nobody authenticates as this owner, so nobody lists the parts.
@@ -134,7 +134,7 @@ impl Store {
         size: Option<u64>,
         ttl: Duration,
     ) -> Result<PartialUpload, StoreError> {
-        let record = Record { target, size, parts: Vec::new(), state: State::Open };
+        let record = UploadRecord { target, size, parts: Vec::new(), state: UploadState::Open };
         let uri = record_uri(id)?;
         self.backend.reserve(owner, &record.target.uri, id, record.counted_bytes(), ttl).await?;
 
@@ -200,7 +200,7 @@ impl Store {
     }
 }
 
-impl Record {
+impl UploadRecord {
     fn content(&self) -> Content {
         // Serialization never fails for strings, numbers and lists.
         Content::from(serde_json::to_vec(self).unwrap_or_default())
@@ -228,19 +228,19 @@ impl PartialUpload {
     /// The bytes that are stored.
     pub fn offset(&self) -> u64 {
         match self.record.state {
-            State::Stored { size } => size,
-            State::Open | State::Complete => self.record.received(),
+            UploadState::Stored { size } => size,
+            UploadState::Open | UploadState::Complete => self.record.received(),
         }
     }
 
     /// The size of the whole content, if it is known.
     pub fn size(&self) -> Option<u64> {
-        if self.record.state == State::Open { self.record.size } else { Some(self.offset()) }
+        if self.record.state == UploadState::Open { self.record.size } else { Some(self.offset()) }
     }
 
     /// Whether the resource is stored.
     pub fn is_stored(&self) -> bool {
-        matches!(self.record.state, State::Stored { .. })
+        matches!(self.record.state, UploadState::Stored { .. })
     }
 
     /// When the upload is removed.
@@ -262,7 +262,7 @@ impl PartialUpload {
             return Ok(());
         }
 
-        let record = Record { size: Some(size), ..self.record.clone() };
+        let record = UploadRecord { size: Some(size), ..self.record.clone() };
         self.reserve(record.counted_bytes()).await?;
         self.replace(record).await
     }
@@ -314,7 +314,7 @@ impl PartialUpload {
         let size = part.size;
 
         let mut record = self.record.clone();
-        record.parts.push(Part { id, size });
+        record.parts.push(UploadPart { id, size });
         let appended = match self.reserve(record.counted_bytes()).await {
             _ if size == 0 => Err(AppendError::Changed),
             Ok(()) => self.replace(record).await,
@@ -339,11 +339,12 @@ impl PartialUpload {
     pub async fn store(&mut self) -> Result<Arc<Entry>, AppendError> {
         let store = self.store.clone();
         let target = self.record.target.clone();
-        if let State::Stored { .. } = self.record.state {
+        if let UploadState::Stored { .. } = self.record.state {
             return Ok(store.get(&self.owner, &target.uri).await?.entry);
         }
-        if self.record.state == State::Open {
-            self.replace(Record { state: State::Complete, ..self.record.clone() }).await?;
+        if self.record.state == UploadState::Open {
+            self.replace(UploadRecord { state: UploadState::Complete, ..self.record.clone() })
+                .await?;
         }
 
         let size = self.offset();
@@ -363,8 +364,8 @@ impl PartialUpload {
         match stored {
             Ok(entry) => {
                 let parts = self.record.parts.clone();
-                let state = State::Stored { size };
-                let record = Record { state, parts: Vec::new(), ..self.record.clone() };
+                let state = UploadState::Stored { size };
+                let record = UploadRecord { state, parts: Vec::new(), ..self.record.clone() };
                 // Another request that has stored the resource as well removes the parts.
                 if self.replace(record).await.is_ok() {
                     self.remove(parts).await;
@@ -390,7 +391,7 @@ impl PartialUpload {
     }
 
     /// Replaces the record, if no other request has replaced it since it was read.
-    async fn replace(&mut self, record: Record) -> Result<(), AppendError> {
+    async fn replace(&mut self, record: UploadRecord) -> Result<(), AppendError> {
         let content = record.content();
         let replaced =
             self.store.update_unchanged(&self.entry, content, Details::default()).await?;
@@ -420,7 +421,7 @@ impl PartialUpload {
     }
 
     /// Removes parts, or leaves them to their expiry.
-    async fn remove(&self, parts: Vec<Part>) {
+    async fn remove(&self, parts: Vec<UploadPart>) {
         let uris = parts.iter().filter_map(|part| self.part_uri(&part.id).ok());
         stream::iter(uris)
             .for_each_concurrent(REMOVALS, async |uri| {

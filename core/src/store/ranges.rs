@@ -68,7 +68,7 @@ impl Ranges {
             let mut writer = BlockWriter::with_block_size(
                 owner,
                 kind,
-                Box::new(Discard),
+                Box::new(DiscardingUpload),
                 Compression::Never,
                 BLOCK_BYTES,
             )
@@ -84,10 +84,10 @@ impl Ranges {
 }
 
 /// An upload that drops the blocks, because the content stays where it is.
-struct Discard;
+struct DiscardingUpload;
 
 #[async_trait]
-impl Upload for Discard {
+impl Upload for DiscardingUpload {
     async fn append(&mut self, _: StoredBlock) -> Result<(), StoreError> {
         Ok(())
     }

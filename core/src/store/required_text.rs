@@ -244,7 +244,8 @@ mod tests {
                 let shown = number.saturating_sub(context)..(number + context + 1).min(lines.len());
                 for span in &spans[shown] {
                     for (block, chosen) in cut.0.iter().zip(&chosen) {
-                        let (start, end) = (span.start as u64, span.end as u64);
+                        let start = span.start as u64;
+                        let end = span.end as u64;
                         let has_part = block.offset < end && start < block.end();
                         prop_assert!(*chosen || !has_part, "{span:?} {block:?}");
                     }

@@ -70,7 +70,7 @@ pub struct LinkTarget {
 
 /// The content of a link.
 #[derive(Serialize, Deserialize)]
-struct Link {
+struct StoredLink {
     uri: ResourceUri,
     /// When the shared resource was created. A later resource of the same URI is not
     /// shared.
@@ -85,7 +85,7 @@ struct Link {
     issuer: Option<Arc<str>>,
 }
 
-impl Link {
+impl StoredLink {
     fn to_content(&self) -> Content {
         serde_json::to_string(self).expect("it is JSON").into()
     }
@@ -122,18 +122,18 @@ impl Link {
 
 /// The reader of a link.
 #[derive(Clone, Copy)]
-enum Reader<'a> {
+enum LinkReader<'a> {
     Caller(&'a Identity),
     /// A reader with a permission that the sharer, or a reader of the link, has given.
     Admitted,
 }
 
-impl Reader<'_> {
+impl LinkReader<'_> {
     fn is(self, owner: &Owner) -> bool {
         matches!(self, Self::Caller(caller) if caller.owner() == owner)
     }
 
-    fn is_admitted(self, link: &Link, sharer: &Owner) -> bool {
+    fn is_admitted(self, link: &StoredLink, sharer: &Owner) -> bool {
         match self {
             Self::Caller(caller) => caller.owner() == sharer || link.admits(caller),
             Self::Admitted => true,
@@ -187,7 +187,7 @@ impl Store {
             ..Details::default()
         };
 
-        let content = Link {
+        let content = StoredLink {
             uri: uri.clone(),
             created: shared.created,
             from: Some(if earlier_revisions { 1 } else { shared.revision }),
@@ -224,12 +224,12 @@ impl Store {
             return self.revision(reader.owner(), uri, revision).await;
         };
         let Some(revision) = revision else {
-            // This resource was checked. Another resource may have the URI by now.
-            let (_, _, shared) = self.resolve(Reader::Caller(reader), &owner, uri).await?;
+            // Returns the resource that was checked, because another may have the URI by now.
+            let (_, _, shared) = self.resolve(LinkReader::Caller(reader), &owner, uri).await?;
             return Ok(shared.with_uri(uri));
         };
 
-        let revisions = self.shared_revisions(Reader::Caller(reader), &owner, uri).await?;
+        let revisions = self.shared_revisions(LinkReader::Caller(reader), &owner, uri).await?;
         select_revision(revisions, uri, revision)
     }
 
@@ -249,7 +249,7 @@ impl Store {
             return self.revision(owner, uri, Some(revision)).await;
         };
 
-        let revisions = self.shared_revisions(Reader::Admitted, &sharer, uri).await?;
+        let revisions = self.shared_revisions(LinkReader::Admitted, &sharer, uri).await?;
         select_revision(revisions, uri, revision)
     }
 
@@ -264,13 +264,13 @@ impl Store {
         uri: &ResourceUri,
     ) -> Result<Vec<StoredResource>, StoreError> {
         let Some(owner) = sharer(uri) else { return self.revisions(reader.owner(), uri).await };
-        self.shared_revisions(Reader::Caller(reader), &owner, uri).await
+        self.shared_revisions(LinkReader::Caller(reader), &owner, uri).await
     }
 
     /// The revisions that a link shares, with the URI of the link.
     async fn shared_revisions(
         &self,
-        reader: Reader<'_>,
+        reader: LinkReader<'_>,
         owner: &Owner,
         uri: &ResourceUri,
     ) -> Result<Vec<StoredResource>, StoreError> {
@@ -296,7 +296,7 @@ impl Store {
     ) -> Result<Option<LinkTarget>, StoreError> {
         match sharer(uri) {
             Some(owner) => {
-                let (_, target, _) = self.resolve(Reader::Caller(reader), &owner, uri).await?;
+                let (_, target, _) = self.resolve(LinkReader::Caller(reader), &owner, uri).await?;
                 Ok(Some(target))
             }
             None => Ok(None),
@@ -308,7 +308,7 @@ impl Store {
     /// cannot tell.
     pub async fn may_receive_changes(&self, reader: &Identity, uri: &ResourceUri) -> bool {
         match sharer(uri).filter(|owner| owner != reader.owner()) {
-            Some(owner) => self.resolve(Reader::Caller(reader), &owner, uri).await.is_ok(),
+            Some(owner) => self.resolve(LinkReader::Caller(reader), &owner, uri).await.is_ok(),
             None => true,
         }
     }
@@ -316,10 +316,10 @@ impl Store {
     /// The link, its target, and the current revision of the target.
     async fn resolve(
         &self,
-        reader: Reader<'_>,
+        reader: LinkReader<'_>,
         owner: &Owner,
         uri: &ResourceUri,
-    ) -> Result<(Link, LinkTarget, StoredResource), StoreError> {
+    ) -> Result<(StoredLink, LinkTarget, StoredResource), StoreError> {
         let not_found = || StoreError::NotFound { uri: uri.clone() };
         let link = match self.get(owner, uri).await {
             // Only the owner of a link learns that it has expired.
@@ -335,7 +335,9 @@ impl Store {
 
         let content = link.bytes().await.map_err(|error| with_uri(error, uri))?;
         let until = link.entry.expires;
-        let Ok(link) = serde_json::from_slice::<Link>(&content) else { return Err(not_found()) };
+        let Ok(link) = serde_json::from_slice::<StoredLink>(&content) else {
+            return Err(not_found());
+        };
 
         if !reader.is_admitted(&link, owner) {
             return Err(not_found());

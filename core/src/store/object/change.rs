@@ -171,6 +171,7 @@ impl ObjectState {
         operation: &Operation,
     ) -> Result<Outcome, StoreError> {
         let mut has_swept = false;
+
         loop {
             match self.try_change(owner, uri, operation, has_swept).await? {
                 Attempt::Done(outcome) => return Ok(outcome),

@@ -246,7 +246,7 @@ impl ObjectState {
                 Some(Ok(earlier)) => {
                     revisions.push(self.found(earlier).earlier_than(&current.entry));
                 }
-                // One damaged revision does not hide the others.
+                // A damaged revision does not hide the other revisions.
                 Some(Err(error)) => {
                     tracing::error!(%error, source = error.source(), "skipped a damaged earlier revision");
                 }

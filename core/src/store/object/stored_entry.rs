@@ -29,7 +29,7 @@ pub(super) struct StoredEntry {
     counted: Option<u64>,
 }
 
-/// Where the content of a revision is.
+/// The place of a revision's content.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(super) enum StoredContent {
