@@ -5,7 +5,7 @@ use std::{ops::Range, sync::Arc};
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::{Inner, NAME, parts::Parts, unavailable};
+use super::{NAME, RedisState, parts::ContentParts, unavailable};
 use crate::{
     redis::{Shard, cmd, pipe},
     store::{Blob, ResourceUri, StoreError, blocks},
@@ -16,9 +16,9 @@ const READ_AHEAD: u64 = blocks::BLOCK_BYTES as u64;
 
 /// The content of one revision. Its keys are never reused for other content.
 pub(super) struct RedisBlob {
-    pub(super) inner: Arc<Inner>,
+    pub(super) inner: Arc<RedisState>,
     pub(super) shard: Shard,
-    pub(super) parts: Parts,
+    pub(super) parts: ContentParts,
     pub(super) uri: ResourceUri,
 }
 

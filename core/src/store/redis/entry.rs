@@ -42,7 +42,7 @@ pub(super) fn earlier_revisions(field: &str) -> impl Iterator<Item = u64> {
 
 /// The field `meta`: the metadata that no script reads.
 #[derive(Serialize, Deserialize)]
-struct Meta<'a> {
+struct EntryMetadata<'a> {
     name: Cow<'a, str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     title: Option<Cow<'a, str>>,
@@ -84,7 +84,7 @@ pub(super) fn meta(entry: &Entry) -> String {
         records,
     } = entry;
 
-    let meta = Meta {
+    let meta = EntryMetadata {
         name: name.into(),
         title: title.as_deref().map(Cow::from),
         description: description.as_deref().map(Cow::from),
@@ -138,7 +138,7 @@ fn read_blocks(bytes: &[u8]) -> Arc<[Block]> {
 
 /// The values of [`FIELDS`] as Redis replied.
 #[derive(Debug)]
-pub(super) struct Stored(StoredFields);
+pub(super) struct EntryFields(StoredFields);
 
 type StoredFields = (
     Option<Vec<u8>>,
@@ -151,13 +151,13 @@ type StoredFields = (
     Option<String>,
 );
 
-impl FromRedisValue for Stored {
+impl FromRedisValue for EntryFields {
     fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
         StoredFields::from_redis_value(value).map(Self)
     }
 }
 
-impl Stored {
+impl EntryFields {
     /// Decodes the entry and the ID of its content. None if the hash does not exist.
     ///
     /// # Errors
@@ -175,7 +175,8 @@ impl Stored {
         let time = |time: Option<u64>| time.map(Timestamp::from_millis).ok_or_else(missing);
 
         let meta = meta.ok_or_else(missing)?;
-        let meta: Meta<'_> = serde_json::from_slice(&meta).map_err(|e| corrupt(e.into()))?;
+        let meta: EntryMetadata<'_> =
+            serde_json::from_slice(&meta).map_err(|e| corrupt(e.into()))?;
 
         let entry = Entry {
             uri: uri.clone(),

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::Inner;
+use super::RedisState;
 use crate::{
     auth::Owner,
     clock::Timestamp,
@@ -14,7 +14,7 @@ use crate::{
 pub(super) const CHANNEL: &str = "changes";
 
 /// Forwards changes to the feed until dropped.
-pub(super) async fn forward(mut changes: Subscription, inner: Arc<Inner>) {
+pub(super) async fn forward(mut changes: Subscription, inner: Arc<RedisState>) {
     loop {
         match changes.next().await {
             ChannelEvent::Message(message) => match parse(&message) {
@@ -30,17 +30,17 @@ pub(super) async fn forward(mut changes: Subscription, inner: Arc<Inner>) {
 }
 
 /// Publishes a change to the feed, after noting when the resource expires or expired.
-fn publish(inner: &Inner, change: Change, state: State) {
+fn publish(inner: &RedisState, change: Change, state: ResourceState) {
     match state {
-        State::Lives(ttl) => {
+        ResourceState::Lives(ttl) => {
             inner.expired.forget(&change.owner, &change.uri);
             let shard = inner.shard_of(&change.owner).number();
             inner.schedule.wake_after(shard, Some(ttl));
         }
-        State::Expired(at) => {
+        ResourceState::Expired(at) => {
             inner.expired.remember(change.owner.clone(), change.uri.clone(), at);
         }
-        State::Deleted => {}
+        ResourceState::Deleted => {}
     }
 
     inner.feed.publish(change);
@@ -48,7 +48,7 @@ fn publish(inner: &Inner, change: Change, state: State) {
 
 /// The state of a resource after a change.
 #[derive(Debug, PartialEq, Eq)]
-enum State {
+enum ResourceState {
     /// The resource expires this long after the change.
     Lives(Duration),
     /// The resource expired at this time.
@@ -58,7 +58,7 @@ enum State {
 
 /// Parses a message as `index.lua` writes it: the kind of change, milliseconds (the
 /// remaining life, or the time of the expiry), the time of the change, owner, URI.
-fn parse(message: &[u8]) -> Option<(Change, State)> {
+fn parse(message: &[u8]) -> Option<(Change, ResourceState)> {
     let message = std::str::from_utf8(message).ok()?;
     let mut words = message.splitn(5, ' ');
     let word = words.next()?;
@@ -77,9 +77,11 @@ fn parse(message: &[u8]) -> Option<(Change, State)> {
 
     let id = Some(format!("{at} {word} {uri}").into());
     let state = match kind {
-        ChangeKind::Created | ChangeKind::Updated => State::Lives(Duration::from_millis(millis)),
-        ChangeKind::Expired => State::Expired(Timestamp::from_millis(millis)),
-        ChangeKind::Deleted => State::Deleted,
+        ChangeKind::Created | ChangeKind::Updated => {
+            ResourceState::Lives(Duration::from_millis(millis))
+        }
+        ChangeKind::Expired => ResourceState::Expired(Timestamp::from_millis(millis)),
+        ChangeKind::Deleted => ResourceState::Deleted,
     };
     Some((Change { owner, uri, kind, id }, state))
 }
@@ -97,13 +99,13 @@ mod tests {
         let uri = ResourceUri::parse("temp://a").expect("it is a URI");
         let id = Some("1.2 updated temp://a".into());
         assert_eq!(change, Change { owner, uri, kind: ChangeKind::Updated, id });
-        assert_eq!(state, State::Lives(Duration::from_millis(1500)));
+        assert_eq!(state, ResourceState::Lives(Duration::from_millis(1500)));
 
         let state = parse(b"expired 1500 1.2 a temp://a").expect("it is one").1;
-        assert_eq!(state, State::Expired(Timestamp::from_millis(1500)));
+        assert_eq!(state, ResourceState::Expired(Timestamp::from_millis(1500)));
 
         let state = parse(b"deleted 0 1.2 a temp://a").expect("it is one").1;
-        assert_eq!(state, State::Deleted);
+        assert_eq!(state, ResourceState::Deleted);
 
         for other in
             ["", "created", "made 1 1.2 a temp://a", "created x 1.2 a temp://a", "deleted 0 1.2 a"]

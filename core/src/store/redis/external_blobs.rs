@@ -20,11 +20,11 @@ use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 
 use super::{
-    Inner, entry,
-    parts::Parts,
-    reservation::Reservation,
+    RedisState, entry,
+    parts::ContentParts,
+    reservation::UploadReservation,
     unavailable,
-    upload::{Chunks, RedisUpload, Rest, discard},
+    upload::{Chunks, LastPart, RedisUpload, discard},
 };
 use crate::{
     auth::Owner,
@@ -70,7 +70,7 @@ pub struct ExternalBlobs {
 
 /// The content of a due file.
 #[derive(Serialize, Deserialize)]
-struct Due {
+struct DueFile {
     owner: Owner,
 }
 
@@ -101,7 +101,7 @@ impl ExternalBlobs {
         let millis = at.div_ceil(MINUTE) * MINUTE;
         let hour = millis / HOUR;
         let name = format!("=due-blobs/{installation}/{hour:010}/{millis:016}-{id}.json");
-        let due = serde_json::to_vec(&Due { owner: owner.clone() }).expect("it is JSON");
+        let due = serde_json::to_vec(&DueFile { owner: owner.clone() }).expect("it is JSON");
         self.objects.put(&path(&name), due).await
     }
 }
@@ -122,7 +122,7 @@ fn parse_due(file: &Path) -> Option<(Timestamp, String)> {
     Some((Timestamp::from_millis(millis.parse().ok()?), id.to_owned()))
 }
 
-impl Inner {
+impl RedisState {
     /// Removes objects whose mark is gone. Runs until dropped.
     pub(super) async fn remove_unused_objects(&self) {
         let Some(blobs) = &self.blobs else { return };
@@ -173,8 +173,8 @@ impl Inner {
         let Some(due) = blobs.objects.get(file).await? else { return Ok(()) };
 
         let installation = self.redis.keys().prefix();
-        match serde_json::from_slice::<Due>(&due) {
-            Ok(Due { owner }) => {
+        match serde_json::from_slice::<DueFile>(&due) {
+            Ok(DueFile { owner }) => {
                 let mut life = cmd("PTTL");
                 life.arg(entry::blob_key(&self.shard_of(&owner), id));
                 let life: i64 = self.redis.query(&life).await.map_err(unavailable)?;
@@ -223,11 +223,11 @@ impl Inner {
 
 /// An upload that goes to an object once it exceeds the threshold.
 pub(super) struct ExternalUpload {
-    inner: Arc<Inner>,
+    inner: Arc<RedisState>,
     blobs: ExternalBlobs,
     owner: Owner,
     /// The reservation of the upload, until a [`RedisUpload`] takes it.
-    reservation: Option<Reservation>,
+    reservation: Option<UploadReservation>,
     size: u64,
 
     /// Content up to the threshold, which may still go to Redis.
@@ -240,10 +240,10 @@ pub(super) struct ExternalUpload {
 
 impl ExternalUpload {
     pub(super) fn new(
-        inner: Arc<Inner>,
+        inner: Arc<RedisState>,
         blobs: ExternalBlobs,
         owner: Owner,
-        reservation: Reservation,
+        reservation: UploadReservation,
     ) -> Self {
         Self {
             inner,
@@ -285,7 +285,7 @@ impl Upload for ExternalUpload {
     }
 
     fn reserved(&self) -> u64 {
-        self.reservation.as_ref().map_or(0, Reservation::bytes)
+        self.reservation.as_ref().map_or(0, UploadReservation::bytes)
     }
 
     async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
@@ -366,9 +366,10 @@ impl Upload for ExternalUpload {
         }
 
         let has_object = writer.keep();
-        let mark = Rest::Inline(Chunks::from(Bytes::from_static(MARK)));
+        let mark = LastPart::Inline(Chunks::from(Bytes::from_static(MARK)));
         let stored = MARK.len() as u64;
-        let committed = self.inner.commit(draft, &Parts::of(&id), &reservation, mark, stored).await;
+        let committed =
+            self.inner.commit(draft, &ContentParts::of(&id), &reservation, mark, stored).await;
 
         if matches!(committed, Err(StoreError::NotFound { .. } | StoreError::Full(_))) {
             writer.discard(has_object);

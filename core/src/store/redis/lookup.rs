@@ -3,10 +3,10 @@
 use std::{error::Error, sync::Arc};
 
 use super::{
-    Inner,
+    RedisState,
     blob::{RedisBlob, Unreachable},
     entry, external_blobs,
-    parts::Parts,
+    parts::ContentParts,
     unavailable,
 };
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
 /// How many entries a listing reads in one round trip.
 const BATCH: usize = 256;
 
-impl Inner {
+impl RedisState {
     pub(super) async fn get(
         self: &Arc<Self>,
         owner: &Owner,
@@ -44,7 +44,7 @@ impl Inner {
         let mut get = cmd("HMGET");
         get.arg(entry::key(&self.shard_of(owner), owner, uri.as_str())).arg(&entry::FIELDS);
 
-        let stored: entry::Stored = self.redis.query(&get).await.map_err(unavailable)?;
+        let stored: entry::EntryFields = self.redis.query(&get).await.map_err(unavailable)?;
         stored.read(owner, uri)
     }
 
@@ -77,7 +77,7 @@ impl Inner {
         let mut gets = pipe();
         gets.atomic().cmd("HMGET").arg(&key).arg(&entry::FIELDS);
         gets.cmd("HGET").arg(&key).arg("past");
-        let (stored, past): (entry::Stored, Option<String>) =
+        let (stored, past): (entry::EntryFields, Option<String>) =
             self.redis.pipeline(&gets).await.map_err(unavailable)?;
 
         let Some((current, blob)) = stored.read(owner, uri)? else { return Ok(Vec::new()) };
@@ -91,7 +91,7 @@ impl Inner {
                 gets.cmd("HMGET").arg(key).arg(&entry::FIELDS);
             }
 
-            let stored: Vec<entry::Stored> =
+            let stored: Vec<entry::EntryFields> =
                 self.redis.pipeline(&gets).await.map_err(unavailable)?;
             for stored in stored {
                 match stored.read(owner, uri) {
@@ -123,7 +123,7 @@ impl Inner {
             (Some(_), None) => Arc::new(Unreachable),
             (None, _) => {
                 let shard = self.shard_of(&entry.owner);
-                let parts = Parts::of(blob);
+                let parts = ContentParts::of(blob);
                 Arc::new(RedisBlob { inner: Arc::clone(self), shard, parts, uri })
             }
         };
@@ -190,7 +190,8 @@ impl Inner {
             gets.cmd("HMGET").arg(entry::key(&shard, owner, uri.as_str())).arg(&entry::FIELDS);
         }
 
-        let stored: Vec<entry::Stored> = self.redis.pipeline(&gets).await.map_err(unavailable)?;
+        let stored: Vec<entry::EntryFields> =
+            self.redis.pipeline(&gets).await.map_err(unavailable)?;
         let entries = uris.iter().zip(stored).map(|(uri, stored)| stored.read(owner, uri));
 
         // A damaged entry does not fail the listing.

@@ -29,9 +29,9 @@ use tokio_util::task::AbortOnDropHandle;
 pub use self::external_blobs::ExternalBlobs;
 use self::{
     external_blobs::ExternalUpload,
-    reservation::Reservation,
+    reservation::UploadReservation,
     schedule::SweepSchedule,
-    scripts::{Code, Scripts},
+    scripts::{ScriptCode, Scripts},
     time::RedisTime,
     upload::RedisUpload,
 };
@@ -51,13 +51,13 @@ const NAME: &str = "redis";
 /// A [`Backend`] that stores resources in Redis.
 #[derive(Debug)]
 pub struct RedisBackend {
-    inner: Arc<Inner>,
+    inner: Arc<RedisState>,
     _events: AbortOnDropHandle<()>,
 }
 
 /// The state that the backend shares with its uploads, blobs and background tasks.
 #[derive(Debug)]
-struct Inner {
+struct RedisState {
     redis: Redis,
     random: Random,
     quota: OwnerQuota,
@@ -93,12 +93,12 @@ impl RedisBackend {
         quota: OwnerQuota,
         blobs: Option<ExternalBlobs>,
     ) -> Result<Self, RedisError> {
-        Self::open_with_code(&Code::CURRENT, redis, random, quota, blobs).await
+        Self::open_with_code(&ScriptCode::CURRENT, redis, random, quota, blobs).await
     }
 
     /// Opens a backend that runs `code`; tests pass the scripts of earlier versions.
     async fn open_with_code(
-        code: &Code,
+        code: &ScriptCode,
         redis: Redis,
         random: Random,
         quota: OwnerQuota,
@@ -108,7 +108,7 @@ impl RedisBackend {
         layout.check(&redis).await?;
         let changes = redis.subscribe(&redis.keys().channel(events::CHANNEL)).await?;
 
-        let inner = Arc::new(Inner {
+        let inner = Arc::new(RedisState {
             scripts: Scripts::new(code, redis.keys(), &layout),
             blobs,
             feed: ChangeFeed::new(),
@@ -126,7 +126,7 @@ impl RedisBackend {
     }
 }
 
-impl Inner {
+impl RedisState {
     fn shard_of(&self, owner: &Owner) -> Shard {
         self.redis.keys().shard_of(owner.as_str())
     }
@@ -193,7 +193,8 @@ impl Backend for RedisBackend {
     ) -> Result<Box<dyn Upload>, StoreError> {
         let inner = Arc::clone(&self.inner);
         let owner = owner.clone();
-        let counted = Reservation::new(Arc::clone(&inner), owner.clone(), uri.clone(), reservation);
+        let counted =
+            UploadReservation::new(Arc::clone(&inner), owner.clone(), uri.clone(), reservation);
 
         Ok(match inner.blobs.clone() {
             Some(blobs) => Box::new(ExternalUpload::new(inner, blobs, owner, counted)),

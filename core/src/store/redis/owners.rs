@@ -1,13 +1,13 @@
 //! Lists owners by the usage of each shard.
 
-use super::{Inner, unavailable};
+use super::{RedisState, unavailable};
 use crate::{
     auth::Owner,
     redis::unescape,
     store::{OwnerPage, StoreError},
 };
 
-impl Inner {
+impl RedisState {
     pub(super) async fn owners(
         &self,
         after: Option<&str>,

@@ -11,13 +11,13 @@ pub(super) const PART_BYTES: usize = 1 << 20;
 
 /// The parts of one revision's content.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Parts {
+pub(super) struct ContentParts {
     /// The ID without the number of parts.
     base: String,
     count: usize,
 }
 
-impl Parts {
+impl ContentParts {
     /// `count` parts whose IDs begin with `base`, which has no `.`.
     pub(super) fn new(base: &str, count: usize) -> Self {
         Self { base: base.to_owned(), count }
@@ -85,17 +85,17 @@ mod tests {
         for (id, keys) in
             [("ab", &["ab"][..]), ("ab.3", &["ab", "ab.1", "ab.2"]), ("o-ab", &["o-ab"])]
         {
-            let parts = Parts::of(id);
+            let parts = ContentParts::of(id);
             let expected: Vec<_> = keys.iter().map(|key| format!("{start}blob:{key}")).collect();
             assert_eq!(parts.keys(&shard).collect::<Vec<_>>(), expected);
             assert_eq!(parts.id(), id);
         }
-        assert_eq!(Parts::new("ab", 1).id(), "ab");
+        assert_eq!(ContentParts::new("ab", 1).id(), "ab");
     }
 
     #[test]
     fn a_range_is_split_where_parts_end() {
-        let split = |id, range| Parts::of(id).split(range).collect::<Vec<_>>();
+        let split = |id, range| ContentParts::of(id).split(range).collect::<Vec<_>>();
 
         assert_eq!(split("ab", 5..7), [(0, 5..7)]);
         assert_eq!(split("ab", 5..3 * PART), [(0, 5..3 * PART)], "content of an earlier version");

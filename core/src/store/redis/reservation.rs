@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-use super::{Inner, parts::PART_BYTES};
+use super::{RedisState, parts::PART_BYTES};
 use crate::{
     auth::Owner,
     store::{ResourceUri, StoreError},
@@ -18,8 +18,8 @@ const UNRESERVED: u64 = PART_BYTES as u64;
 pub(super) const UPLOAD_TTL: Duration = Duration::from_secs(15 * 60);
 
 /// The reservation of one upload.
-pub(super) struct Reservation {
-    inner: Arc<Inner>,
+pub(super) struct UploadReservation {
+    inner: Arc<RedisState>,
     owner: Owner,
     uri: ResourceUri,
     id: String,
@@ -30,10 +30,10 @@ pub(super) struct Reservation {
     reserved: Option<(u64, Instant)>,
 }
 
-impl Reservation {
+impl UploadReservation {
     /// The reservation with the ID `given`, or a new one of no bytes.
     pub(super) fn new(
-        inner: Arc<Inner>,
+        inner: Arc<RedisState>,
         owner: Owner,
         uri: ResourceUri,
         given: Option<&str>,

@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::{sync::Notify, time::Instant};
 
-use super::Inner;
+use super::RedisState;
 use crate::redis::SHARDS;
 
 /// The maximum time between sweeps of a shard: other instances may have written
@@ -72,7 +72,7 @@ impl SweepSchedule {
     }
 }
 
-impl Inner {
+impl RedisState {
     /// Publishes expiries when they happen. Runs until dropped.
     pub(super) async fn sweep_on_time(&self) {
         let shards: Vec<_> = self.redis.keys().shards().collect();

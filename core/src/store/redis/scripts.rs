@@ -3,13 +3,13 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Inner,
+    RedisState,
     arguments::{CommitArguments, DeleteArguments, DiscardArguments, ReserveArguments},
     entry, events,
-    parts::Parts,
-    reservation::Reservation,
+    parts::ContentParts,
+    reservation::UploadReservation,
     unavailable,
-    upload::{Chunks, Rest},
+    upload::{Chunks, LastPart},
 };
 use crate::{
     auth::Owner,
@@ -51,7 +51,7 @@ pub(super) struct Scripts {
 /// The code of the scripts. Instances of different versions may share a layout, so new arguments
 /// are added at the end only, and a script leaves alone fields that it does not know.
 #[derive(Debug)]
-pub(super) struct Code {
+pub(super) struct ScriptCode {
     pub(super) index: &'static str,
     pub(super) commit: &'static str,
     pub(super) delete: &'static str,
@@ -60,7 +60,7 @@ pub(super) struct Code {
     pub(super) sweep: &'static str,
 }
 
-impl Code {
+impl ScriptCode {
     pub(super) const CURRENT: Self = Self {
         index: include_str!("index.lua"),
         commit: CommitArguments::SCRIPT,
@@ -72,7 +72,7 @@ impl Code {
 }
 
 impl Scripts {
-    pub(super) fn new(code: &Code, keys: &Keys, layout: &Layout) -> Self {
+    pub(super) fn new(code: &ScriptCode, keys: &Keys, layout: &Layout) -> Self {
         let script = |script| Script::with_time_functions(&[code.index, script]);
         Self {
             commit: script(code.commit),
@@ -98,15 +98,15 @@ impl Scripts {
 
 /// A script's reply.
 #[derive(Debug)]
-struct Reply {
+struct ScriptReply {
     /// The outcome, such as `done` or `again`.
     status: String,
     numbers: Vec<i64>,
-    /// The external content whose mark the script removes, for [`Inner::remove_external`].
+    /// The external content whose mark the script removes, for [`RedisState::remove_external`].
     external: Vec<String>,
 }
 
-impl FromRedisValue for Reply {
+impl FromRedisValue for ScriptReply {
     fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
         let mut values = Vec::<Value>::from_redis_value(value)?.into_iter();
         let status = String::from_redis_value(values.next().unwrap_or(Value::Nil))?;
@@ -121,7 +121,7 @@ impl FromRedisValue for Reply {
     }
 }
 
-impl Reply {
+impl ScriptReply {
     /// The count or time at this position; 0 if the script returned none.
     fn number(&self, index: usize) -> u64 {
         self.numbers
@@ -132,9 +132,9 @@ impl Reply {
     }
 }
 
-impl Inner {
+impl RedisState {
     /// Runs a script, and again while it replies that it removed expired resources first.
-    async fn run(&self, call: &Call<'_>) -> Result<Reply, RedisError> {
+    async fn run(&self, call: &Call<'_>) -> Result<ScriptReply, RedisError> {
         self.run_after(&mut None, call).await
     }
 
@@ -143,12 +143,12 @@ impl Inner {
         &self,
         before: &mut Option<Pipeline>,
         call: &Call<'_>,
-    ) -> Result<Reply, RedisError> {
+    ) -> Result<ScriptReply, RedisError> {
         let mut migrated = false;
         let mut external = Vec::new();
 
         loop {
-            let mut reply: Reply = match before.take() {
+            let mut reply: ScriptReply = match before.take() {
                 Some(before) => self.redis.call_after(before, call).await?,
                 None => self.redis.call(call).await?,
             };
@@ -207,9 +207,9 @@ impl Inner {
     pub(super) async fn commit(
         &self,
         draft: Draft,
-        parts: &Parts,
-        reservation: &Reservation,
-        rest: Rest,
+        parts: &ContentParts,
+        reservation: &UploadReservation,
+        rest: LastPart,
         stored: u64,
     ) -> Result<Committed, StoreError> {
         let owner = draft.owner.clone();
@@ -227,8 +227,8 @@ impl Inner {
         let ttl = ttl.map_or_else(String::new, |ttl| millis(ttl).to_string());
 
         let (inline, mut before) = match rest {
-            Rest::Inline(chunks) => (chunks, None),
-            Rest::Before(pipeline) => (Chunks::default(), Some(pipeline)),
+            LastPart::Inline(chunks) => (chunks, None),
+            LastPart::Before(pipeline) => (Chunks::default(), Some(pipeline)),
         };
 
         // A commit that loses to a concurrent one is tried again. Each loss is another's success,
@@ -277,7 +277,7 @@ impl Inner {
     fn committed(
         &self,
         mut entry: Entry,
-        reply: &Reply,
+        reply: &ScriptReply,
         is_restored: bool,
     ) -> Result<Option<Committed>, StoreError> {
         match reply.status.as_str() {
@@ -362,7 +362,7 @@ impl Inner {
 }
 
 /// Sets the revision and times that the script decided, by the clock of Redis.
-fn apply_reply(entry: &mut Entry, reply: &Reply) -> ChangeKind {
+fn apply_reply(entry: &mut Entry, reply: &ScriptReply) -> ChangeKind {
     let time = |index| Timestamp::from_millis(reply.number(index));
     entry.revision = reply.number(0);
     entry.created = time(1);

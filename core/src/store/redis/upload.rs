@@ -8,9 +8,9 @@ use tokio::{runtime::Handle, sync::oneshot, time::Instant};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{
-    Inner,
-    parts::{PART_BYTES, Parts},
-    reservation::{Reservation, UPLOAD_TTL},
+    RedisState,
+    parts::{ContentParts, PART_BYTES},
+    reservation::{UPLOAD_TTL, UploadReservation},
     unavailable,
 };
 use crate::{
@@ -72,7 +72,7 @@ impl ToRedisArgs for Chunks {
 }
 
 /// How the last part of the content is sent with the commit.
-pub(super) enum Rest {
+pub(super) enum LastPart {
     /// An argument of the script, which writes it.
     Inline(Chunks),
     /// Commands before the script, which write it.
@@ -80,7 +80,7 @@ pub(super) enum Rest {
 }
 
 /// A part whose command runs in the background.
-struct Sending {
+struct PendingPart {
     /// Resolves when the command has been passed to the connection.
     queued: oneshot::Receiver<()>,
     task: AbortOnDropHandle<Result<(), RedisError>>,
@@ -88,7 +88,7 @@ struct Sending {
 
 /// An upload of content into Redis.
 pub(super) struct RedisUpload {
-    inner: Arc<Inner>,
+    inner: Arc<RedisState>,
     owner: Owner,
     shard: Shard,
     /// The ID of the content without the number of its parts, never reused.
@@ -105,14 +105,18 @@ pub(super) struct RedisUpload {
     /// The start of the current [`UPLOAD_TTL`] of the sent parts.
     extended: Instant,
 
-    reservation: Reservation,
+    reservation: UploadReservation,
     /// The latest part, while the next one fills.
-    sending: Option<Sending>,
+    sending: Option<PendingPart>,
     remove_on_drop: bool,
 }
 
 impl RedisUpload {
-    pub(super) fn new(inner: Arc<Inner>, owner: Owner, reservation: Reservation) -> Self {
+    pub(super) fn new(
+        inner: Arc<RedisState>,
+        owner: Owner,
+        reservation: UploadReservation,
+    ) -> Self {
         let base = inner.random.id();
         let shard = inner.shard_of(&owner);
 
@@ -133,8 +137,8 @@ impl RedisUpload {
     }
 
     /// The parts that were sent.
-    fn sent(&self) -> Parts {
-        Parts::new(&self.base, self.sent)
+    fn sent(&self) -> ContentParts {
+        ContentParts::new(&self.base, self.sent)
     }
 
     /// The command that writes the next part. The commit checks the total length.
@@ -180,7 +184,7 @@ impl RedisUpload {
             .await
         }));
 
-        self.sending = Some(Sending { queued, task });
+        self.sending = Some(PendingPart { queued, task });
         Ok(())
     }
 
@@ -206,7 +210,7 @@ impl RedisUpload {
 }
 
 /// Waits until a part has been sent.
-async fn finish(sending: Option<Sending>) -> Result<(), StoreError> {
+async fn finish(sending: Option<PendingPart>) -> Result<(), StoreError> {
     let Some(sending) = sending else { return Ok(()) };
     let lost = |error| StoreError::Unavailable { backend: super::NAME, source: Box::new(error) };
     sending.task.await.map_err(lost)?.map_err(unavailable)
@@ -254,15 +258,15 @@ impl Upload for RedisUpload {
         // script removes content that it refuses, and abandoned content expires.
         self.remove_on_drop = false;
 
-        let parts = Parts::new(&self.base, self.sent + 1);
+        let parts = ContentParts::new(&self.base, self.sent + 1);
         let last = std::mem::take(&mut self.buffer);
         let rest = if last.len() <= MAX_INLINE {
-            Rest::Inline(last)
+            LastPart::Inline(last)
         } else {
             let mut before = pipe();
             before.add_command(self.set(&last)).ignore();
             self.sent += 1;
-            Rest::Before(before)
+            LastPart::Before(before)
         };
 
         let committing = self.inner.commit(draft, &parts, &self.reservation, rest, self.stored);
@@ -300,10 +304,10 @@ impl Drop for RedisUpload {
 
 /// Removes an abandoned upload with its own reservation.
 pub(super) fn discard(
-    inner: Arc<Inner>,
+    inner: Arc<RedisState>,
     owner: Owner,
     id: &str,
-    reservation: &Reservation,
+    reservation: &UploadReservation,
 ) -> impl Future<Output = ()> + Send + use<> {
     let reservation = if reservation.is_given() { "" } else { reservation.id() }.to_owned();
     let id = id.to_owned();

@@ -16,7 +16,7 @@ use crate::{
     redis::{Redis, cmd},
     store::{
         Details, OwnerQuota, Rewrite, Store, StoreError, StoreLimits, Usage,
-        redis::{RedisBackend, scripts::Code},
+        redis::{RedisBackend, scripts::ScriptCode},
     },
     testing::{RedisServer, store::noise},
 };
@@ -33,7 +33,7 @@ const LAYOUT_4: &[u8] = include_bytes!("layout_4.aof");
 const NOISE_4: &str = "efbd84e4c1b29c4c737d5400fb0a0e44";
 
 /// The scripts of the version that wrote [`LAYOUT_4`].
-const SCRIPTS_4: Code = Code {
+const SCRIPTS_4: ScriptCode = ScriptCode {
     index: include_str!("layout_4/index.lua"),
     commit: include_str!("layout_4/commit.lua"),
     delete: include_str!("layout_4/delete.lua"),
@@ -58,7 +58,7 @@ const FROZEN: [(&str, &str); 8] = [
 const QUOTA: OwnerQuota = OwnerQuota { bytes: 4 << 20, resources: 3 };
 
 /// An instance that runs these scripts.
-async fn with_scripts(code: &Code, server: &RedisServer) -> Store {
+async fn with_scripts(code: &ScriptCode, server: &RedisServer) -> Store {
     let redis = Redis::open(&settings(server)).await.expect("it is there");
     let backend = RedisBackend::open_with_code(code, redis, Random::system(), QUOTA, None).await;
     let backend = Arc::new(backend.expect("the layout is the same"));
@@ -108,7 +108,7 @@ async fn instances_of_an_earlier_version_work_beside_this_one() {
     let server = RedisServer::start().await;
     // Opening a store migrates the layout.
     drop(on(&server).await);
-    let now = with_scripts(&Code::CURRENT, &server).await;
+    let now = with_scripts(&ScriptCode::CURRENT, &server).await;
     let before = with_scripts(&SCRIPTS_4, &server).await;
     let owner = Owner::new("alice");
     for (one, other) in [(&now, &before), (&before, &now)] {
