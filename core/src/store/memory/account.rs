@@ -1,4 +1,4 @@
-//! [`Account`] and [`Reservation`]: they count bytes as long as the bytes are in memory.
+//! [`Account`] and [`Charge`]: they count bytes as long as the bytes are in memory.
 
 use std::sync::{
     Arc,
@@ -15,22 +15,22 @@ impl Account {
         self.0.load(Ordering::Acquire)
     }
 
-    /// Whether no reservation shares the account.
+    /// Whether no charge shares the account.
     pub(super) fn is_unused(&self) -> bool {
         Arc::strong_count(&self.0) == 1
     }
 }
 
-/// Bytes that count for an owner and in total until this value is dropped.
+/// Bytes that are charged to an owner and to the total until this value is dropped.
 #[derive(Debug)]
-pub(super) struct Reservation {
+pub(super) struct Charge {
     owner: Account,
     total: Account,
     bytes: u64,
 }
 
-impl Reservation {
-    /// A reservation of no bytes.
+impl Charge {
+    /// A charge of no bytes.
     pub(super) fn new(owner: &Account, total: &Account) -> Self {
         Self { owner: owner.clone(), total: total.clone(), bytes: 0 }
     }
@@ -54,7 +54,7 @@ impl Reservation {
     }
 }
 
-impl Drop for Reservation {
+impl Drop for Charge {
     fn drop(&mut self) {
         self.owner.0.fetch_sub(self.bytes, Ordering::AcqRel);
         self.total.0.fetch_sub(self.bytes, Ordering::AcqRel);

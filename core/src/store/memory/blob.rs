@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use parking_lot::RwLock;
 
-use super::account::Reservation;
+use super::account::Charge;
 use crate::store::{Blob, ResourceUri, StoreError};
 
 /// The blocks of one revision. Readers share ownership, so a read in progress completes after the
@@ -23,7 +23,7 @@ struct Content {
     /// The stored blocks with their offsets in the blob.
     blocks: Vec<(u64, Bytes)>,
     /// The bytes that the revision counts; `None` for detached content.
-    _reservation: Option<Reservation>,
+    _charge: Option<Charge>,
 }
 
 impl MemoryBlob {
@@ -35,17 +35,13 @@ impl MemoryBlob {
     pub(super) fn reserved(
         uri: ResourceUri,
         blocks: Vec<(u64, Bytes)>,
-        reservation: Reservation,
+        charge: Charge,
     ) -> Arc<Self> {
-        Self::new(uri, blocks, Some(reservation))
+        Self::new(uri, blocks, Some(charge))
     }
 
-    fn new(
-        uri: ResourceUri,
-        blocks: Vec<(u64, Bytes)>,
-        reservation: Option<Reservation>,
-    ) -> Arc<Self> {
-        let content = Content { blocks, _reservation: reservation };
+    fn new(uri: ResourceUri, blocks: Vec<(u64, Bytes)>, charge: Option<Charge>) -> Arc<Self> {
+        let content = Content { blocks, _charge: charge };
         Arc::new(Self { uri, content: RwLock::new(Some(content)) })
     }
 

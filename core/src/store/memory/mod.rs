@@ -17,7 +17,7 @@ use async_trait::async_trait;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
-use self::{reservations::Reserved, resources::Resources};
+use self::{reservations::Reservation, resources::Resources};
 use super::{
     Backend, Change, ChangeFeed, ChangeKind, Entry, Lookup, OwnerPage, OwnerQuota, ResourceUri,
     StoreError, StoredResource, Upload, Usage, Version, quota::MAX_RESERVATIONS,
@@ -55,12 +55,12 @@ impl Default for MemoryLimits {
 /// Stores resources in memory.
 #[derive(Debug)]
 pub struct MemoryBackend {
-    inner: Arc<Inner>,
+    inner: Arc<MemoryState>,
 }
 
 /// The state that the backend shares with its uploads.
 #[derive(Debug)]
-struct Inner {
+struct MemoryState {
     clock: Arc<dyn Clock>,
     limits: MemoryLimits,
     feed: ChangeFeed,
@@ -73,7 +73,7 @@ struct Inner {
 impl MemoryBackend {
     /// An empty backend.
     pub fn new(clock: Arc<dyn Clock>, limits: MemoryLimits) -> Self {
-        let inner = Inner {
+        let inner = MemoryState {
             clock,
             limits,
             feed: ChangeFeed::new(),
@@ -84,7 +84,7 @@ impl MemoryBackend {
     }
 }
 
-impl Inner {
+impl MemoryState {
     fn lock(&self) -> MutexGuard<'_, Resources> {
         self.resources.lock()
     }
@@ -98,7 +98,7 @@ impl Inner {
             let expired = resources.remove_expired_of(owner, self.clock.now(), SWEEP_BATCH);
             self.publish_expired(&expired);
             if expired.len() < SWEEP_BATCH {
-                resources.reservations.end_those_of(owner, self.clock.now());
+                resources.reservations.end_expired_of(owner, self.clock.now());
                 return resources;
             }
 
@@ -188,7 +188,7 @@ impl Backend for MemoryBackend {
         bytes: u64,
         ttl: Duration,
     ) -> Result<u64, StoreError> {
-        let Inner { clock, limits, earlier_expiry, .. } = &*self.inner;
+        let MemoryState { clock, limits, earlier_expiry, .. } = &*self.inner;
         let mut resources = self.inner.live_resources_with_room(owner, bytes);
 
         let until = clock.now().saturating_add(ttl);
@@ -200,13 +200,15 @@ impl Backend for MemoryBackend {
         }
 
         let mut reserved = match before {
-            Some(Reserved { bytes, until: before }) => Reserved { bytes, until: before.max(until) },
-            None => Reserved { bytes: resources.reservation(owner), until },
+            Some(Reservation { charge, until: before }) => {
+                Reservation { charge, until: before.max(until) }
+            }
+            None => Reservation { charge: resources.charge(owner), until },
         };
 
-        let before = reserved.bytes.bytes();
+        let before = reserved.charge.bytes();
         let missing = bytes.saturating_sub(before);
-        let grown = resources.reserve(owner, uri, &mut reserved.bytes, missing, limits);
+        let grown = resources.reserve(owner, uri, &mut reserved.charge, missing, limits);
 
         if grown.is_ok() || !is_new {
             resources.reservations.insert(owner, id, reserved);
@@ -225,7 +227,7 @@ impl Backend for MemoryBackend {
     async fn release(&self, owner: &Owner, id: &str, keep: u64) -> Result<(), StoreError> {
         let mut resources = self.inner.live_resources(owner);
         if let Some(mut reserved) = resources.reservations.take(owner, id) {
-            reserved.bytes.shrink_to(keep);
+            reserved.charge.shrink_to(keep);
             if keep > 0 {
                 resources.reservations.insert(owner, id, reserved);
             }

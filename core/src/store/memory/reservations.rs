@@ -2,20 +2,20 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::account::Reservation;
+use super::account::Charge;
 use crate::{auth::Owner, clock::Timestamp};
 
 /// The reservations of all owners. Both maps have the same reservations: one finds a reservation by
 /// its ID, the other one by the time of its end.
 #[derive(Default)]
 pub(super) struct Reservations {
-    by_owner: HashMap<Owner, HashMap<String, Reserved>>,
+    by_owner: HashMap<Owner, HashMap<String, Reservation>>,
     by_expiry: BTreeSet<(Timestamp, Owner, String)>,
 }
 
 /// Bytes that are reserved until a time.
-pub(super) struct Reserved {
-    pub(super) bytes: Reservation,
+pub(super) struct Reservation {
+    pub(super) charge: Charge,
     pub(super) until: Timestamp,
 }
 
@@ -24,12 +24,12 @@ impl Reservations {
         self.by_owner.get(owner).map_or(0, |reserved| reserved.len() as u64)
     }
 
-    pub(super) fn insert(&mut self, owner: &Owner, id: &str, reserved: Reserved) {
+    pub(super) fn insert(&mut self, owner: &Owner, id: &str, reserved: Reservation) {
         self.by_expiry.insert((reserved.until, owner.clone(), id.to_owned()));
         self.by_owner.entry(owner.clone()).or_default().insert(id.to_owned(), reserved);
     }
 
-    pub(super) fn take(&mut self, owner: &Owner, id: &str) -> Option<Reserved> {
+    pub(super) fn take(&mut self, owner: &Owner, id: &str) -> Option<Reservation> {
         let of_owner = self.by_owner.get_mut(owner)?;
         let reserved = of_owner.remove(id)?;
         if of_owner.is_empty() {
@@ -45,7 +45,7 @@ impl Reservations {
     }
 
     /// Ends the reservations of an owner that have expired at `now`.
-    pub(super) fn end_those_of(&mut self, owner: &Owner, now: Timestamp) {
+    pub(super) fn end_expired_of(&mut self, owner: &Owner, now: Timestamp) {
         let Some(of_owner) = self.by_owner.get(owner) else { return };
         let ended = of_owner.iter().filter(|(_, reserved)| reserved.until <= now);
         let ended: Vec<String> = ended.map(|(id, _)| id.clone()).collect();
@@ -56,7 +56,7 @@ impl Reservations {
     }
 
     /// Ends the first reservation of any owner that has expired at `now`. Returns its owner.
-    pub(super) fn end_one(&mut self, now: Timestamp) -> Option<Owner> {
+    pub(super) fn end_next_expired(&mut self, now: Timestamp) -> Option<Owner> {
         let (at, owner, id) = self.by_expiry.first()?;
         if *at > now {
             return None;

@@ -10,7 +10,7 @@ use std::{
 
 use super::{
     MemoryBlob, MemoryLimits, StoreError,
-    account::{Account, Reservation},
+    account::{Account, Charge},
     reservations::Reservations,
 };
 use crate::{
@@ -122,13 +122,13 @@ impl OwnerResources {
 }
 
 impl Resources {
-    /// A reservation of no bytes for `owner`.
-    pub(super) fn reservation(&mut self, owner: &Owner) -> Reservation {
+    /// A charge of no bytes for `owner`.
+    pub(super) fn charge(&mut self, owner: &Owner) -> Charge {
         let owned = self.owners.entry(owner.clone()).or_default();
-        Reservation::new(&owned.account, &self.total)
+        Charge::new(&owned.account, &self.total)
     }
 
-    /// Reserves more bytes for an upload. If they do not fit, frees removed content that is still
+    /// Charges more bytes for an upload. If they do not fit, frees removed content that is still
     /// being read, and then earlier revisions of the same resource.
     ///
     /// # Errors
@@ -137,7 +137,7 @@ impl Resources {
         &mut self,
         owner: &Owner,
         uri: &ResourceUri,
-        reservation: &mut Reservation,
+        charge: &mut Charge,
         bytes: u64,
         limits: &MemoryLimits,
     ) -> Result<(), StoreError> {
@@ -154,7 +154,7 @@ impl Resources {
         owned.discard_removed(|| missing() == 0);
         self.drop_past(owner, uri, missing());
 
-        let own = reservation.bytes();
+        let own = charge.bytes();
         let used_by_owner = account.bytes() - own;
         if used_by_owner + own + bytes > limits.per_owner.bytes {
             return Err(limits.per_owner.out_of_bytes(used_by_owner, own + bytes));
@@ -167,7 +167,7 @@ impl Resources {
             )));
         }
 
-        reservation.grow(bytes);
+        charge.grow(bytes);
         Ok(())
     }
 
@@ -388,7 +388,7 @@ impl Resources {
     pub(super) fn end_reservations(&mut self, now: Timestamp, limit: usize) -> usize {
         let mut ended = 0;
         while ended < limit
-            && let Some(owner) = self.reservations.end_one(now)
+            && let Some(owner) = self.reservations.end_next_expired(now)
         {
             self.forget_if_idle(&owner);
             ended += 1;

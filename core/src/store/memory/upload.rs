@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::{
-    Inner, OTHERS_PER_REQUEST, account::Reservation, blob::MemoryBlob, reservations::Reserved,
+    MemoryState, OTHERS_PER_REQUEST, account::Charge, blob::MemoryBlob, reservations::Reservation,
 };
 use crate::{
     auth::Owner,
@@ -17,7 +17,7 @@ use crate::{
 
 /// An upload of content into memory.
 pub(super) struct MemoryUpload {
-    inner: Arc<Inner>,
+    inner: Arc<MemoryState>,
     owner: Owner,
     uri: ResourceUri,
     blocks: Vec<(u64, Bytes)>,
@@ -27,19 +27,19 @@ pub(super) struct MemoryUpload {
     /// The length of the content in bytes, uncompressed.
     arrived: u64,
     /// The bytes that the upload counts by itself. `None` once it is committed.
-    reservation: Option<Reservation>,
+    charge: Option<Charge>,
     /// The ID of an earlier reservation, which counts the content instead.
-    reserved_as: Option<String>,
+    reservation_id: Option<String>,
 }
 
 impl MemoryUpload {
     pub(super) fn new(
-        inner: Arc<Inner>,
+        inner: Arc<MemoryState>,
         owner: Owner,
         uri: ResourceUri,
-        reserved_as: Option<String>,
+        reservation_id: Option<String>,
     ) -> Self {
-        let reservation = Some(inner.lock().reservation(&owner));
+        let charge = Some(inner.lock().charge(&owner));
         Self {
             inner,
             owner,
@@ -47,21 +47,20 @@ impl MemoryUpload {
             blocks: Vec::new(),
             stored: 0,
             arrived: 0,
-            reservation,
-            reserved_as,
+            charge,
+            reservation_id,
         }
     }
 
     /// Makes sure that at least `bytes` are counted.
     fn cover(&mut self, bytes: u64) -> Result<(), StoreError> {
-        let Some(reservation) = self.reservation.as_mut().filter(|_| self.reserved_as.is_none())
-        else {
+        let Some(charge) = self.charge.as_mut().filter(|_| self.reservation_id.is_none()) else {
             return Ok(());
         };
 
-        let missing = bytes.saturating_sub(reservation.bytes());
+        let missing = bytes.saturating_sub(charge.bytes());
         let mut resources = self.inner.live_resources_with_room(&self.owner, missing);
-        resources.reserve(&self.owner, &self.uri, reservation, missing, &self.inner.limits)
+        resources.reserve(&self.owner, &self.uri, charge, missing, &self.inner.limits)
     }
 
     fn insert(&mut self, draft: Draft) -> Result<Committed, StoreError> {
@@ -84,33 +83,34 @@ impl MemoryUpload {
             ChangeKind::Created
         };
 
-        let mut reservation = self.reservation.take().ok_or_else(missing)?;
-        let reserved_as = self.reserved_as.as_deref();
-        let named = reserved_as.and_then(|id| Some((id, resources.reservations.take(&owner, id)?)));
-        let until = named.map(|(id, Reserved { bytes, until })| {
-            reservation = bytes;
+        let mut charge = self.charge.take().ok_or_else(missing)?;
+        let reservation_id = self.reservation_id.as_deref();
+        let named =
+            reservation_id.and_then(|id| Some((id, resources.reservations.take(&owner, id)?)));
+        let until = named.map(|(id, Reservation { charge: reserved, until })| {
+            charge = reserved;
             (id, until)
         });
 
         // The metadata of the resource are about as long as those of a removed one, so few removals
         // make room.
-        let metadata = entry.counted_bytes().saturating_sub(reservation.bytes());
+        let metadata = entry.counted_bytes().saturating_sub(charge.bytes());
         while !resources.has_room(metadata, &self.inner.limits)
             && self.inner.sweep_at(now, &mut resources, OTHERS_PER_REQUEST)
         {}
 
-        let grown = resources.reserve(&owner, &uri, &mut reservation, metadata, &self.inner.limits);
+        let grown = resources.reserve(&owner, &uri, &mut charge, metadata, &self.inner.limits);
         if let Err(full) = grown {
             if let Some((id, until)) = until {
-                resources.reservations.insert(&owner, id, Reserved { bytes: reservation, until });
+                resources.reservations.insert(&owner, id, Reservation { charge, until });
             }
             return Err(full);
         }
 
-        reservation.shrink_to(entry.counted_bytes());
+        charge.shrink_to(entry.counted_bytes());
 
         let blocks = std::mem::take(&mut self.blocks);
-        let blob = MemoryBlob::reserved(uri.clone(), blocks, reservation);
+        let blob = MemoryBlob::reserved(uri.clone(), blocks, charge);
         let found =
             StoredResource { entry: Arc::clone(&entry), blob: Arc::<MemoryBlob>::clone(&blob) };
         resources.insert(found, blob, revisions);
@@ -131,7 +131,7 @@ impl Upload for MemoryUpload {
     }
 
     fn reserved(&self) -> u64 {
-        self.reservation.as_ref().map_or(0, Reservation::bytes)
+        self.charge.as_ref().map_or(0, Charge::bytes)
     }
 
     async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
@@ -158,7 +158,7 @@ fn exact(block: StoredBlock) -> Bytes {
 
 impl Drop for MemoryUpload {
     fn drop(&mut self) {
-        drop(self.reservation.take());
+        drop(self.charge.take());
         self.inner.lock().forget_if_idle(&self.owner);
     }
 }
