@@ -7,7 +7,7 @@ use std::{
 
 use bytes::Bytes;
 
-use super::share::{Item, Share};
+use super::owner_cache::{CachedItem, OwnerCache};
 use crate::{auth::Owner, store::block_filter::BlockFilter};
 
 /// Filters of an owner that take more than this part of the cache make room for blocks.
@@ -27,7 +27,7 @@ pub(super) struct BlockCache {
     /// The bytes of all items, with their overhead.
     pub(super) bytes: usize,
 
-    pub(super) shares: HashMap<Owner, Share>,
+    pub(super) owners: HashMap<Owner, OwnerCache>,
     /// The owners ordered by their bytes, so that the largest one is found quickly.
     pub(super) by_bytes: BTreeSet<(usize, Owner)>,
 
@@ -42,7 +42,7 @@ impl BlockCache {
         Self {
             max,
             bytes: 0,
-            shares: HashMap::new(),
+            owners: HashMap::new(),
             by_bytes: BTreeSet::new(),
             downloads: VecDeque::new(),
             clock: 0,
@@ -54,22 +54,22 @@ impl BlockCache {
         self.max > 0
     }
 
-    pub(super) fn set_max(&mut self, max: usize) -> Vec<Item> {
+    pub(super) fn set_max(&mut self, max: usize) -> Vec<CachedItem> {
         self.max = max;
 
         let mut dropped = Vec::new();
         while self.bytes > self.max
             && let Some((_, owner)) = self.by_bytes.last().cloned()
         {
-            dropped.extend(self.change(&owner, Share::evict));
+            dropped.extend(self.change(&owner, OwnerCache::evict));
         }
 
         dropped
     }
 
     pub(super) fn get(&mut self, owner: &Owner, digest: &str, offset: u64) -> Option<Bytes> {
-        let blocks = &mut self.shares.get_mut(owner)?.blocks;
-        let Item::Block(block) = blocks.get(digest, offset)?.clone() else { return None };
+        let blocks = &mut self.owners.get_mut(owner)?.blocks;
+        let CachedItem::Block(block) = blocks.get(digest, offset)?.clone() else { return None };
 
         self.clock += 1;
         blocks.touch(digest, self.clock);
@@ -77,23 +77,23 @@ impl BlockCache {
     }
 
     pub(super) fn filters(&mut self, owner: &Owner, digest: &str) -> Vec<(u64, Arc<BlockFilter>)> {
-        let Some(share) = self.shares.get_mut(owner) else { return Vec::new() };
-        let Some(content) = share.filters.contents.get(digest) else { return Vec::new() };
+        let Some(owned) = self.owners.get_mut(owner) else { return Vec::new() };
+        let Some(content) = owned.filters.contents.get(digest) else { return Vec::new() };
 
         let filters = content.items.iter().filter_map(|(offset, item)| match item {
-            Item::Filter(filter) => Some((*offset, Arc::clone(filter))),
-            Item::Block(_) => None,
+            CachedItem::Filter(filter) => Some((*offset, Arc::clone(filter))),
+            CachedItem::Block(_) => None,
         });
         let filters = filters.collect();
 
         self.clock += 1;
-        share.filters.touch(digest, self.clock);
+        owned.filters.touch(digest, self.clock);
         filters
     }
 
     pub(super) fn lacks_filter(&self, owner: &Owner, digest: &str, offset: u64) -> bool {
-        let share = self.shares.get(owner);
-        self.is_enabled() && share.is_none_or(|share| share.filters.get(digest, offset).is_none())
+        let owned = self.owners.get(owner);
+        self.is_enabled() && owned.is_none_or(|owned| owned.filters.get(digest, offset).is_none())
     }
 
     pub(super) fn keeps_download(&mut self, owner: &Owner, digest: &str, size: u64) -> bool {
@@ -119,27 +119,27 @@ impl BlockCache {
         owner: &Owner,
         digest: &str,
         offset: u64,
-        item: Item,
-    ) -> Vec<Item> {
+        item: CachedItem,
+    ) -> Vec<CachedItem> {
         let mut dropped = Vec::new();
         let size = item.bytes();
         let max_filters = self.max / MAX_FILTERS_DIVISOR;
 
-        let share = self.shares.get_mut(owner);
+        let owned = self.owners.get_mut(owner);
         if size > self.max
-            || share.is_some_and(|share| share.like(&item).get(digest, offset).is_some())
+            || owned.is_some_and(|owned| owned.like(&item).get(digest, offset).is_some())
         {
             return dropped;
         }
 
         while self.bytes + size > self.max {
-            let own = self.shares.get(owner).map_or(0, Share::bytes);
+            let own = self.owners.get(owner).map_or(0, OwnerCache::bytes);
             let Some((most, largest)) = self.by_bytes.last().cloned() else { break };
 
             let evicted = if own + size > most {
-                self.change(owner, |share| share.make_room(digest, &item, max_filters))
+                self.change(owner, |owned| owned.make_room(digest, &item, max_filters))
             } else {
-                self.change(&largest, Share::evict)
+                self.change(&largest, OwnerCache::evict)
             };
 
             let Some(evicted) = evicted else { return dropped };
@@ -148,19 +148,23 @@ impl BlockCache {
 
         self.clock += 1;
         let clock = self.clock;
-        self.change(owner, |share| share.like(&item).insert(digest, offset, item, clock));
+        self.change(owner, |owned| owned.like(&item).insert(digest, offset, item, clock));
         dropped
     }
 
-    /// Changes an owner's share, and keeps the sums and the order of the owners in step with it.
-    pub(super) fn change<T>(&mut self, owner: &Owner, change: impl FnOnce(&mut Share) -> T) -> T {
-        let share = self.shares.entry(owner.clone()).or_default();
-        let before = share.bytes();
-        let result = change(share);
-        let after = share.bytes();
+    /// Changes an owner's items, and keeps the sums and the order of the owners in step with it.
+    pub(super) fn change<T>(
+        &mut self,
+        owner: &Owner,
+        change: impl FnOnce(&mut OwnerCache) -> T,
+    ) -> T {
+        let owned = self.owners.entry(owner.clone()).or_default();
+        let before = owned.bytes();
+        let result = change(owned);
+        let after = owned.bytes();
 
         if after == 0 {
-            self.shares.remove(owner);
+            self.owners.remove(owner);
         }
         self.bytes = self.bytes + after - before;
         self.by_bytes.remove(&(before, owner.clone()));

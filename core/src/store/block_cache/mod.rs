@@ -9,7 +9,7 @@
 
 mod cache;
 mod new_filters;
-mod share;
+mod owner_cache;
 #[cfg(test)]
 mod tests;
 
@@ -19,7 +19,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 
 pub(super) use self::new_filters::NewFilters;
-use self::{cache::BlockCache, share::Item};
+use self::{cache::BlockCache, owner_cache::CachedItem};
 use super::{Block, Entry, block_filter::BlockFilter};
 
 /// The default maximum of the cache in bytes, for a server with 1 GiB of memory.
@@ -44,7 +44,7 @@ pub(super) fn get(entry: &Entry, block: &Block) -> Option<Bytes> {
 
 /// Adds the content of a block, if there is room for it.
 pub(super) fn insert(entry: &Entry, offset: u64, content: &Bytes) {
-    let item = Item::Block(content.clone());
+    let item = CachedItem::Block(content.clone());
     let dropped = CACHE.lock().insert(&entry.owner, &entry.sha256, offset, item);
 
     // Freeing memory takes longer than the insertion, so it is done without the lock.
@@ -58,7 +58,7 @@ pub(super) fn insert_filter(entry: &Entry, offset: u64, content: &[u8]) {
     }
 
     let Some(filter) = BlockFilter::new(content) else { return };
-    let item = Item::Filter(Arc::new(filter));
+    let item = CachedItem::Filter(Arc::new(filter));
     let dropped = CACHE.lock().insert(&entry.owner, &entry.sha256, offset, item);
     drop(dropped);
 }

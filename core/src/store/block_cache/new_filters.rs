@@ -8,7 +8,7 @@ use std::sync::{
 
 use super::{
     CACHE,
-    share::{Item, Share},
+    owner_cache::{CachedItem, OwnerCache},
 };
 use crate::{
     auth::Owner,
@@ -40,7 +40,7 @@ impl NewFilters {
     /// Adds the filter of the block at `offset`, if the cache has room for it.
     pub(in crate::store) fn insert(&mut self, offset: u64, filter: BlockFilter) {
         self.is_empty = false;
-        let item = Item::Filter(Arc::new(filter));
+        let item = CachedItem::Filter(Arc::new(filter));
         let dropped = CACHE.lock().insert(&self.owner, &self.key, offset, item);
         drop(dropped);
     }
@@ -51,7 +51,7 @@ impl NewFilters {
             return;
         }
 
-        let rename = |share: &mut Share| share.filters.rename(&self.key, sha256);
+        let rename = |owned: &mut OwnerCache| owned.filters.rename(&self.key, sha256);
         let replaced = CACHE.lock().change(&self.owner, rename);
         drop(replaced);
         self.is_empty = true;
@@ -61,7 +61,7 @@ impl NewFilters {
 impl Drop for NewFilters {
     fn drop(&mut self) {
         if !self.is_empty {
-            let removed = CACHE.lock().change(&self.owner, |share| share.filters.remove(&self.key));
+            let removed = CACHE.lock().change(&self.owner, |owned| owned.filters.remove(&self.key));
             drop(removed);
         }
     }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::{
     cache::{BlockCache, MAX_DOWNLOADS},
-    share::{ITEM_OVERHEAD, Item, Share},
+    owner_cache::{CachedItem, ITEM_OVERHEAD, OwnerCache},
 };
 use crate::{auth::Owner, store::block_filter::BlockFilter};
 
@@ -19,13 +19,13 @@ fn cached(cache: &mut BlockCache, owner: &str, digest: &str, blocks: u64) -> Vec
 
 fn add(cache: &mut BlockCache, owner: &str, digest: &str, blocks: u64) {
     for offset in 0..blocks {
-        let block = Item::Block(vec![0; BLOCK].into());
+        let block = CachedItem::Block(vec![0; BLOCK].into());
         cache.insert(&Owner::new(owner), digest, offset, block);
 
         assert!(cache.bytes <= cache.max, "it is bounded");
-        let counted: usize = cache.shares.values().map(Share::bytes).sum();
+        let counted: usize = cache.owners.values().map(OwnerCache::bytes).sum();
         assert_eq!(cache.bytes, counted);
-        assert_eq!(cache.by_bytes.len(), cache.shares.len());
+        assert_eq!(cache.by_bytes.len(), cache.owners.len());
     }
 }
 
@@ -52,7 +52,7 @@ fn content_that_was_not_used_for_the_longest_time_makes_room() {
 
     add(&mut cache, "a", "z", 9);
     assert_eq!(cached(&mut cache, "a", "z", 9), [0, 1, 2, 3]);
-    assert_eq!(cache.shares.len(), 1);
+    assert_eq!(cache.owners.len(), 1);
 }
 
 #[test]
@@ -101,25 +101,25 @@ fn a_smaller_bound_drops_blocks_and_none_keeps_nothing() {
     assert_eq!(cached(&mut cache, "a", "x", 4).len() + cached(&mut cache, "b", "y", 2).len(), 3);
 
     cache.set_max(0);
-    assert!(cache.shares.is_empty() && cache.bytes == 0);
+    assert!(cache.owners.is_empty() && cache.bytes == 0);
 
     add(&mut cache, "a", "x", 4);
-    assert!(cache.shares.is_empty());
+    assert!(cache.owners.is_empty());
 }
 
 #[test]
 fn filters_displace_blocks_and_stay_longer_than_them() {
     let text: Bytes = b"what a block of a log may contain\n".repeat(200).into();
     let filter = Arc::new(BlockFilter::new(&text).expect("the block is large enough"));
-    let block = Item::Block(text.clone()).bytes();
-    let filter_bytes = Item::Filter(Arc::clone(&filter)).bytes();
+    let block = CachedItem::Block(text.clone()).bytes();
+    let filter_bytes = CachedItem::Filter(Arc::clone(&filter)).bytes();
     let mut cache = BlockCache::new(3 * block);
     let owner = Owner::new("a");
 
     let insert = |cache: &mut BlockCache, digest, offset, with_filter| {
-        cache.insert(&owner, digest, offset, Item::Block(text.clone()));
+        cache.insert(&owner, digest, offset, CachedItem::Block(text.clone()));
         if with_filter {
-            cache.insert(&owner, digest, offset, Item::Filter(Arc::clone(&filter)));
+            cache.insert(&owner, digest, offset, CachedItem::Filter(Arc::clone(&filter)));
         }
     };
     let blocks = |cache: &mut BlockCache, digest| -> Vec<u64> {
@@ -156,13 +156,13 @@ fn filters_of_new_content_get_its_digest_in_place_of_earlier_ones() {
     let owner = Owner::new("a");
 
     for (key, offset) in [("x", 0), ("x", 7), ("new", 0), ("new", 1)] {
-        cache.insert(&owner, key, offset, Item::Filter(Arc::clone(&filter)));
+        cache.insert(&owner, key, offset, CachedItem::Filter(Arc::clone(&filter)));
     }
 
     let before = cache.bytes;
-    let bytes = Item::Filter(Arc::clone(&filter)).bytes();
+    let bytes = CachedItem::Filter(Arc::clone(&filter)).bytes();
 
-    let replaced = cache.change(&owner, |share| share.filters.rename("new", "x"));
+    let replaced = cache.change(&owner, |owned| owned.filters.rename("new", "x"));
     assert_eq!(replaced.map(|content| content.items.len()), Some(2));
     assert_eq!(cache.bytes, before - 2 * bytes);
 
@@ -172,27 +172,27 @@ fn filters_of_new_content_get_its_digest_in_place_of_earlier_ones() {
     assert_eq!(offsets(&mut cache, "x"), [0, 1]);
     assert!(offsets(&mut cache, "new").is_empty());
 
-    assert!(cache.change(&owner, |share| share.filters.remove("x")).is_some());
-    assert!(cache.shares.is_empty() && cache.by_bytes.is_empty() && cache.bytes == 0);
+    assert!(cache.change(&owner, |owned| owned.filters.remove("x")).is_some());
+    assert!(cache.owners.is_empty() && cache.by_bytes.is_empty() && cache.bytes == 0);
 
-    assert!(cache.change(&owner, |share| share.filters.rename("new", "x")).is_none());
-    assert!(cache.shares.is_empty() && cache.by_bytes.is_empty());
+    assert!(cache.change(&owner, |owned| owned.filters.rename("new", "x")).is_none());
+    assert!(cache.owners.is_empty() && cache.by_bytes.is_empty());
 }
 
 #[test]
 fn filters_do_not_keep_blocks_out() {
     let text: Bytes = b"what a block of a log may contain\n".repeat(200).into();
     let filter = Arc::new(BlockFilter::new(&text).expect("the block is large enough"));
-    let filter_bytes = Item::Filter(Arc::clone(&filter)).bytes();
+    let filter_bytes = CachedItem::Filter(Arc::clone(&filter)).bytes();
     let mut cache = BlockCache::new(4 * (text.len() + ITEM_OVERHEAD));
     let owner = Owner::new("a");
 
     for offset in 0..99 {
-        cache.insert(&owner, "x", offset, Item::Filter(Arc::clone(&filter)));
+        cache.insert(&owner, "x", offset, CachedItem::Filter(Arc::clone(&filter)));
     }
     assert!(cache.bytes + filter_bytes > cache.max);
     for offset in 0..9 {
-        cache.insert(&owner, "y", offset, Item::Block(text.clone()));
+        cache.insert(&owner, "y", offset, CachedItem::Block(text.clone()));
     }
 
     let blocks = (0..9).filter(|offset| cache.get(&owner, "y", *offset).is_some()).count();
@@ -205,12 +205,12 @@ fn filters_do_not_keep_blocks_out() {
 fn a_filter_has_no_room_in_a_cache_of_filters_that_is_full() {
     let text = b"what a block of a log may contain\n".repeat(200);
     let filter = Arc::new(BlockFilter::new(&text).expect("the block is large enough"));
-    let filter_bytes = Item::Filter(Arc::clone(&filter)).bytes();
+    let filter_bytes = CachedItem::Filter(Arc::clone(&filter)).bytes();
     let mut cache = BlockCache::new(3 * filter_bytes);
     let owner = Owner::new("a");
 
     for offset in 0..5 {
-        cache.insert(&owner, "x", offset, Item::Filter(Arc::clone(&filter)));
+        cache.insert(&owner, "x", offset, CachedItem::Filter(Arc::clone(&filter)));
     }
 
     assert_eq!(cache.filters(&owner, "x").len(), 3);

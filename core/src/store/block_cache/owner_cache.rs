@@ -1,4 +1,4 @@
-//! [`Share`]: the cached items of one owner.
+//! [`OwnerCache`]: the cached items of one owner.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -14,14 +14,14 @@ pub(super) const ITEM_OVERHEAD: usize = 256;
 
 /// The cached items of one owner.
 #[derive(Default)]
-pub(super) struct Share {
-    pub(super) blocks: Items,
-    pub(super) filters: Items,
+pub(super) struct OwnerCache {
+    pub(super) blocks: CachedItems,
+    pub(super) filters: CachedItems,
 }
 
 /// Items of one kind, either blocks or filters.
 #[derive(Default)]
-pub(super) struct Items {
+pub(super) struct CachedItems {
     pub(super) bytes: usize,
     pub(super) contents: HashMap<Arc<str>, CachedContent>,
 
@@ -35,17 +35,17 @@ pub(super) struct CachedContent {
     /// The time of the last use, by [`BlockCache::clock`].
     used: u64,
     /// The items by the offset of their block in the content.
-    pub(super) items: BTreeMap<u64, Item>,
+    pub(super) items: BTreeMap<u64, CachedItem>,
 }
 
 /// A block, or the filter of a block.
 #[derive(Clone)]
-pub(super) enum Item {
+pub(super) enum CachedItem {
     Block(Bytes),
     Filter(Arc<BlockFilter>),
 }
 
-impl Item {
+impl CachedItem {
     /// The memory that the item takes, with its overhead.
     pub(super) fn bytes(&self) -> usize {
         let bytes = match self {
@@ -57,21 +57,21 @@ impl Item {
     }
 }
 
-impl Share {
+impl OwnerCache {
     pub(super) fn bytes(&self) -> usize {
         self.blocks.bytes + self.filters.bytes
     }
 
     /// The items of the same kind as `item`.
-    pub(super) fn like(&mut self, item: &Item) -> &mut Items {
+    pub(super) fn like(&mut self, item: &CachedItem) -> &mut CachedItems {
         match item {
-            Item::Block(_) => &mut self.blocks,
-            Item::Filter(_) => &mut self.filters,
+            CachedItem::Block(_) => &mut self.blocks,
+            CachedItem::Filter(_) => &mut self.filters,
         }
     }
 
     /// Removes an item to make room for another owner.
-    pub(super) fn evict(&mut self) -> Option<Item> {
+    pub(super) fn evict(&mut self) -> Option<CachedItem> {
         self.blocks.evict(None).or_else(|| self.filters.evict(None))
     }
 
@@ -82,25 +82,27 @@ impl Share {
     pub(super) fn make_room(
         &mut self,
         digest: &str,
-        item: &Item,
+        item: &CachedItem,
         max_filters: usize,
-    ) -> Option<Item> {
+    ) -> Option<CachedItem> {
         match item {
-            Item::Block(_) if self.filters.bytes > max_filters => self.filters.evict(None),
-            Item::Block(_) => self.blocks.evict(Some(digest)),
-            Item::Filter(_) => self.blocks.evict(None).or_else(|| self.filters.evict(Some(digest))),
+            CachedItem::Block(_) if self.filters.bytes > max_filters => self.filters.evict(None),
+            CachedItem::Block(_) => self.blocks.evict(Some(digest)),
+            CachedItem::Filter(_) => {
+                self.blocks.evict(None).or_else(|| self.filters.evict(Some(digest)))
+            }
         }
     }
 }
 
 impl CachedContent {
     pub(super) fn bytes(&self) -> usize {
-        self.items.values().map(Item::bytes).sum()
+        self.items.values().map(CachedItem::bytes).sum()
     }
 }
 
-impl Items {
-    pub(super) fn get(&self, digest: &str, offset: u64) -> Option<&Item> {
+impl CachedItems {
+    pub(super) fn get(&self, digest: &str, offset: u64) -> Option<&CachedItem> {
         self.contents.get(digest)?.items.get(&offset)
     }
 
@@ -114,7 +116,7 @@ impl Items {
         }
     }
 
-    pub(super) fn insert(&mut self, digest: &str, offset: u64, item: Item, clock: u64) {
+    pub(super) fn insert(&mut self, digest: &str, offset: u64, item: CachedItem, clock: u64) {
         if !self.contents.contains_key(digest) {
             let digest: Arc<str> = digest.into();
             self.by_use.insert(clock, Arc::clone(&digest));
@@ -151,7 +153,7 @@ impl Items {
 
     /// Removes an item of the content that was not used for the longest time, except content with
     /// the digest `except`. The last block goes first, because a search starts with the first.
-    pub(super) fn evict(&mut self, except: Option<&str>) -> Option<Item> {
+    pub(super) fn evict(&mut self, except: Option<&str>) -> Option<CachedItem> {
         let mut oldest = self.by_use.iter().filter(|(_, digest)| Some(&***digest) != except);
         let (used, digest) = oldest.next().map(|(used, digest)| (*used, Arc::clone(digest)))?;
 
