@@ -13,6 +13,7 @@ for i = 1, #fields, 2 do
     table.insert(keys, { key = fields[i], from = from })
   end
 end
+
 table.sort(keys, function(a, b) return a.from > b.from end)
 if #keys == 0 or keys[1].from + period <= now + lead then
   -- The first key seals at once, because nobody has another one.
@@ -21,6 +22,7 @@ if #keys == 0 or keys[1].from + period <= now + lead then
   redis.call('PEXPIRE', KEYS[1], digits(3 * period))
   table.insert(keys, 1, { key = ARGV[1], from = from })
 end
+
 local current, others = nil, {}
 for _, entry in ipairs(keys) do
   if not current and entry.from <= now then

@@ -1,15 +1,15 @@
 -- Appends an announcement to the standalone streams of the owner's sessions.
--- Arguments: uri ('' to announce to all sessions, else only to those that subscribe to it),
--- message, time to live of the cursor, batch, events, bytes, age, and the changes for which
--- the announcement stands, oldest first.
--- Instances that announce the same change share one cursor over the sessions,
--- in the order of their expiry, which only grows. So each session receives the
--- announcement once, and if an instance dies the others continue. Instances may coalesce
--- changes in different ways: nothing is announced if all its changes are.
+-- Arguments: uri ('' announces to all sessions, any other one to its subscribers), message, time to
+-- live of the cursor, batch, events, bytes, age, and the announced changes, oldest first.
+--
+-- Instances that announce one change share a cursor over the sessions, in the order of their expiry,
+-- which only grows. So each session receives the announcement once, and if an instance dies the
+-- others continue. Instances may coalesce changes in different ways: nothing is announced if all
+-- changes are announced already.
 local uri, message, ttl = ARGV[4], ARGV[5], ARGV[6]
 local batch = tonumber(ARGV[7])
 local limits = { events = tonumber(ARGV[8]), bytes = tonumber(ARGV[9]), age = tonumber(ARGV[10]) }
--- One change can stand for two announcements: of the list, and of the resource.
+-- A change can have two announcements: of the list, and of the resource.
 local change = ARGV[#ARGV] .. ':' .. uri
 local announced = shard .. 'announced:' .. owner .. ':' .. uri
 local cursor = shard .. 'announcing:' .. owner .. ':' .. change
@@ -20,6 +20,7 @@ local REMEMBERED = 1000
 if redis.call('EXISTS', receivers) == 0 then
   return { 'ok' }
 end
+
 local unknown = false
 for i = 11, #ARGV do
   unknown = unknown or not redis.call('ZSCORE', announced, ARGV[i])
@@ -36,16 +37,19 @@ local function deliver(id)
     end
     return
   end
+
   local log = key('log', id, own)
   local state = redis.call('HMGET', log, 'last', 'delivered', 'newest', 'change')
   if state[4] == change then
     return
   end
+
   local life = redis.call('PTTL', key('session', id))
   if not state[1] then
     redis.call('HSET', log, 'last', 0, 'trimmed', 0, 'bytes', 0)
     redis.call('PEXPIRE', log, life)
   end
+
   redis.call('HSET', log, 'change', change)
   -- A repeated change notification carries no information.
   if state[3] == message and tonumber(state[1]) > tonumber(state[2] or '0') then
@@ -58,6 +62,7 @@ end
 local done = redis.call('GET', cursor)
 local from = done and '(' .. done or '(' .. digits(now)
 local due = redis.call('ZRANGEBYSCORE', receivers, from, '+inf', 'WITHSCORES', 'LIMIT', 0, batch)
+
 if #due == 2 * batch then
   -- The cursor is an expiry, so a batch includes all sessions that expire with its last one.
   local last = due[#due]
@@ -73,6 +78,7 @@ if #due == 2 * batch then
   redis.call('SET', cursor, last, 'PX', ttl)
   return { 'again' }
 end
+
 for i = 1, #due, 2 do
   deliver(due[i])
 end

@@ -31,8 +31,8 @@ local function add_subscriber(uri, id, till)
   extend(subscribers(uri), till)
 end
 
--- Adds a session to the subscribers of all its resources, for longer than it lives by now, so
--- that this is seldom repeated.
+-- Adds a session to the subscribers of all its resources, for longer than its present life, so that
+-- this is seldom repeated.
 local function enlist(id, idle)
   local till = now + idle + math.floor(idle / 2)
   redis.call('HSET', key('session', id), 'subscribed', digits(till))
@@ -51,13 +51,14 @@ local function touch(id, own, idle)
     key('log', id, own), key('stream', id, own) }) do
     extend(name, till)
   end
+
   local subscribed = redis.call('HGET', key('session', id), 'subscribed')
   if subscribed and tonumber(subscribed) < till then
     enlist(id, idle)
   end
 end
 
--- Wakes the follower, on whichever instance it is.
+-- Wakes the follower, on any instance.
 local function wake(log)
   local follower = redis.call('HMGET', log, 'channel', 'follower')
   if follower[1] then
@@ -75,15 +76,17 @@ local function close(stream, replay, linger)
   redis.call('ZADD', key('streams', session), digits(till), stream)
 end
 
--- Appends a message and trims the oldest ones while the stream exceeds its limits.
--- The newest stays, because it may be the call's result.
+-- Appends a message and trims the oldest ones while the stream exceeds its limits. The newest message
+-- stays, because it may be the call's result.
 local function push(id, stream, message, limits)
   local log, entries = key('log', id, stream), key('stream', id, stream)
   local position = redis.call('HINCRBY', log, 'last', 1)
   redis.call('XADD', entries, '0-' .. digits(position), 'm', message, 't', digits(now))
+
   local bytes = redis.call('HINCRBY', log, 'bytes', #message)
   local length = redis.call('XLEN', entries)
   local since = tonumber(redis.call('HGET', log, 'since') or digits(now))
+
   local first, dropped = position - length + 1, 0
   while length > 1 and (length > limits.events or bytes > limits.bytes or now - since > limits.age) do
     local two = redis.call('XRANGE', entries, '0-' .. digits(first), '+', 'COUNT', 2)
@@ -92,6 +95,7 @@ local function push(id, stream, message, limits)
     first, length, dropped = first + 1, length - 1, dropped + 1
     redis.call('XTRIM', entries, 'MINID', '=', '0-' .. digits(first))
   end
+
   if dropped > 0 then
     redis.call('HSET', log, 'trimmed', digits(first - 1), 'bytes', digits(bytes))
   end
@@ -100,6 +104,7 @@ local function push(id, stream, message, limits)
   if life > 0 then
     redis.call('PEXPIRE', entries, digits(life))
   end
+
   wake(log)
   return position
 end

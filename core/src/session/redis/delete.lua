@@ -3,6 +3,7 @@ local own = redis.call('HGET', KEYS[1], 'own')
 if not own then
   return { 'none' }
 end
+
 local streams = redis.call('ZRANGE', key('streams', session), 0, -1)
 table.insert(streams, own)
 for _, stream in ipairs(streams) do
@@ -11,6 +12,7 @@ end
 for _, uri in ipairs(redis.call('SMEMBERS', key('subscriptions', session))) do
   redis.call('ZREM', subscribers(uri), session)
 end
+
 redis.call('UNLINK', KEYS[1], key('subscriptions', session), key('streams', session))
 redis.call('ZREM', sessions, session)
 redis.call('ZREM', living, session)

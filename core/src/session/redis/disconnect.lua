@@ -1,4 +1,4 @@
--- Asks the follower to reconnect; no effect without one. Arguments: stream, retry.
+-- Asks the follower to reconnect, if there is one. Arguments: stream, retry.
 if redis.call('HEXISTS', KEYS[1], 'channel') == 1 then
   redis.call('HSET', KEYS[1], 'disconnect', ARGV[5])
   wake(KEYS[1])

@@ -4,6 +4,7 @@ local stream, max, lease = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 if redis.call('EXISTS', KEYS[1]) == 0 then
   return { 'none' }
 end
+
 local streams = key('streams', session)
 redis.call('ZREMRANGEBYSCORE', streams, '-inf', digits(now))
 if redis.call('ZCARD', streams) >= max then
@@ -21,6 +22,7 @@ if redis.call('ZCARD', streams) >= max then
     return { 'many' }
   end
 end
+
 local log, till = key('log', session, stream), now + lease + tonumber(ARGV[7])
 redis.call('HSET', log, 'last', 0, 'trimmed', 0, 'bytes', 0, 'writer', ARGV[8], 'call', ARGV[9])
 redis.call('PEXPIREAT', log, digits(till))

@@ -1,4 +1,4 @@
--- The text of the note KEYS[1], and how many times it was read.
+-- Returns the text of the note KEYS[1], and the number of its reads.
 local text = redis.call('HGET', KEYS[1], 'text')
 if not text then
   return false

@@ -6,6 +6,7 @@ end
 if not is_running() then
   return { 'ok' }
 end
+
 local stored = false
 for i = 3, #ARGV, 2 do
   if redis.call('HDEL', KEYS[1], 'question:' .. ARGV[i]) == 1 then
@@ -13,6 +14,7 @@ for i = 3, #ARGV, 2 do
     stored = true
   end
 end
+
 if stored then
   set_updated()
   wake(ARGV[1] .. redis.call('HGET', KEYS[1], 'runner'), ARGV[2])

@@ -20,7 +20,7 @@ local function remove_questions()
   end
 end
 
--- Has the instance that runs the task read it again.
+-- Makes the instance that runs the task read it again.
 local function wake(channel, message)
   redis.call('PUBLISH', channel, message)
 end

@@ -6,6 +6,7 @@ end
 if not is_running() then
   return { 'ok' }
 end
+
 remove_questions()
 redis.call('HSET', KEYS[1], 'end', ARGV[1])
 set_updated()

@@ -5,6 +5,7 @@
 if not is_running() or redis.call('HGET', KEYS[1], 'runner') ~= ARGV[1] then
   return { 'none' }
 end
+
 local suspect_since = redis.call('HGET', KEYS[1], 'doubted')
 if not suspect_since then
   redis.call('HSET', KEYS[1], 'doubted', digits(now))
