@@ -24,7 +24,7 @@ struct Used {
 
 /// Bytes of the budget, reserved until this value is dropped.
 #[derive(Debug)]
-pub(super) struct Reservation {
+pub(super) struct ReplayReservation {
     budget: Arc<ReplayBudget>,
     owner: Owner,
     bytes: usize,
@@ -40,7 +40,11 @@ impl ReplayBudget {
     }
 
     /// Reserves bytes, or returns `None` if that exceeds the owner's limit or the total.
-    pub(super) fn reserve(self: &Arc<Self>, owner: &Owner, bytes: usize) -> Option<Reservation> {
+    pub(super) fn reserve(
+        self: &Arc<Self>,
+        owner: &Owner,
+        bytes: usize,
+    ) -> Option<ReplayReservation> {
         let mut used = self.used.lock();
         let of_owner = used.owners.get(owner).copied().unwrap_or(0);
         if used.total + bytes > self.max || of_owner + bytes > self.max_per_owner {
@@ -49,11 +53,11 @@ impl ReplayBudget {
 
         used.total += bytes;
         used.owners.insert(owner.clone(), of_owner + bytes);
-        Some(Reservation { budget: Arc::clone(self), owner: owner.clone(), bytes })
+        Some(ReplayReservation { budget: Arc::clone(self), owner: owner.clone(), bytes })
     }
 }
 
-impl Drop for Reservation {
+impl Drop for ReplayReservation {
     fn drop(&mut self) {
         let mut used = self.budget.used.lock();
         used.total -= self.bytes;

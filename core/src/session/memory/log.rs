@@ -11,7 +11,7 @@ use crate::{
     clock::{Clock, Timestamp},
     session::{
         Deliveries, Delivery, Event, EventId, Retention, SessionError, SessionLimits,
-        budget::Reservation,
+        budget::ReplayReservation,
     },
 };
 
@@ -24,13 +24,13 @@ pub(super) struct Log {
     max_age: Duration,
     replay: Duration,
     clock: Arc<dyn Clock>,
-    state: Mutex<State>,
+    state: Mutex<LogState>,
     changed: Notify,
 }
 
 /// The messages of a log, and its follower.
 #[derive(Debug)]
-struct State {
+struct LogState {
     events: VecDeque<(Timestamp, Bytes)>,
     bytes: usize,
     /// The number of events dropped from the front.
@@ -51,12 +51,12 @@ struct State {
     /// The last announced change.
     last_change: Option<Box<str>>,
     /// The bytes of a finished log in the budget, counted until the log is dropped.
-    reservation: Option<Reservation>,
+    reservation: Option<ReplayReservation>,
 }
 
 impl Log {
     pub(super) fn new(stream: Arc<str>, limits: &SessionLimits, clock: Arc<dyn Clock>) -> Self {
-        let state = State {
+        let state = LogState {
             events: VecDeque::new(),
             bytes: 0,
             trimmed: 0,
@@ -87,7 +87,7 @@ impl Log {
         self.changed.notify_waiters();
     }
 
-    fn push(&self, state: &mut State, message: Bytes) {
+    fn push(&self, state: &mut LogState, message: Bytes) {
         if state.closed {
             return;
         }
@@ -110,7 +110,7 @@ impl Log {
         &self,
         message: Bytes,
         retention: Retention,
-        reserve: impl Fn(usize) -> Option<Reservation>,
+        reserve: impl Fn(usize) -> Option<ReplayReservation>,
         lost: impl FnOnce() -> Bytes,
     ) -> bool {
         let is_kept = {
@@ -137,7 +137,7 @@ impl Log {
     }
 
     /// Closes the log without a last message.
-    pub(super) fn abandon(&self, reserve: impl Fn(usize) -> Option<Reservation>) {
+    pub(super) fn abandon(&self, reserve: impl Fn(usize) -> Option<ReplayReservation>) {
         {
             let mut state = self.state.lock();
             if !state.closed && state.bytes > 0 && !state.following {
@@ -150,7 +150,7 @@ impl Log {
 
     /// Whether the oldest event must be dropped. The newest event is kept regardless of its size,
     /// because it may be the call's result.
-    fn exceeds_limits(&self, state: &State, now: Timestamp) -> bool {
+    fn exceeds_limits(&self, state: &LogState, now: Timestamp) -> bool {
         let is_old = |(at, _): &(Timestamp, Bytes)| now.since(*at) > self.max_age;
 
         state.events.len() > 1
@@ -249,14 +249,14 @@ impl Log {
     }
 }
 
-impl State {
+impl LogState {
     fn close(&mut self, now: Timestamp) {
         self.closed = true;
         self.last_used = now;
     }
 
     /// Reserves bytes for the kept messages, or drops the messages.
-    fn make_room(&mut self, reserve: impl Fn(usize) -> Option<Reservation>) {
+    fn make_room(&mut self, reserve: impl Fn(usize) -> Option<ReplayReservation>) {
         self.reservation = reserve(self.bytes);
         if self.reservation.is_none() {
             self.trimmed += self.events.len() as u64;

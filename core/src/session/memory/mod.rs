@@ -16,13 +16,13 @@ use tokio::sync::Notify;
 
 use self::{
     log::Log,
-    table::{Record, Table},
+    table::{SessionRecord, SessionTable},
     watches::Watches,
 };
 use super::{
     Deliveries, EventId, Retention, Session, SessionError, SessionLimits, Sessions, Signal,
     Signals, StreamWriter, Watch,
-    budget::{ReplayBudget, Reservation},
+    budget::{ReplayBudget, ReplayReservation},
     unkept_answer_error,
 };
 use crate::{
@@ -35,18 +35,18 @@ use crate::{
 /// Stores sessions and streams in memory.
 #[derive(Debug)]
 pub struct MemorySessions {
-    inner: Arc<Inner>,
+    inner: Arc<MemorySessionStore>,
 }
 
 /// The state that the storage shares with its writers.
 #[derive(Debug)]
-struct Inner {
+struct MemorySessionStore {
     clock: Arc<dyn Clock>,
     random: Random,
     limits: SessionLimits,
 
     /// The lock is held for a few map operations and never across an await.
-    table: Mutex<Table>,
+    table: Mutex<SessionTable>,
     watches: Mutex<Watches>,
     budget: Arc<ReplayBudget>,
 
@@ -57,7 +57,7 @@ struct Inner {
 impl MemorySessions {
     /// Creates an empty storage.
     pub fn new(clock: Arc<dyn Clock>, random: Random, limits: SessionLimits) -> Self {
-        let inner = Inner {
+        let inner = MemorySessionStore {
             budget: ReplayBudget::new(&limits),
             clock,
             random,
@@ -70,7 +70,7 @@ impl MemorySessions {
     }
 }
 
-impl Inner {
+impl MemorySessionStore {
     fn new_log(&self) -> Arc<Log> {
         Arc::new(Log::new(self.random.id().into(), &self.limits, Arc::clone(&self.clock)))
     }
@@ -88,7 +88,7 @@ impl Inner {
     fn with_record<T>(
         &self,
         session: &Session,
-        action: impl FnOnce(&mut Record) -> T,
+        action: impl FnOnce(&mut SessionRecord) -> T,
     ) -> Result<T, SessionError> {
         let mut table = self.table.lock();
         table.record(&session.id).map(action).ok_or(SessionError::NotFound)
@@ -244,7 +244,7 @@ impl Sessions for MemorySessions {
     }
 
     async fn maintain(&self) {
-        let Inner { clock, limits, added, .. } = &*self.inner;
+        let MemorySessionStore { clock, limits, added, .. } = &*self.inner;
         loop {
             let notified = added.notified();
             let now = clock.now();
@@ -267,7 +267,7 @@ impl Sessions for MemorySessions {
 
 /// The writer of a stream. Dropping it closes the stream and starts the replay time.
 struct MemoryWriter {
-    inner: Arc<Inner>,
+    inner: Arc<MemorySessionStore>,
     session: Arc<str>,
     owner: Owner,
     call: RequestId,
@@ -275,7 +275,7 @@ struct MemoryWriter {
 }
 
 impl MemoryWriter {
-    fn reserve(&self, bytes: usize) -> Option<Reservation> {
+    fn reserve(&self, bytes: usize) -> Option<ReplayReservation> {
         self.inner.budget.reserve(&self.owner, bytes)
     }
 }

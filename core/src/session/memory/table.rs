@@ -1,4 +1,4 @@
-//! [`Table`]: the sessions in memory, by their ID, their owner and their subscriptions.
+//! [`SessionTable`]: the sessions in memory, by their ID, their owner and their subscriptions.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -11,8 +11,8 @@ use crate::{auth::Owner, clock::Timestamp, protocol::Announcement};
 
 /// All sessions in memory.
 #[derive(Debug, Default)]
-pub(super) struct Table {
-    records: HashMap<Arc<str>, Record>,
+pub(super) struct SessionTable {
+    records: HashMap<Arc<str>, SessionRecord>,
     by_owner: HashMap<Owner, HashSet<Arc<str>>>,
     /// The sessions that subscribe to a resource, by owner and URI.
     subscribers: HashMap<Owner, HashMap<Box<str>, HashSet<Arc<str>>>>,
@@ -23,7 +23,7 @@ pub(super) struct Table {
 
 /// A session and its mutable state, which is small while the session is idle.
 #[derive(Debug)]
-pub(super) struct Record {
+pub(super) struct SessionRecord {
     pub(super) session: Arc<Session>,
     pub(super) expires: Timestamp,
     subscriptions: Option<HashSet<Box<str>>>,
@@ -31,7 +31,7 @@ pub(super) struct Record {
     calls: Vec<Arc<Log>>,
 }
 
-impl Record {
+impl SessionRecord {
     /// The time of the expiry: `idle` after the last request, connection or running call.
     pub(super) fn expires_at(&self, idle: Duration) -> Timestamp {
         let standalone = self.standalone.iter().map(|log| log.last_used(true));
@@ -76,7 +76,7 @@ impl Record {
     }
 }
 
-impl Table {
+impl SessionTable {
     /// Inserts a session, unless the owner or all owners have too many.
     pub(super) fn insert(
         &mut self,
@@ -99,8 +99,13 @@ impl Table {
         self.by_owner.entry(owner).or_default().insert(Arc::clone(&id));
         self.checks.insert((expires, Arc::clone(&id), None));
 
-        let record =
-            Record { session, expires, subscriptions: None, standalone: None, calls: Vec::new() };
+        let record = SessionRecord {
+            session,
+            expires,
+            subscriptions: None,
+            standalone: None,
+            calls: Vec::new(),
+        };
         self.records.insert(id, record);
         Ok(())
     }
@@ -109,7 +114,7 @@ impl Table {
         self.records.len()
     }
 
-    pub(super) fn record(&mut self, id: &str) -> Option<&mut Record> {
+    pub(super) fn record(&mut self, id: &str) -> Option<&mut SessionRecord> {
         self.records.get_mut(id)
     }
 

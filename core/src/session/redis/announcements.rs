@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, stream};
 
-use super::{Inner, keys::SessionKeys, scripts::with_limits, unavailable};
+use super::{RedisSessionStore, keys::SessionKeys, scripts::with_limits, unavailable};
 use crate::{
     protocol::Announcement,
     redis::{Shard, escape, millis},
@@ -22,7 +22,7 @@ const BATCH: usize = 500;
 /// delay no others.
 const CONCURRENT_SHARDS: usize = 16;
 
-impl Inner {
+impl RedisSessionStore {
     pub(super) async fn announce(
         &self,
         keys: &SessionKeys,

@@ -13,7 +13,7 @@ const MAX_ENTRIES: usize = 10_000;
 /// Sessions by id, with the time of the lookup. Other instances send a notice when a session ends or
 /// changes; the time to live limits how long an entry is used if the notice is lost.
 #[derive(Debug)]
-pub(super) struct Cache {
+pub(super) struct SessionCache {
     ttl: Duration,
     entries: quick_cache::sync::Cache<Arc<str>, (Arc<Session>, Instant)>,
     /// The sessions that are being looked up.
@@ -30,13 +30,13 @@ struct InFlight {
 
 /// A lookup of a session that is not cached. Its result is cached unless the session was invalidated
 /// in the meantime: the reply may be older than the invalidation.
-pub(super) struct Lookup<'a> {
-    cache: &'a Cache,
+pub(super) struct SessionLookup<'a> {
+    cache: &'a SessionCache,
     id: Arc<str>,
     invalidations: u64,
 }
 
-impl Lookup<'_> {
+impl SessionLookup<'_> {
     /// Caches the session, unless it was invalidated since the lookup began.
     pub(super) fn found(self, session: &Arc<Session>) {
         // Held until the entry is inserted, so that an invalidation comes before or after both.
@@ -48,7 +48,7 @@ impl Lookup<'_> {
     }
 }
 
-impl Drop for Lookup<'_> {
+impl Drop for SessionLookup<'_> {
     fn drop(&mut self) {
         let mut lookups = self.cache.lookups.lock();
         if let Some(in_flight) = lookups.get_mut(&self.id) {
@@ -60,7 +60,7 @@ impl Drop for Lookup<'_> {
     }
 }
 
-impl Cache {
+impl SessionCache {
     pub(super) fn new(ttl: Duration) -> Self {
         let entries = quick_cache::sync::Cache::new(MAX_ENTRIES);
         Self { ttl, entries, lookups: Mutex::default() }
@@ -73,13 +73,13 @@ impl Cache {
     }
 
     /// Begins a lookup of a session, before it is read.
-    pub(super) fn look_up(&self, id: &str) -> Lookup<'_> {
+    pub(super) fn look_up(&self, id: &str) -> SessionLookup<'_> {
         let id: Arc<str> = id.into();
         let mut lookups = self.lookups.lock();
 
         let in_flight = lookups.entry(Arc::clone(&id)).or_default();
         in_flight.lookups += 1;
-        Lookup { cache: self, id, invalidations: in_flight.invalidations }
+        SessionLookup { cache: self, id, invalidations: in_flight.invalidations }
     }
 
     /// Invalidates a session that has ended or changed.
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_lookup_that_an_invalidation_overtakes_is_not_cached() {
-        let cache = Cache::new(Duration::from_secs(60));
+        let cache = SessionCache::new(Duration::from_secs(60));
         let session = Arc::new(Session {
             id: "s".into(),
             principal: Principal::Local,
@@ -130,7 +130,7 @@ mod tests {
         });
         let is_cached = || cache.get("s", &Principal::Local).is_some();
 
-        for invalidate in [|cache: &Cache| cache.remove("s"), Cache::clear] {
+        for invalidate in [|cache: &SessionCache| cache.remove("s"), SessionCache::clear] {
             let lookup = cache.look_up("s");
             invalidate(&cache);
             let later = cache.look_up("s");

@@ -6,8 +6,8 @@ use futures_util::{StreamExt, stream};
 use tokio::time::Instant;
 
 use super::{
-    Inner, MAX_OUTAGE, RETRY, hub::LocalFollower, keys::SessionKeys, lease_renewal::Lease,
-    unavailable, writer::lost_call_error,
+    MAX_OUTAGE, RETRY, RedisSessionStore, hub::LocalFollower, keys::SessionKeys,
+    lease_renewal::Lease, unavailable, writer::lost_call_error,
 };
 use crate::{
     protocol::RequestId,
@@ -31,7 +31,7 @@ const NOTICE_DELAY: Duration = Duration::from_millis(500);
 
 /// A follower of a stream, until this value is dropped or another follower takes over.
 pub(super) struct Follower {
-    inner: Arc<Inner>,
+    inner: Arc<RedisSessionStore>,
     keys: SessionKeys,
     stream: Arc<str>,
     /// Whether this is the session's standalone stream, which has no writing call.
@@ -50,7 +50,7 @@ pub(super) struct Follower {
 }
 
 /// A snapshot of a stream, with its messages after a position.
-struct Snapshot {
+struct StreamSnapshot {
     is_follower: bool,
     trimmed: u64,
     closed: bool,
@@ -63,7 +63,7 @@ struct Snapshot {
 /// The replies to `HMGET` on a log and `XRANGE` on its entries.
 type Replies = (Vec<Option<String>>, Vec<(String, Vec<Vec<u8>>)>);
 
-impl Inner {
+impl RedisSessionStore {
     /// Follows a stream from after an event, or the standalone stream from the first undelivered
     /// message. Also returns the event id that precedes this message.
     pub(super) async fn follow(
@@ -203,7 +203,7 @@ impl Follower {
     }
 
     /// Reads the stream after the present position. `None` if the stream no longer exists.
-    async fn read(&self) -> Result<Option<Snapshot>, RedisError> {
+    async fn read(&self) -> Result<Option<StreamSnapshot>, RedisError> {
         let mut commands = pipe();
         commands.atomic();
         let fields =
@@ -239,7 +239,7 @@ impl Follower {
         };
 
         let number = self.number.to_string();
-        Ok(Some(Snapshot {
+        Ok(Some(StreamSnapshot {
             is_follower: channel == Some(self.inner.hub.channel()) && follower == Some(number),
             trimmed: trimmed.and_then(|trimmed| trimmed.parse().ok()).unwrap_or(0),
             closed: until.is_some(),

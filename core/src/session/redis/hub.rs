@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, broadcast, mpsc, watch};
 
-use super::cache::Cache;
+use super::cache::SessionCache;
 use crate::{
     redis::{ChannelEvent, Keys, Redis, cmd},
     session::{SessionError, SessionSignal, Signal, Signals},
@@ -193,7 +193,7 @@ impl Hub {
     }
 
     /// Receives the messages of both channels, until dropped.
-    pub(super) async fn run(&self, redis: &Redis, cache: &Cache) {
+    pub(super) async fn run(&self, redis: &Redis, cache: &SessionCache) {
         let mut own = redis.subscribe_with_retry(&self.channel()).await;
         let mut common = redis.subscribe_with_retry(&self.common_channel()).await;
         self.subscribed.send_replace(true);
@@ -238,7 +238,7 @@ impl Hub {
     }
 
     /// Handles a notice on the common channel.
-    fn on_notice(&self, message: &Bytes, redis: &Redis, cache: &Cache) {
+    fn on_notice(&self, message: &Bytes, redis: &Redis, cache: &SessionCache) {
         let Ok(notice) = serde_json::from_slice::<Notice>(message) else {
             // A newer version may send notices of another form.
             tracing::debug!("cannot decode a notice from another instance");

@@ -6,7 +6,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use futures_util::{StreamExt, stream};
 use parking_lot::Mutex;
 
-use super::{Inner, LINGER, keys::SessionKeys};
+use super::{LINGER, RedisSessionStore, keys::SessionKeys};
 use crate::redis::{RedisError, millis};
 
 /// The interval at which expired entries are removed from the cache.
@@ -73,7 +73,7 @@ impl Drop for Lease {
     }
 }
 
-impl Inner {
+impl RedisSessionStore {
     /// Removes expired cache entries, until dropped.
     pub(super) async fn prune_cache(&self) {
         loop {

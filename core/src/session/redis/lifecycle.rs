@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::try_join_all;
 
-use super::{Inner, keys::SessionKeys, record, unavailable};
+use super::{RedisSessionStore, keys::SessionKeys, record, unavailable};
 use crate::{
     auth::{Owner, Principal},
     protocol::{ClientFacts, LogLevel, ProtocolVersion},
@@ -12,7 +12,7 @@ use crate::{
     session::{Session, SessionError, Signal},
 };
 
-impl Inner {
+impl RedisSessionStore {
     pub(super) async fn create(
         &self,
         principal: Principal,

@@ -62,12 +62,14 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
-use self::{cache::Cache, hub::Hub, keys::SessionKeys, lease_renewal::Leases, scripts::Scripts};
+use self::{
+    cache::SessionCache, hub::Hub, keys::SessionKeys, lease_renewal::Leases, scripts::Scripts,
+};
 pub use self::{claims::RedisClaims, notes::RedisNotes, owners::SessionOwnerPage};
 use super::{
     Deliveries, EventId, Session, SessionError, SessionLimits, Sessions, Signal, Signals,
     StreamWriter, Watch,
-    budget::{ReplayBudget, Reservation},
+    budget::{ReplayBudget, ReplayReservation},
 };
 use crate::{
     auth::{Owner, Principal},
@@ -90,12 +92,12 @@ const RETRY: Duration = Duration::from_millis(200);
 
 /// Stores sessions and streams in Redis.
 pub struct RedisSessions {
-    inner: Arc<Inner>,
+    inner: Arc<RedisSessionStore>,
     _tasks: [AbortOnDropHandle<()>; 3],
 }
 
 /// The state that the storage shares with its writers, followers and background tasks.
-struct Inner {
+struct RedisSessionStore {
     redis: Redis,
     random: Random,
     limits: SessionLimits,
@@ -103,23 +105,23 @@ struct Inner {
 
     instance: Instance,
     hub: Hub,
-    cache: Cache,
+    cache: SessionCache,
     leases: Arc<Leases>,
     budget: Arc<ReplayBudget>,
 
     /// The number of sessions of all owners.
     total: Total,
     /// The reservations for finished streams, ordered by their expiry.
-    kept: Mutex<VecDeque<(Instant, Reservation)>>,
+    kept: Mutex<VecDeque<(Instant, ReplayReservation)>>,
 }
 
 impl RedisSessions {
     /// The sessions in the instance's Redis. Needs a Tokio runtime.
     pub fn new(instance: Instance, random: Random, limits: SessionLimits) -> Self {
         let redis = instance.redis().clone();
-        let inner = Arc::new(Inner {
+        let inner = Arc::new(RedisSessionStore {
             hub: Hub::new(redis.keys().clone(), Arc::clone(instance.name())),
-            cache: Cache::new(CACHE_TTL.min(limits.idle / 8)),
+            cache: SessionCache::new(CACHE_TTL.min(limits.idle / 8)),
             scripts: Scripts::new(),
             leases: Arc::default(),
             budget: ReplayBudget::new(&limits),
@@ -143,9 +145,9 @@ impl RedisSessions {
     }
 }
 
-impl Inner {
+impl RedisSessionStore {
     /// Holds a reservation until its stream expires, and gives back expired reservations.
-    fn keep(&self, reservation: Option<Reservation>) {
+    fn keep(&self, reservation: Option<ReplayReservation>) {
         let now = Instant::now();
 
         let mut kept = self.kept.lock();

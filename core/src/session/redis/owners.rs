@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 
-use super::{Inner, RedisSessions, keys::SessionKeys, unavailable};
+use super::{RedisSessionStore, RedisSessions, keys::SessionKeys, unavailable};
 use crate::{auth::Owner, redis::unescape, session::SessionError};
 
 /// The number of sessions that are ended at once. Each waits until all instances know of its end.
@@ -86,7 +86,7 @@ impl RedisSessions {
     }
 }
 
-impl Inner {
+impl RedisSessionStore {
     /// The number of an owner's sessions, and the IDs of at most `limit` sessions after the first
     /// `skip`.
     async fn sessions_of(

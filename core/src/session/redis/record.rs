@@ -13,7 +13,7 @@ use crate::{
 
 /// A client as JSON.
 #[derive(Serialize, Deserialize)]
-struct Client {
+struct EncodedClient {
     #[serde(default)]
     info: Option<Implementation>,
     #[serde(default)]
@@ -23,7 +23,7 @@ struct Client {
 pub(super) fn encode_client(facts: &ClientFacts) -> String {
     let ClientFacts { info, capabilities } = facts.clone();
     // The facts were decoded from JSON, so they can be encoded.
-    serde_json::to_string(&Client { info, capabilities }).unwrap_or_default()
+    serde_json::to_string(&EncodedClient { info, capabilities }).unwrap_or_default()
 }
 
 pub(super) fn encode_level(level: LogLevel) -> String {
@@ -38,7 +38,7 @@ pub(super) fn decode_session(
     fields: &[String],
 ) -> Option<Session> {
     let [version, client, level] = fields else { return None };
-    let Client { info, capabilities } = serde_json::from_str(client).ok()?;
+    let EncodedClient { info, capabilities } = serde_json::from_str(client).ok()?;
 
     Some(Session {
         id: id.into(),

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use super::{Inner, keys::SessionKeys, record};
+use super::{RedisSessionStore, keys::SessionKeys, record};
 use crate::{
     auth::Owner,
     redis::millis,
     session::{Session, SessionError, Watch},
 };
 
-impl Inner {
+impl RedisSessionStore {
     pub(super) async fn subscribe(&self, session: &Session, uri: &str) -> Result<(), SessionError> {
         let max = self.limits.subscriptions_per_session;
         let call = self.keys(session).session(&self.scripts.subscribe).arg(uri).arg(max);

@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::{
-    Inner, LINGER, MAX_OUTAGE, RETRY, keys::SessionKeys, lease_renewal::Lease,
+    LINGER, MAX_OUTAGE, RETRY, RedisSessionStore, keys::SessionKeys, lease_renewal::Lease,
     scripts::with_limits, unavailable,
 };
 use crate::{
@@ -20,7 +20,7 @@ use crate::{
 
 /// The writer of a call's stream. Dropping it closes the stream.
 pub(super) struct RedisWriter {
-    inner: Arc<Inner>,
+    inner: Arc<RedisSessionStore>,
     keys: SessionKeys,
     stream: Arc<str>,
     call: RequestId,
@@ -38,7 +38,7 @@ pub(super) struct RedisWriter {
 }
 
 /// The way in which the last message is kept.
-struct Last {
+struct LastMessage {
     /// The error for later followers in place of the message; empty if the message is kept.
     lost: String,
     /// Whether the earlier messages are dropped, too.
@@ -52,7 +52,7 @@ pub(super) fn lost_call_error(call: &RequestId) -> String {
         .to_string()
 }
 
-impl Inner {
+impl RedisSessionStore {
     /// Opens a stream for a call of the session.
     pub(super) async fn open(
         self: &Arc<Self>,
@@ -116,7 +116,7 @@ impl StreamWriter for RedisWriter {
         let is_kept = retention == Retention::Kept;
         let mut kept = is_kept.then(|| budget.reserve(&self.owner, self.bytes + message.len()));
 
-        let mut last = Last { lost: String::new(), trim: false };
+        let mut last = LastMessage { lost: String::new(), trim: false };
         if kept.as_ref().is_none_or(Option::is_none) {
             last.lost = unkept_answer_error(&self.call);
             kept = Some(budget.reserve(&self.owner, self.bytes));
@@ -138,7 +138,11 @@ impl StreamWriter for RedisWriter {
 
 impl RedisWriter {
     /// Appends a message. `last` marks the last message, which also closes the stream.
-    async fn write(&mut self, message: &Bytes, last: Option<Last>) -> Result<(), SessionError> {
+    async fn write(
+        &mut self,
+        message: &Bytes,
+        last: Option<LastMessage>,
+    ) -> Result<(), SessionError> {
         if self.broken {
             return Err(SessionError::Unavailable);
         }
