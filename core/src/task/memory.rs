@@ -25,7 +25,7 @@ use crate::{
 /// Stores tasks in memory.
 #[derive(Debug)]
 pub struct MemoryTasks {
-    inner: Arc<Inner>,
+    inner: Arc<MemoryTaskStore>,
     random: Random,
     limits: TaskLimits,
     added: Notify,
@@ -33,23 +33,23 @@ pub struct MemoryTasks {
 
 /// The state that the storage shares with the runs of its tasks.
 #[derive(Debug)]
-struct Inner {
+struct MemoryTaskStore {
     clock: Arc<dyn Clock>,
     /// The lock is held for a few map operations and never across an await.
-    table: Mutex<Table>,
+    table: Mutex<TaskTable>,
 }
 
 /// The tasks of all owners.
 #[derive(Debug, Default)]
-struct Table {
-    tasks: HashMap<Arc<str>, Record>,
+struct TaskTable {
+    tasks: HashMap<Arc<str>, TaskRecord>,
     per_owner: HashMap<Owner, usize>,
     by_expiry: BTreeSet<(Timestamp, Arc<str>)>,
 }
 
 /// A task, and its connection to the run.
 #[derive(Debug)]
-struct Record {
+struct TaskRecord {
     owner: Owner,
     view: TaskView,
     /// The questions that wait for an answer.
@@ -59,13 +59,13 @@ struct Record {
 
 /// A task for the process that runs it.
 #[derive(Debug)]
-struct Run {
-    inner: Arc<Inner>,
+struct MemoryRun {
+    inner: Arc<MemoryTaskStore>,
     id: Arc<str>,
     cancelled: CancellationToken,
 }
 
-impl Record {
+impl TaskRecord {
     fn end(&mut self, end: TaskEnd) {
         self.view.state = TaskState::Ended(end);
         self.unanswered.clear();
@@ -75,12 +75,12 @@ impl Record {
 impl MemoryTasks {
     /// Creates an empty storage.
     pub fn new(clock: Arc<dyn Clock>, random: Random, limits: TaskLimits) -> Self {
-        let inner = Arc::new(Inner { clock, table: Mutex::default() });
+        let inner = Arc::new(MemoryTaskStore { clock, table: Mutex::default() });
         Self { inner, random, limits, added: Notify::new() }
     }
 }
 
-impl Inner {
+impl MemoryTaskStore {
     fn get(&self, owner: &Owner, id: &str) -> Option<TaskView> {
         self.remove_expired();
         let table = self.table.lock();
@@ -88,11 +88,12 @@ impl Inner {
     }
 
     /// Updates a task unless it has ended.
-    fn update(&self, id: &str, update: impl FnOnce(&mut Record)) {
+    fn update(&self, id: &str, update: impl FnOnce(&mut TaskRecord)) {
         let now = self.clock.now();
         let mut table = self.table.lock();
 
-        let is_running = |record: &&mut Record| !matches!(record.view.state, TaskState::Ended(_));
+        let is_running =
+            |record: &&mut TaskRecord| !matches!(record.view.state, TaskState::Ended(_));
         if let Some(record) = table.tasks.get_mut(id).filter(is_running) {
             update(record);
             record.view.updated = now;
@@ -153,7 +154,7 @@ impl Tasks for MemoryTasks {
         *table.per_owner.entry(owner.clone()).or_default() += 1;
         table.by_expiry.insert((now.saturating_add(limits.ttl), Arc::clone(&id)));
 
-        let record = Record {
+        let record = TaskRecord {
             owner: owner.clone(),
             view: view.clone(),
             unanswered: HashMap::new(),
@@ -164,7 +165,7 @@ impl Tasks for MemoryTasks {
         drop(table);
 
         self.added.notify_one();
-        Ok((view, Arc::new(Run { inner: Arc::clone(inner), id, cancelled })))
+        Ok((view, Arc::new(MemoryRun { inner: Arc::clone(inner), id, cancelled })))
     }
 
     async fn get(&self, owner: &Owner, id: &str) -> Result<Option<TaskView>, Fault> {
@@ -226,7 +227,7 @@ impl Tasks for MemoryTasks {
 }
 
 #[async_trait]
-impl TaskRun for Run {
+impl TaskRun for MemoryRun {
     fn cancelled(&self) -> &CancellationToken {
         &self.cancelled
     }

@@ -30,7 +30,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use self::{
     keys::TaskKeys,
-    record::Record,
+    record::StoredTask,
     run::{LocalRuns, RedisRun},
     scripts::Scripts,
 };
@@ -51,14 +51,14 @@ const MISSING_INTERVAL: Duration = Duration::from_millis(2500);
 
 /// Stores tasks in Redis.
 pub struct RedisTasks {
-    inner: Arc<Inner>,
+    inner: Arc<RedisTaskStore>,
     random: Random,
     limits: TaskLimits,
     _receiver: AbortOnDropHandle<()>,
 }
 
 /// The state that the storage shares with its runs and its receiver.
-struct Inner {
+struct RedisTaskStore {
     instance: Instance,
     scripts: Scripts,
     runs: Arc<LocalRuns>,
@@ -69,7 +69,7 @@ struct Inner {
 impl RedisTasks {
     /// The tasks in the instance's Redis. Needs a Tokio runtime.
     pub fn new(instance: Instance, random: Random, limits: TaskLimits) -> Self {
-        let inner = Arc::new(Inner {
+        let inner = Arc::new(RedisTaskStore {
             instance,
             scripts: Scripts::new(),
             runs: Arc::default(),
@@ -83,7 +83,7 @@ impl RedisTasks {
     }
 }
 
-impl Inner {
+impl RedisTaskStore {
     fn redis(&self) -> &Redis {
         self.instance.redis()
     }
@@ -134,17 +134,17 @@ impl Inner {
         Ok(counts.into_iter().sum())
     }
 
-    async fn read(&self, keys: &TaskKeys) -> Result<Option<Record>, Fault> {
+    async fn read(&self, keys: &TaskKeys) -> Result<Option<StoredTask>, Fault> {
         let fields = self.redis().query(cmd("HGETALL").arg(&keys.task)).await;
-        Record::decode(fields.map_err(|error| unavailable(&error))?)
+        StoredTask::decode(fields.map_err(|error| unavailable(&error))?)
     }
 
     /// Ends the task if its runner is gone.
     async fn check_liveness(
         &self,
         keys: &TaskKeys,
-        record: Record,
-    ) -> Result<Option<Record>, Fault> {
+        record: StoredTask,
+    ) -> Result<Option<StoredTask>, Fault> {
         let alive = self.instance.alive().await.map_err(|error| unavailable(&error))?;
         if alive.contains(&record.runner) {
             if record.suspect {

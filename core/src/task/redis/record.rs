@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// A task in the form in which Redis stores it.
-pub(super) struct Record {
+pub(super) struct StoredTask {
     created: Timestamp,
     updated: Timestamp,
     ttl: Duration,
@@ -27,7 +27,7 @@ pub(super) struct Record {
     pub(super) suspect: bool,
 }
 
-impl Record {
+impl StoredTask {
     /// Decodes the fields of the task's hash. `None` if there are no fields.
     pub(super) fn decode(mut fields: HashMap<String, String>) -> Result<Option<Self>, Fault> {
         if fields.is_empty() {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::sync::{Notify, oneshot};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
-use super::{Inner, keys::TaskKeys, record};
+use super::{RedisTaskStore, keys::TaskKeys, record};
 use crate::{
     protocol::Fault,
     task::{TaskEnd, TaskRun},
@@ -43,14 +43,14 @@ impl LocalRuns {
 
 /// A task for the instance that runs it.
 pub(super) struct RedisRun {
-    state: Arc<State>,
+    state: Arc<RunState>,
     id: Arc<str>,
     _watcher: AbortOnDropHandle<()>,
 }
 
 /// The state that the run shares with the watcher of its task.
-struct State {
-    inner: Arc<Inner>,
+struct RunState {
+    inner: Arc<RedisTaskStore>,
     keys: TaskKeys,
     /// The questions that wait for an answer.
     unanswered: Mutex<HashMap<String, oneshot::Sender<Value>>>,
@@ -58,10 +58,15 @@ struct State {
 }
 
 impl RedisRun {
-    pub(super) fn new(inner: Arc<Inner>, keys: TaskKeys, id: Arc<str>, ttl: Duration) -> Self {
+    pub(super) fn new(
+        inner: Arc<RedisTaskStore>,
+        keys: TaskKeys,
+        id: Arc<str>,
+        ttl: Duration,
+    ) -> Self {
         let changed = Arc::new(Notify::new());
         inner.runs.0.lock().insert(Arc::clone(&id), Arc::clone(&changed));
-        let state = Arc::new(State {
+        let state = Arc::new(RunState {
             inner,
             keys,
             unanswered: Mutex::default(),
@@ -79,7 +84,7 @@ impl RedisRun {
     }
 }
 
-impl State {
+impl RunState {
     /// Reads the task after each change, until it has ended.
     async fn watch(&self, changed: &Notify) {
         loop {
@@ -97,7 +102,7 @@ impl State {
     /// Reads the task and delivers its answers. Returns whether the task still runs.
     async fn deliver_answers(&self) -> Result<bool, Fault> {
         let record = self.inner.read(&self.keys).await?;
-        let Some(record) = record.filter(record::Record::is_running) else {
+        let Some(record) = record.filter(record::StoredTask::is_running) else {
             return Ok(false);
         };
 
@@ -126,7 +131,7 @@ impl TaskRun for RedisRun {
     }
 
     async fn ask(&self, key: &str, question: &Value) -> Result<oneshot::Receiver<Value>, Fault> {
-        let State { inner, keys, unanswered, .. } = &*self.state;
+        let RunState { inner, keys, unanswered, .. } = &*self.state;
         let (sender, answer) = oneshot::channel();
         unanswered.lock().insert(key.to_owned(), sender);
 
@@ -139,13 +144,13 @@ impl TaskRun for RedisRun {
     }
 
     async fn set_message(&self, message: &str) {
-        let State { inner, keys, .. } = &*self.state;
+        let RunState { inner, keys, .. } = &*self.state;
         // A failure has been logged, and the message is only informative.
         let _ = inner.call(keys.task(&inner.scripts.set_message).arg(message)).await;
     }
 
     async fn finish(&self, end: TaskEnd) {
-        let State { inner, keys, cancelled, unanswered } = &*self.state;
+        let RunState { inner, keys, cancelled, unanswered } = &*self.state;
         let end = record::encode_end(&end);
 
         while inner.succeeds(keys.task(&inner.scripts.end).arg(&*end)).await.is_err() {
