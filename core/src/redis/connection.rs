@@ -23,7 +23,7 @@ use super::{
     Call, RedisError,
     error::{ends_connection, is_read_only, is_unknown_script},
     finder::Finder,
-    settings::{Address, Kind},
+    settings::{Address, ServerKind},
 };
 
 /// The connection of this process for commands.
@@ -80,7 +80,7 @@ impl CommandConnection {
             let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         }
 
-        let target = if matches!(address.kind, Kind::Cluster) {
+        let target = if matches!(address.kind, ServerKind::Cluster) {
             let client = ClusterClient::builder(address.nodes.iter().cloned())
                 .connection_timeout(timeout)
                 .response_timeout(timeout)
@@ -102,18 +102,18 @@ impl CommandConnection {
     }
 
     pub(super) async fn query<T: FromRedisValue>(&self, cmd: &Cmd) -> Result<T, RedisError> {
-        self.read(self.request(Request::Command(cmd)).await?)
+        self.read(self.request(CommandRequest::Command(cmd)).await?)
     }
 
     pub(super) async fn pipeline<T: FromRedisValue>(
         &self,
         pipeline: &Pipeline,
     ) -> Result<T, RedisError> {
-        self.read(self.request(Request::Pipeline(pipeline)).await?)
+        self.read(self.request(CommandRequest::Pipeline(pipeline)).await?)
     }
 
     pub(super) async fn call<T: FromRedisValue>(&self, call: &Call<'_>) -> Result<T, RedisError> {
-        let reply = self.request(Request::Command(call.evalsha())).await;
+        let reply = self.request(CommandRequest::Command(call.evalsha())).await;
         self.read(self.load_if_unknown(call, reply).await?)
     }
 
@@ -124,7 +124,7 @@ impl CommandConnection {
         call: &Call<'_>,
     ) -> Result<T, RedisError> {
         first.atomic().add_command(call.evalsha().clone());
-        let reply = self.request(Request::Pipeline(&first)).await.map(|reply| match reply {
+        let reply = self.request(CommandRequest::Pipeline(&first)).await.map(|reply| match reply {
             // The script's reply is the only one that is not ignored.
             Value::Array(mut replies) => replies.pop().unwrap_or(Value::Nil),
             other => other,
@@ -142,8 +142,8 @@ impl CommandConnection {
     ) -> Result<Value, RedisError> {
         match reply {
             Err(RedisError::Refused(error)) if is_unknown_script(&error) => {
-                self.request(Request::Command(&call.load())).await?;
-                self.request(Request::Command(call.evalsha())).await
+                self.request(CommandRequest::Command(&call.load())).await?;
+                self.request(CommandRequest::Command(call.evalsha())).await
             }
             reply => reply,
         }
@@ -155,7 +155,10 @@ impl CommandConnection {
 
     /// Sends a request within the timeout. Boxed and with one type of reply, so that the future is
     /// compiled once and not for each caller.
-    fn request<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Result<Value, RedisError>> {
+    fn request<'a>(
+        &'a self,
+        request: CommandRequest<'a>,
+    ) -> BoxFuture<'a, Result<Value, RedisError>> {
         async move {
             // The connection on which the last attempt waits, for the case of a timeout.
             let used = Mutex::new(None);
@@ -187,7 +190,7 @@ impl CommandConnection {
     /// Sends a request once. `used` receives the connection on which it waits.
     async fn try_request(
         &self,
-        request: Request<'_>,
+        request: CommandRequest<'_>,
         used: &Mutex<Option<Arc<AtomicBool>>>,
     ) -> RedisResult<Value> {
         match &self.target {
@@ -206,12 +209,12 @@ impl CommandConnection {
 
 /// A command or a pipeline to send.
 #[derive(Clone, Copy)]
-enum Request<'a> {
+enum CommandRequest<'a> {
     Command(&'a Cmd),
     Pipeline(&'a Pipeline),
 }
 
-impl Request<'_> {
+impl CommandRequest<'_> {
     async fn send(self, connection: &mut (impl ConnectionLike + Send)) -> RedisResult<Value> {
         match self {
             Self::Command(cmd) => cmd.query_async(connection).await,

@@ -8,7 +8,7 @@ use ::redis::{
 use futures_util::future::select_ok;
 use tokio::sync::Mutex;
 
-use super::settings::{Address, Kind};
+use super::settings::{Address, ServerKind};
 
 /// Finds the server before each connection, so that a reconnect after a failover reaches the new
 /// primary.
@@ -22,7 +22,7 @@ pub(super) enum Finder {
 impl Finder {
     pub(super) fn new(address: &Address) -> RedisResult<Self> {
         let nodes = address.nodes.iter().cloned();
-        let Kind::Sentinels { primary, login } = &address.kind else {
+        let ServerKind::Sentinels { primary, login } = &address.kind else {
             return Ok(Self::Fixed(nodes.map(Client::open).collect::<RedisResult<_>>()?));
         };
 

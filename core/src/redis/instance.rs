@@ -18,9 +18,9 @@ const HEARTBEAT_TTL: Duration = Duration::from_secs(5);
 /// of it exists. The zset `replicas` holds all instances, scored by the time until which they count
 /// as alive.
 #[derive(Clone)]
-pub struct Instance(Arc<Shared>);
+pub struct Instance(Arc<RunningInstance>);
 
-struct Shared {
+struct RunningInstance {
     member: Arc<Member>,
     _heartbeat: AbortOnDropHandle<()>,
 }
@@ -39,7 +39,7 @@ impl Instance {
 
         let beating = Arc::clone(&member);
         let heartbeat = AbortOnDropHandle::new(tokio::spawn(async move { beating.beat().await }));
-        Self(Arc::new(Shared { member, _heartbeat: heartbeat }))
+        Self(Arc::new(RunningInstance { member, _heartbeat: heartbeat }))
     }
 
     /// The instance's name: 128 random bits in hexadecimal.

@@ -197,7 +197,7 @@ impl Layout {
             checked => return checked.map(|()| Vec::new()),
         }
 
-        let lock = Lock::take(redis, random).await?;
+        let lock = MigrationLock::take(redis, random).await?;
         let migrated = self.run_missing(redis, &lock).await;
 
         // The lock would expire by itself, but other instances may be waiting for it.
@@ -211,7 +211,7 @@ impl Layout {
     async fn run_missing(
         &self,
         redis: &Redis,
-        lock: &Lock<'_>,
+        lock: &MigrationLock<'_>,
     ) -> Result<Vec<Migration>, RedisError> {
         let status = self.status(redis).await?;
         if status.newest > self.version() {
@@ -241,13 +241,13 @@ pub(crate) fn key(shard: &Shard) -> String {
 
 /// A lock for one migrating instance at a time. The lock expires if its holder dies. Two holders
 /// would do no harm, because each migration runs once per shard.
-struct Lock<'a> {
+struct MigrationLock<'a> {
     redis: &'a Redis,
     key: String,
     token: String,
 }
 
-impl<'a> Lock<'a> {
+impl<'a> MigrationLock<'a> {
     /// Waits for the lock and takes it.
     async fn take(redis: &'a Redis, random: &Random) -> Result<Self, RedisError> {
         let key = redis.keys().single("migrating");

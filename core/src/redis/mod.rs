@@ -49,9 +49,9 @@ const RETRY: Duration = Duration::from_millis(200);
 /// A Redis server, a primary behind Sentinels, or a cluster. Cheap to clone; all clones share its
 /// connections.
 #[derive(Clone)]
-pub struct Redis(Arc<Inner>);
+pub struct Redis(Arc<Connections>);
 
-struct Inner {
+struct Connections {
     commands: CommandConnection,
     pubsub: PubSub,
     keys: Keys,
@@ -74,7 +74,7 @@ impl Redis {
         warn_of_eviction(&commands, &address).await;
 
         let pubsub = PubSub::new(&address, settings.timeout, demoted)?;
-        Ok(Self(Arc::new(Inner { commands, pubsub, keys, address })))
+        Ok(Self(Arc::new(Connections { commands, pubsub, keys, address })))
     }
 
     /// The identity of the installation: address and prefix, without passwords. Instances with equal

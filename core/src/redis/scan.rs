@@ -3,7 +3,7 @@
 use super::{Redis, RedisError, Shard, cmd};
 
 /// A page of names, as stored.
-pub(crate) struct Names {
+pub(crate) struct NamePage {
     /// About as many names as requested; a name may appear more than once.
     pub(crate) names: Vec<String>,
     /// The cursor of the next page, as `<shard>:<cursor>`; `None` after the last page.
@@ -12,14 +12,14 @@ pub(crate) struct Names {
 
 impl Redis {
     /// A page of about `limit` names in the key `key` of all shards. `scan` is `HSCAN` or `ZSCAN`,
-    /// `after` is [`Names::next`] of the previous page.
+    /// `after` is [`NamePage::next`] of the previous page.
     pub(crate) async fn scan_names(
         &self,
         scan: &str,
         key: &str,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Names, RedisError> {
+    ) -> Result<NamePage, RedisError> {
         let (first, cursor) = after.and_then(|after| after.split_once(':')).unwrap_or(("0", "0"));
         let first: usize = first.parse().unwrap_or_default();
 
@@ -29,7 +29,7 @@ impl Redis {
         for (number, shard) in self.keys().shards().enumerate().skip(first) {
             loop {
                 if names.len() >= limit.max(1) {
-                    return Ok(Names { names, next: Some(format!("{number}:{cursor}")) });
+                    return Ok(NamePage { names, next: Some(format!("{number}:{cursor}")) });
                 }
 
                 let found;
@@ -42,7 +42,7 @@ impl Redis {
             }
         }
 
-        Ok(Names { names, next: None })
+        Ok(NamePage { names, next: None })
     }
 
     /// Scans one step of a shard. Returns the next cursor, and about `limit` names. The cursor is

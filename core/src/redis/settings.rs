@@ -67,11 +67,11 @@ impl fmt::Debug for RedisSettings {
 pub(super) struct Address {
     /// The single server, one or more nodes of a cluster, or the Sentinels.
     pub(super) nodes: Vec<ConnectionInfo>,
-    pub(super) kind: Kind,
+    pub(super) kind: ServerKind,
 }
 
 /// The kind of servers that the hosts of a URL are.
-pub(super) enum Kind {
+pub(super) enum ServerKind {
     Server,
     Cluster,
     /// Sentinels, the name of the primary that they monitor, and its credentials.
@@ -113,7 +113,7 @@ impl Address {
         };
 
         let (nodes, kind) = match kind {
-            "cluster" => (all(login, path)?, Kind::Cluster),
+            "cluster" => (all(login, path)?, ServerKind::Cluster),
             "sentinel" => {
                 let (path, query) = path.split_once('?').unwrap_or((path, ""));
                 let (primary, db) = path
@@ -130,7 +130,7 @@ impl Address {
                 let sentinel = |host: &str| node(&own, &with_port(host, SENTINEL_PORT), "");
                 let nodes = hosts.split(',').map(sentinel).collect::<Result<Vec<_>, _>>()?;
                 let server = node(login, "primary", &format!("/{db}"))?;
-                let kind = Kind::Sentinels {
+                let kind = ServerKind::Sentinels {
                     primary: primary.to_owned(),
                     login: server.redis_settings().clone(),
                 };
@@ -139,7 +139,7 @@ impl Address {
             _ if hosts.contains(',') => {
                 return Err(invalid("only cluster and Sentinel URLs have several hosts"));
             }
-            _ => (all(login, path)?, Kind::Server),
+            _ => (all(login, path)?, ServerKind::Server),
         };
 
         Ok(Self { nodes, kind })
@@ -190,9 +190,9 @@ impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tls = if self.is_tls() { "s" } else { "" };
         let kind = match &self.kind {
-            Kind::Server => "",
-            Kind::Cluster => "+cluster",
-            Kind::Sentinels { .. } => "+sentinel",
+            ServerKind::Server => "",
+            ServerKind::Cluster => "+cluster",
+            ServerKind::Sentinels { .. } => "+sentinel",
         };
 
         write!(f, "redis{tls}{kind}://")?;
@@ -210,7 +210,7 @@ impl fmt::Display for Address {
         }
 
         let login = match &self.kind {
-            Kind::Sentinels { primary, login } => {
+            ServerKind::Sentinels { primary, login } => {
                 write!(f, "/{primary}")?;
                 login
             }
@@ -291,7 +291,7 @@ mod tests {
                 assert_eq!((login.username(), login.password()), (Some("watch"), Some("s/cret")));
             }
 
-            let Kind::Sentinels { primary, login } = &address.kind else {
+            let ServerKind::Sentinels { primary, login } = &address.kind else {
                 panic!("the URL names Sentinels")
             };
             assert_eq!(primary, "main");

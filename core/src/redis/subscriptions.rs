@@ -45,7 +45,7 @@ pub(crate) struct Subscription {
     overflowed: Arc<AtomicBool>,
     channel: Arc<str>,
     id: u64,
-    registry: Arc<Registry>,
+    subscribers: Arc<Subscribers>,
 }
 
 impl Subscription {
@@ -65,23 +65,24 @@ impl Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        let mut channels = self.registry.channels.lock();
-        if let Some(subscribers) = channels.get_mut(&self.channel) {
-            subscribers.retain(|subscriber| subscriber.id != self.id);
-            if subscribers.is_empty() {
-                channels.remove(&self.channel);
-                // Fails only if the connection's task has ended.
-                let _ = self.registry.requests.send(Request::Leave(Arc::clone(&self.channel)));
-            }
+        let mut channels = self.subscribers.channels.lock();
+        let Some(subscribers) = channels.get_mut(&self.channel) else { return };
+        subscribers.retain(|subscriber| subscriber.id != self.id);
+
+        if subscribers.is_empty() {
+            channels.remove(&self.channel);
+            // Fails only if the connection's task has ended.
+            let leave = SubscriptionRequest::Leave(Arc::clone(&self.channel));
+            let _ = self.subscribers.requests.send(leave);
         }
     }
 }
 
 /// The subscribers by channel, and the requests to the connection's task.
 #[derive(Debug)]
-struct Registry {
+struct Subscribers {
     channels: Mutex<HashMap<Arc<str>, Vec<Subscriber>>>,
-    requests: mpsc::UnboundedSender<Request>,
+    requests: mpsc::UnboundedSender<SubscriptionRequest>,
     ids: AtomicU64,
 }
 
@@ -95,7 +96,7 @@ struct Subscriber {
 
 /// A request to the connection's task.
 #[derive(Debug)]
-enum Request {
+enum SubscriptionRequest {
     /// Subscribes, and confirms through the sender.
     Join(Arc<str>, oneshot::Sender<()>),
     /// Unsubscribes if the channel has no subscribers left.
@@ -104,7 +105,7 @@ enum Request {
 
 /// The subscriptions of this process, and the task that serves them.
 pub(super) struct PubSub {
-    registry: Arc<Registry>,
+    subscribers: Arc<Subscribers>,
     timeout: Duration,
     _task: AbortOnDropHandle<()>,
 }
@@ -119,14 +120,14 @@ impl PubSub {
     ) -> Result<Self, RedisError> {
         let finder = Finder::new(address).map_err(|error| RedisError::classify(error, timeout))?;
         let (sender, requests) = mpsc::unbounded_channel();
-        let registry = Arc::new(Registry {
+        let subscribers = Arc::new(Subscribers {
             channels: Mutex::default(),
             requests: sender,
             ids: AtomicU64::new(0),
         });
 
         let connection = PubSubConnection {
-            registry: Arc::clone(&registry),
+            subscribers: Arc::clone(&subscribers),
             finder,
             timeout,
             requests,
@@ -135,16 +136,16 @@ impl PubSub {
         };
 
         let task = AbortOnDropHandle::new(tokio::spawn(connection.run()));
-        Ok(Self { registry, timeout, _task: task })
+        Ok(Self { subscribers, timeout, _task: task })
     }
 
     pub(super) async fn subscribe(&self, channel: &str) -> Result<Subscription, RedisError> {
         let channel: Arc<str> = channel.into();
-        let id = self.registry.ids.fetch_add(1, Ordering::Relaxed);
+        let id = self.subscribers.ids.fetch_add(1, Ordering::Relaxed);
         let overflowed = Arc::new(AtomicBool::new(false));
         let (sender, events) = mpsc::channel(BACKLOG);
         let subscriber = Subscriber { id, events: sender, overflowed: Arc::clone(&overflowed) };
-        self.registry.channels.lock().entry(Arc::clone(&channel)).or_default().push(subscriber);
+        self.subscribers.channels.lock().entry(Arc::clone(&channel)).or_default().push(subscriber);
 
         // Created before the wait, so that dropping it also undoes an unfinished request.
         let subscription = Subscription {
@@ -152,12 +153,12 @@ impl PubSub {
             overflowed,
             channel: Arc::clone(&channel),
             id,
-            registry: Arc::clone(&self.registry),
+            subscribers: Arc::clone(&self.subscribers),
         };
 
         let (confirm, confirmed) = oneshot::channel();
         // If the task has ended, the confirmation fails below.
-        let _ = self.registry.requests.send(Request::Join(channel, confirm));
+        let _ = self.subscribers.requests.send(SubscriptionRequest::Join(channel, confirm));
 
         match tokio::time::timeout(self.timeout, confirmed).await {
             Ok(Ok(())) => Ok(subscription),
@@ -170,7 +171,7 @@ impl PubSub {
     }
 }
 
-impl Registry {
+impl Subscribers {
     fn send(&self, channel: &str, event: &ChannelEvent) {
         for subscriber in self.channels.lock().get(channel).into_iter().flatten() {
             subscriber.send(event.clone());
@@ -195,10 +196,10 @@ impl Subscriber {
 
 /// The task that owns the connection and reconnects it.
 struct PubSubConnection {
-    registry: Arc<Registry>,
+    subscribers: Arc<Subscribers>,
     finder: Finder,
     timeout: Duration,
-    requests: mpsc::UnboundedReceiver<Request>,
+    requests: mpsc::UnboundedReceiver<SubscriptionRequest>,
     /// The channels to which the present connection is subscribed.
     joined: HashSet<Arc<str>>,
     demoted: Arc<Notify>,
@@ -216,7 +217,7 @@ impl PubSubConnection {
             match self.connect(sender).await {
                 Ok(mut connection) => {
                     if !first {
-                        self.registry.send_to_all(&ChannelEvent::Gap);
+                        self.subscribers.send_to_all(&ChannelEvent::Gap);
                     }
                     first = false;
                     backoff = MIN_BACKOFF;
@@ -242,7 +243,7 @@ impl PubSubConnection {
     ) -> RedisResult<MultiplexedConnection> {
         let mut connection = dedicated(&self.finder, self.timeout, pushes).await?;
 
-        self.joined = self.registry.channels.lock().keys().cloned().collect();
+        self.joined = self.subscribers.channels.lock().keys().cloned().collect();
         if !self.joined.is_empty() {
             let channels: Vec<&str> = self.joined.iter().map(AsRef::as_ref).collect();
             connection.subscribe(channels).await?;
@@ -287,10 +288,10 @@ impl PubSubConnection {
     async fn apply(
         &mut self,
         connection: &mut MultiplexedConnection,
-        request: Request,
+        request: SubscriptionRequest,
     ) -> RedisResult<()> {
         match request {
-            Request::Join(channel, confirm) => {
+            SubscriptionRequest::Join(channel, confirm) => {
                 if !self.joined.contains(&channel) {
                     connection.subscribe(&*channel).await?;
                     self.joined.insert(channel);
@@ -298,8 +299,8 @@ impl PubSubConnection {
                 // Fails if the caller has given up; dropping its listener unsubscribes.
                 let _ = confirm.send(());
             }
-            Request::Leave(channel) => {
-                let unused = !self.registry.channels.lock().contains_key(&channel);
+            SubscriptionRequest::Leave(channel) => {
+                let unused = !self.subscribers.channels.lock().contains_key(&channel);
                 if unused && self.joined.remove(&channel) {
                     connection.unsubscribe(&*channel).await?;
                 }
@@ -316,7 +317,7 @@ impl PubSubConnection {
         let message = data.next().and_then(|message| Vec::<u8>::from_redis_value(message).ok());
 
         if let (Some(channel), Some(message)) = (channel, message) {
-            self.registry.send(&channel, &ChannelEvent::Message(message.into()));
+            self.subscribers.send(&channel, &ChannelEvent::Message(message.into()));
         }
     }
 }

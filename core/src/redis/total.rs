@@ -14,10 +14,10 @@ const MAX_AGE_IF_FULL: Duration = Duration::from_millis(100);
 /// An estimate: the last count of all shards, and the additions of this instance since. Several
 /// instances exceed a limit at most by their additions within a second.
 #[derive(Debug, Default)]
-pub(crate) struct Total(Mutex<State>);
+pub(crate) struct Total(Mutex<CountState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct CountState {
     /// The start of the last count.
     begun: Option<Instant>,
     counted: u64,
@@ -25,7 +25,7 @@ struct State {
     added: u64,
 }
 
-impl State {
+impl CountState {
     fn has_room(&self, max: usize) -> bool {
         self.counted.saturating_add(self.added) < max as u64
     }
