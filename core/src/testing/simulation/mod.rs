@@ -17,7 +17,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use futures_util::FutureExt;
 
 use self::{
-    model::{Announced, Key, Model, SLOTS, Thing},
+    model::{Announced, ChangedThing, Model, ResourceKey, SLOTS},
     numbers::{Numbers, mix},
     subscriber::Subscriber,
 };
@@ -46,7 +46,7 @@ pub const LONGEST_TTL: Duration = Duration::from_mins(3);
 
 /// The limits of an owner, and the overhead of a resource.
 #[derive(Debug, Clone, Copy)]
-struct Limits {
+struct OwnerLimits {
     quota: OwnerQuota,
     /// The bytes that a resource counts beside its content.
     metadata: u32,
@@ -128,7 +128,7 @@ impl Simulation {
             seed,
             numbers: Numbers::new(seed),
             owners,
-            model: Model::new(owners, Limits { quota, metadata }),
+            model: Model::new(owners, OwnerLimits { quota, metadata }),
             subscribers: subscribers.take(1024).map(subscriber).collect(),
             queue: store.feed().queue(),
             rest_of_time: 0,
@@ -261,7 +261,7 @@ impl Simulation {
             self.counts.overflows += u64::from(subscriber.check(uri, &at));
         }
 
-        let Limits { quota, metadata } = self.limits();
+        let OwnerLimits { quota, metadata } = self.limits();
         let most = u32::try_from(quota.bytes).expect("quotas are small here") - metadata;
         for number in 0..sample.min(self.owners) {
             let owner = owner(number);
@@ -301,13 +301,13 @@ impl Simulation {
             Changed::Resource(uri) => uri.as_str().bytes().last().map(|digit| digit - b'0'),
         };
 
-        let thing: Option<Thing> = number.map(|number| (number, slot));
+        let thing: Option<ChangedThing> = number.map(|number| (number, slot));
         let was_expected = thing.is_some_and(|thing| self.model.changed.remove(&thing));
         assert!(was_expected, "{changed:?} of {of} did not change; {}", self.at());
     }
 
     /// Writes a resource of random size and life, and compares the outcome with the model.
-    async fn write(&mut self, key @ (number, slot): Key, is_update: bool) {
+    async fn write(&mut self, key @ (number, slot): ResourceKey, is_update: bool) {
         let now = self.now_of(number);
         let size = u32::try_from(1 + self.numbers.below(MAX_CONTENT)).expect("it is small");
         let millis = u64::try_from(LONGEST_TTL.as_millis()).expect("it is short");
@@ -347,7 +347,7 @@ impl Simulation {
     }
 
     /// Deletes a resource, and compares the outcome with the model.
-    async fn delete(&mut self, key @ (number, slot): Key) {
+    async fn delete(&mut self, key @ (number, slot): ResourceKey) {
         self.now_of(number);
         let deleted = self.store.delete(&owner(number), &resource_uri(slot)).await;
 
@@ -361,7 +361,7 @@ impl Simulation {
     }
 
     /// Reads a resource, and compares the outcome with the model.
-    async fn read(&mut self, key @ (number, slot): Key) {
+    async fn read(&mut self, key @ (number, slot): ResourceKey) {
         self.now_of(number);
 
         match self.store.get(&owner(number), &resource_uri(slot)).await {
@@ -409,7 +409,7 @@ impl Simulation {
         }
     }
 
-    fn limits(&self) -> Limits {
+    fn limits(&self) -> OwnerLimits {
         self.model.limits
     }
 

@@ -6,24 +6,24 @@ use std::{
     collections::{BinaryHeap, HashSet},
 };
 
-use super::Limits;
+use super::OwnerLimits;
 use crate::store::ChangeKind;
 
 /// The number of URIs of each owner.
 pub(super) const SLOTS: usize = 4;
 
 /// The number of an owner, and of one of the owner's URIs.
-pub(super) type Key = (u32, u8);
+pub(super) type ResourceKey = (u32, u8);
 
 /// A change that a subscriber of the owner receives.
 pub(super) type Announced = (ChangeKind, u8);
 
 /// An owner and a changed URI; `None` is the list of the owner's resources.
-pub(super) type Thing = (u32, Option<u8>);
+pub(super) type ChangedThing = (u32, Option<u8>);
 
 /// A live resource. `current` is 0 if the resource does not exist.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Slot {
+pub(super) struct ResourceSlot {
     /// The bytes that the current revision counts.
     current: u32,
     /// The bytes that the revision before counts; 0 if there is none.
@@ -35,17 +35,17 @@ pub(super) struct Slot {
 /// The expected resources of all owners.
 #[derive(Debug)]
 pub(super) struct Model {
-    pub(super) limits: Limits,
-    owners: Vec<[Slot; SLOTS]>,
+    pub(super) limits: OwnerLimits,
+    owners: Vec<[ResourceSlot; SLOTS]>,
     /// The expiries of resources, with expiries that were moved since.
     expiries: BinaryHeap<Reverse<(u64, u32, u8)>>,
     /// The changes since the consumer of coalesced changes was checked.
-    pub(super) changed: HashSet<Thing>,
+    pub(super) changed: HashSet<ChangedThing>,
     pub(super) resources: u64,
     pub(super) bytes: u64,
 }
 
-impl Slot {
+impl ResourceSlot {
     fn is_live(self) -> bool {
         self.current > 0
     }
@@ -56,8 +56,8 @@ impl Slot {
 }
 
 impl Model {
-    pub(super) fn new(owners: u32, limits: Limits) -> Self {
-        let owners = vec![[Slot::default(); SLOTS]; owners as usize];
+    pub(super) fn new(owners: u32, limits: OwnerLimits) -> Self {
+        let owners = vec![[ResourceSlot::default(); SLOTS]; owners as usize];
         Self {
             limits,
             owners,
@@ -70,13 +70,13 @@ impl Model {
 
     /// The bytes of memory that the model takes.
     pub(super) fn memory(&self) -> u64 {
-        let owners = self.owners.capacity() * size_of::<[Slot; SLOTS]>();
+        let owners = self.owners.capacity() * size_of::<[ResourceSlot; SLOTS]>();
         let expiries = self.expiries.capacity() * size_of::<(u64, u32, u8)>();
-        let changed = self.changed.capacity() * (size_of::<Thing>() + 1);
+        let changed = self.changed.capacity() * (size_of::<ChangedThing>() + 1);
         (owners + expiries + changed) as u64
     }
 
-    pub(super) fn is_live(&self, (owner, slot): Key) -> bool {
+    pub(super) fn is_live(&self, (owner, slot): ResourceKey) -> bool {
         self.owners[owner as usize][usize::from(slot)].is_live()
     }
 
@@ -93,7 +93,7 @@ impl Model {
     /// Removes the expired resources of an owner. Returns the changes, in their order.
     pub(super) fn expire_owner(&mut self, owner: u32, now: u64) -> Vec<Announced> {
         let slots = &self.owners[owner as usize];
-        let is_due = |slot: &Slot| slot.is_live() && slot.expires <= now;
+        let is_due = |slot: &ResourceSlot| slot.is_live() && slot.expires <= now;
         let mut due: Vec<(u64, u8)> =
             (0u8..).zip(slots).filter(|(_, s)| is_due(s)).map(|(n, s)| (s.expires, n)).collect();
         due.sort_unstable();
@@ -117,12 +117,12 @@ impl Model {
         None
     }
 
-    pub(super) fn delete(&mut self, key: Key) -> Option<Announced> {
+    pub(super) fn delete(&mut self, key: ResourceKey) -> Option<Announced> {
         self.is_live(key).then(|| self.remove(key, ChangeKind::Deleted))
     }
 
     /// Removes a resource, and announces that.
-    fn remove(&mut self, key @ (owner, slot): Key, kind: ChangeKind) -> Announced {
+    fn remove(&mut self, key @ (owner, slot): ResourceKey, kind: ChangeKind) -> Announced {
         let removed = std::mem::take(&mut self.owners[owner as usize][usize::from(slot)]);
         self.resources -= 1;
         self.bytes -= removed.bytes();
@@ -131,7 +131,12 @@ impl Model {
     }
 
     /// Writes a resource, if the quota allows it. `expires` is `None` if the expiry stays.
-    pub(super) fn write(&mut self, key: Key, size: u32, expires: Option<u64>) -> Option<Announced> {
+    pub(super) fn write(
+        &mut self,
+        key: ResourceKey,
+        size: u32,
+        expires: Option<u64>,
+    ) -> Option<Announced> {
         let (owner, slot) = key;
         let is_new = !self.is_live(key);
 
@@ -162,7 +167,7 @@ impl Model {
     }
 
     /// Whether an upload of `bytes` fits. Drops the earlier revision if that makes it fit.
-    fn make_room(&mut self, (owner, slot): Key, bytes: u32) -> bool {
+    fn make_room(&mut self, (owner, slot): ResourceKey, bytes: u32) -> bool {
         let needed = self.used(owner) + u64::from(bytes);
         let missing = needed.saturating_sub(self.limits.quota.bytes);
         let past = &mut self.owners[owner as usize][usize::from(slot)].past;
@@ -174,7 +179,7 @@ impl Model {
         missing == 0
     }
 
-    fn announce(&mut self, (owner, slot): Key, kind: ChangeKind) -> Announced {
+    fn announce(&mut self, (owner, slot): ResourceKey, kind: ChangeKind) -> Announced {
         if kind != ChangeKind::Updated {
             self.changed.insert((owner, None));
         }
