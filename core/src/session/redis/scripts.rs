@@ -31,6 +31,7 @@ pub(super) struct Scripts {
 impl Scripts {
     pub(super) fn new() -> Self {
         let script = |code| Script::with_time_functions(&[include_str!("common.lua"), code]);
+
         Self {
             announce: script(include_str!("announce.lua")),
             append: script(include_str!("append.lua")),

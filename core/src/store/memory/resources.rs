@@ -54,7 +54,7 @@ struct OwnerResources {
     is_leaving: bool,
 }
 
-/// One revision and its content.
+/// A revision and its content.
 struct Revision {
     found: StoredResource,
     blob: Arc<MemoryBlob>,

@@ -92,8 +92,7 @@ impl MemoryUpload {
             (id, until)
         });
 
-        // The metadata of the resource are about as long as those of a removed one, so few removals
-        // make room.
+        // Metadata of resources are about equally long, so few removals make room for them.
         let metadata = entry.counted_bytes().saturating_sub(charge.bytes());
         while !resources.has_room(metadata, &self.inner.limits)
             && self.inner.sweep_at(now, &mut resources, OTHERS_PER_REQUEST)

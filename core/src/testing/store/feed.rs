@@ -81,7 +81,7 @@ pub async fn a_subscription_receives_only_its_owner(harness: &dyn Harness) {
     nothing_more(&mut bobs, &bob).await;
 }
 
-/// However many readers find a resource expired, its expiry is published once.
+/// The expiry of a resource is published once, no matter how many readers find it expired.
 pub async fn an_expiry_that_many_find_is_published_once(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     let mut changes = alice.store.feed().subscribe(&alice.owner);

@@ -1,4 +1,4 @@
-//! Instances whose clock is wrong: all times are those of Redis.
+//! Instances with a wrong clock: the clock of Redis determines all times.
 
 use super::*;
 use crate::{

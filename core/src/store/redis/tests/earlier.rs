@@ -25,8 +25,8 @@ use crate::{
 /// They expire in 2121 and later.
 const LAYOUT_3: &[u8] = include_bytes!("layout_3.aof");
 
-/// Resources of a version with layout 4: those of layout 3, and noise in two parts, whose content
-/// a test adds.
+/// Resources of a version with layout 4: the resources of [`LAYOUT_3`], and noise in two parts, whose
+/// content a test adds.
 const LAYOUT_4: &[u8] = include_bytes!("layout_4.aof");
 
 /// The ID of the noise in [`LAYOUT_4`] without the number of its parts.

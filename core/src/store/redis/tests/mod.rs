@@ -52,7 +52,7 @@ fn settings(server: &RedisServer) -> RedisSettings {
     RedisSettings { timeout: Duration::from_secs(10), ..RedisSettings::new(server.url()) }
 }
 
-/// One more instance of the installation with these settings.
+/// Another instance of the installation with these settings.
 async fn instance(settings: &RedisSettings, setup: &Setup) -> Store {
     let redis = Redis::open(settings).await.expect("it is there");
     Layout::current().migrate(&redis, &Random::system()).await.expect("it migrates");
