@@ -40,7 +40,7 @@ impl Store {
     /// first is compressed.
     ///
     /// # Errors
-    /// Those of [`Store::create`].
+    /// The errors of [`Store::create`].
     pub async fn begin(
         &self,
         owner: &Owner,
@@ -63,7 +63,7 @@ impl Store {
     /// Commits the content as a resource. Its time to live begins now.
     ///
     /// # Errors
-    /// Those of [`Store::create`]; nothing is stored then.
+    /// The errors of [`Store::create`]; nothing is then stored.
     pub async fn create_arrived(
         &self,
         arrived: Arrived,
@@ -79,7 +79,7 @@ impl Store {
     /// The hidden owner of parts of uploads owns it, so nobody lists it.
     ///
     /// # Errors
-    /// Those of [`Store::create`].
+    /// The errors of [`Store::create`].
     pub async fn begin_transit(
         &self,
         owner: &Owner,
@@ -92,7 +92,7 @@ impl Store {
     /// The content in transit, which is removed when the returned value is dropped.
     ///
     /// # Errors
-    /// Those of [`Store::create`]; nothing is stored then.
+    /// The errors of [`Store::create`]; nothing is then stored.
     pub async fn in_transit(&self, arrived: Arrived) -> Result<Content, StoreError> {
         let Arrived { owner, uri, upload, stats } = arrived;
 
@@ -142,7 +142,7 @@ impl Arriving {
     /// Writes the next piece, which may end within a character.
     ///
     /// # Errors
-    /// Those of [`Store::create`]. Nothing is stored then.
+    /// The errors of [`Store::create`]. Nothing is then stored.
     pub async fn write(&mut self, piece: Bytes) -> Result<(), StoreError> {
         self.writer.write(piece).await
     }
@@ -150,7 +150,7 @@ impl Arriving {
     /// Writes the last block.
     ///
     /// # Errors
-    /// Those of [`Store::create`]. Nothing is stored then.
+    /// The errors of [`Store::create`]. Nothing is then stored.
     pub async fn finish(self) -> Result<Arrived, StoreError> {
         let Self { owner, uri, writer } = self;
         let (upload, stats) = writer.finish().await?;

@@ -32,7 +32,7 @@ pub(super) const MIN_BLOCK_BYTES: usize = 4 << 10;
 /// Characters that match an ASCII letter (s and k) where case is ignored.
 const FOLDED_TO_ASCII: [&[u8]; 2] = ["\u{17F}".as_bytes(), "\u{212A}".as_bytes()];
 
-/// Makes letters that differ only in case equal; merges a few other bytes, too.
+/// Makes letters that differ only in case equal; also merges a few other bytes.
 pub(super) fn fold(byte: u8) -> u8 {
     byte | 0x20
 }

@@ -17,7 +17,7 @@ impl Store {
     /// lives as long as any new resource. A URI that is in use gets a new revision.
     ///
     /// # Errors
-    /// Those of [`Store::create`], and those of reading the content; nothing is stored then.
+    /// The errors of [`Store::create`], and of reading the content; nothing is then stored.
     pub async fn copy(
         &self,
         source: &StoredResource,
@@ -40,7 +40,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::NotFound`] or [`StoreError::Expired`] for the old URI,
-    /// [`StoreError::ReadOnly`] for the URI of a link, those of [`Store::copy`], and
+    /// [`StoreError::ReadOnly`] for the URI of a link, the errors of [`Store::copy`], and
     /// [`StoreError::Contended`]. The resource is then under the old URI, unless another call has
     /// moved or deleted it meanwhile.
     pub async fn rename(

@@ -164,7 +164,7 @@ impl Store {
     /// `None`.
     ///
     /// # Errors
-    /// Those of [`Store::get`], and [`StoreError::NoRevision`].
+    /// The errors of [`Store::get`], and [`StoreError::NoRevision`].
     pub async fn revision(
         &self,
         owner: &Owner,
@@ -179,7 +179,7 @@ impl Store {
     /// last.
     ///
     /// # Errors
-    /// Those of [`Store::get`].
+    /// The errors of [`Store::get`].
     pub async fn revisions(
         &self,
         owner: &Owner,
@@ -214,7 +214,7 @@ impl Store {
     /// are more resources. Saves readers of many resources a lookup for each.
     ///
     /// # Errors
-    /// Those of [`Store::list`].
+    /// The errors of [`Store::list`].
     pub async fn list_with_content(
         &self,
         owner: &Owner,

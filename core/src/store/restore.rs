@@ -25,7 +25,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::NotAsAnnounced`], [`StoreError::NotText`], [`StoreError::Full`],
-    /// [`StoreError::Input`]; nothing is stored then.
+    /// [`StoreError::Input`]; nothing is then stored.
     pub async fn restore(
         &self,
         entry: &Entry,

@@ -51,7 +51,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::NotFound`], [`StoreError::Expired`] or [`StoreError::NoRevision`];
-    /// those of [`Store::create`]; and [`StoreError::Contended`].
+    /// the errors of [`Store::create`]; and [`StoreError::Contended`].
     pub async fn rewrite(
         &self,
         owner: &Owner,

@@ -201,7 +201,7 @@ impl Store {
     /// Looks up a resource of the reader, or a resource that a link shares with the reader.
     ///
     /// # Errors
-    /// Those of [`Store::get`]. A link for other readers is not found.
+    /// The errors of [`Store::get`]. A link for other readers is not found.
     pub async fn read(
         &self,
         reader: &Identity,
@@ -213,7 +213,7 @@ impl Store {
     /// Looks up one revision, as [`read`](Self::read) does.
     ///
     /// # Errors
-    /// Those of [`Store::revision`].
+    /// The errors of [`Store::revision`].
     pub async fn read_revision(
         &self,
         reader: &Identity,
@@ -237,7 +237,7 @@ impl Store {
     /// that the URI names, has given. Does not check the audience of the link.
     ///
     /// # Errors
-    /// Those of [`Store::revision`].
+    /// The errors of [`Store::revision`].
     #[cfg(feature = "http")]
     pub async fn granted_revision(
         &self,
@@ -257,7 +257,7 @@ impl Store {
     /// shares with the reader, as [`Store::revisions`] returns them.
     ///
     /// # Errors
-    /// Those of [`Store::get`].
+    /// The errors of [`Store::get`].
     pub async fn read_revisions(
         &self,
         reader: &Identity,
@@ -288,7 +288,7 @@ impl Store {
     /// a link.
     ///
     /// # Errors
-    /// Those of [`Store::get`]. A link for other readers is not found.
+    /// The errors of [`Store::get`]. A link for other readers is not found.
     pub async fn link_target(
         &self,
         reader: &Identity,

@@ -74,7 +74,7 @@ impl Store {
     /// The mode that creates a resource with these details. `mime_type` is the type of its content.
     ///
     /// # Errors
-    /// Those of [`Store::check_details`].
+    /// The errors of [`Store::check_details`].
     pub(super) fn creation(
         &self,
         uri: &ResourceUri,
@@ -98,7 +98,7 @@ impl Store {
     /// and so do the session and, without a new `ttl`, the expiry.
     ///
     /// # Errors
-    /// [`StoreError::NotFound`] or [`StoreError::Expired`], and those of
+    /// [`StoreError::NotFound`] or [`StoreError::Expired`], and the errors of
     /// [`Store::create`]; the old content then stays.
     pub async fn update(
         &self,
@@ -117,7 +117,7 @@ impl Store {
     /// written, deleted, or has expired.
     ///
     /// # Errors
-    /// Those of [`Store::create`].
+    /// The errors of [`Store::create`].
     pub async fn update_unchanged(
         &self,
         entry: &Entry,

@@ -158,7 +158,7 @@ fn settings<K: FromStr>(
     prefix: &str,
 ) -> impl Iterator<Item = (K, String)> {
     environment.filter_map(move |(name, value)| {
-        // Variables of other programs may have the prefix, too.
+        // Variables of other programs may also have the prefix.
         let key = name.starts_with(prefix).then(|| name.to_ascii_lowercase().parse().ok());
         Some((key.flatten()?, value))
     })
