@@ -32,7 +32,7 @@ macro_rules! script_arguments {
             );
 
             /// Adds the arguments to a call that has the arguments of all scripts.
-            pub(super) fn add_to<'c>(self, call: Call<'c>) -> Call<'c> {
+            pub(super) fn add_to(self, call: Call<'_>) -> Call<'_> {
                 let Self { $first, $($field),* } = self;
                 call.arg($first)$(.arg($field))*
             }

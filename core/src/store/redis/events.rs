@@ -18,7 +18,7 @@ pub(super) async fn forward(mut changes: Subscription, inner: Arc<RedisState>) {
     loop {
         match changes.next().await {
             ChannelEvent::Message(message) => match parse(&message) {
-                Some((change, state)) => publish(&inner, change, state),
+                Some((change, state)) => publish(&inner, change, &state),
                 None => tracing::warn!(?message, "ignored a message in Redis that is no change"),
             },
             ChannelEvent::Gap => {
@@ -30,8 +30,8 @@ pub(super) async fn forward(mut changes: Subscription, inner: Arc<RedisState>) {
 }
 
 /// Publishes a change to the feed, after noting when the resource expires or expired.
-fn publish(inner: &RedisState, change: Change, state: ResourceState) {
-    match state {
+fn publish(inner: &RedisState, change: Change, state: &ResourceState) {
+    match *state {
         ResourceState::Lives(ttl) => {
             inner.expired.forget(&change.owner, &change.uri);
             let shard = inner.shard_of(&change.owner).number();
