@@ -280,34 +280,38 @@ impl Validator {
             .validator
             .iter_errors(arguments)
             .take(MAX_VIOLATIONS)
-            .map(|fault| {
-                let path = fault.instance_path().to_string();
-                let text = match fault.kind() {
-                    ValidationErrorKind::AdditionalProperties { unexpected }
-                    | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
-                        let names = names(unexpected.iter().map(String::as_str));
-                        format!("additional properties are not allowed: {names}")
-                    }
-                    // The name of a property; nothing else of the value is in it.
-                    ValidationErrorKind::PropertyNames { .. } => {
-                        "the name of a property is not allowed".to_owned()
-                    }
-                    _ => fault.masked_with("the value").to_string(),
-                };
-
-                match path.trim_start_matches('/') {
-                    // The library names no property for a tool without arguments.
-                    "" if matches!(fault.kind(), ValidationErrorKind::FalseSchema) => {
-                        let got = arguments.as_object().into_iter().flat_map(|a| a.keys());
-                        format!("none are accepted, got {}", names(got.map(String::as_str)))
-                    }
-                    "" => text,
-                    argument => format!("{}: {text}", shortened(&argument.replace('/', "."))),
-                }
-            })
+            .map(|fault| describe_fault(&fault, arguments))
             .collect();
 
         Err(faults.join("; "))
+    }
+}
+
+/// Describes a violation of the schema without the value, which may be long or secret.
+#[cfg(feature = "validation")]
+fn describe_fault(fault: &jsonschema::ValidationError<'_>, arguments: &Value) -> String {
+    let path = fault.instance_path().to_string();
+    let text = match fault.kind() {
+        ValidationErrorKind::AdditionalProperties { unexpected }
+        | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
+            let names = names(unexpected.iter().map(String::as_str));
+            format!("additional properties are not allowed: {names}")
+        }
+        // The inner error describes the name, not the value.
+        ValidationErrorKind::PropertyNames { .. } => {
+            "the name of a property is not allowed".to_owned()
+        }
+        _ => fault.masked_with("the value").to_string(),
+    };
+
+    match path.trim_start_matches('/') {
+        // The library names no property for a tool without arguments.
+        "" if matches!(fault.kind(), ValidationErrorKind::FalseSchema) => {
+            let got = arguments.as_object().into_iter().flat_map(|a| a.keys());
+            format!("none are accepted, got {}", names(got.map(String::as_str)))
+        }
+        "" => text,
+        argument => format!("{}: {text}", shortened(&argument.replace('/', "."))),
     }
 }
 

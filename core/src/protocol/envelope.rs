@@ -113,7 +113,7 @@ pub fn parse(body: &Bytes) -> Result<Message, (Fault, Option<RequestId>)> {
     })?;
 
     if text.trim_start().starts_with('[') {
-        // Checked before parsing, so that an array that is not valid JSON is refused for this reason, too.
+        // Checked before parsing, so that an invalid array is refused for this reason, too.
         let message = "Batches are not supported: send one JSON-RPC message per request.";
         return Err((Fault::InvalidRequest(message.into()), None));
     }
@@ -148,6 +148,15 @@ pub fn parse(body: &Bytes) -> Result<Message, (Fault, Option<RequestId>)> {
         Some(Err(fault)) => return Err((fault, id)),
     };
 
+    classify(wire, id, params)
+}
+
+/// Decides by its members whether a message is a request, a notification or a response.
+fn classify(
+    wire: Wire<'_>,
+    id: Option<RequestId>,
+    params: Params,
+) -> Result<Message, (Fault, Option<RequestId>)> {
     match (wire.method, id) {
         (Some(_), _) if wire.result.is_some() || wire.error.is_some() => Err((
             Fault::InvalidRequest(

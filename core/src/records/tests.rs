@@ -330,6 +330,23 @@ fn an_index_stays_small() {
     assert_eq!(mark.offset, mark.number * 5_000);
 }
 
+/// The records that an index finds, each on one line.
+fn compact_records(text: &str, index: &RecordIndex) -> Vec<String> {
+    let Some(mark) = index.nearest(0) else { return Vec::new() };
+    let mut scanner = index.scanner(mark);
+    let mut found = Vec::new();
+    let rest = &text.as_bytes()[to(mark.offset)..];
+    scanner.feed(rest, |record| found.push(record)).expect("it has records");
+    scanner.finish(|record| found.push(record)).expect("it has records");
+
+    let compacted = |Record { start, end, .. }: Record| {
+        let mut line = Vec::new();
+        compact_record(&text.as_bytes()[to(start)..to(end)], index.container(), &mut line);
+        String::from_utf8(line).expect("it is text")
+    };
+    found.into_iter().map(compacted).collect()
+}
+
 #[test]
 fn the_outermost_list_is_indexed_wherever_blocks_end() {
     let cases = [
@@ -374,21 +391,7 @@ fn the_outermost_list_is_indexed_wherever_blocks_end() {
                 let index = found.expect("it has a value there");
                 assert_eq!((index.at(), index.container()), (at, container), "{text}");
 
-                let mut lines = Vec::new();
-                if let Some(mark) = index.nearest(0) {
-                    let mut scanner = index.scanner(mark);
-                    let mut ranges = Vec::new();
-                    scanner
-                        .feed(&text.as_bytes()[to(mark.offset)..], |r| ranges.push(r))
-                        .expect("it has records");
-                    scanner.finish(|r| ranges.push(r)).expect("it has records");
-                    for Record { start, end, .. } in ranges {
-                        let mut line = Vec::new();
-                        compact_record(&text.as_bytes()[to(start)..to(end)], container, &mut line);
-                        lines.push(String::from_utf8(line).expect("it is text"));
-                    }
-                }
-
+                let lines = compact_records(&text, &index);
                 assert_eq!(lines.len() as u64, index.total());
                 assert_eq!(lines.join(" "), records);
             }

@@ -24,25 +24,7 @@ impl UriTemplate {
                 }
                 TemplatePart::Query(_) => {}
                 TemplatePart::Variable { name, multi_segment } => {
-                    let stops: &[char] =
-                        if *multi_segment { &['?', '#'] } else { &['/', '?', '#'] };
-                    let max = rest.find(stops).unwrap_or(rest.len());
-                    let end = match &self.parts[index + 1..] {
-                        [] | [TemplatePart::Query(_)] => max,
-                        // The last literal is searched from the end, since the
-                        // value itself may contain it.
-                        [TemplatePart::Literal(last)]
-                        | [TemplatePart::Literal(last), TemplatePart::Query(_)] => {
-                            rest.strip_suffix(&**last)?.len()
-                        }
-                        [TemplatePart::Literal(next), ..] => rest.find(next.as_str())?,
-                        // The parser allows nothing else after a variable.
-                        [_, ..] => return None,
-                    };
-
-                    if end > max {
-                        return None;
-                    }
+                    let end = end_of_value(rest, *multi_segment, &self.parts[index + 1..])?;
                     variables.insert(name.clone(), decode(&rest[..end], *multi_segment)?);
                     rest = &rest[end..];
                 }
@@ -51,6 +33,26 @@ impl UriTemplate {
 
         rest.is_empty().then_some(variables)
     }
+}
+
+/// The length of a variable's value at the start of `rest`, which the following parts of the
+/// template limit. `None` if they do not match.
+fn end_of_value(rest: &str, multi_segment: bool, following: &[TemplatePart]) -> Option<usize> {
+    let stops: &[char] = if multi_segment { &['?', '#'] } else { &['/', '?', '#'] };
+    let max = rest.find(stops).unwrap_or(rest.len());
+
+    let end = match following {
+        [] | [TemplatePart::Query(_)] => max,
+        // The last literal is searched from the end, since the value itself may contain it.
+        [TemplatePart::Literal(last)] | [TemplatePart::Literal(last), TemplatePart::Query(_)] => {
+            rest.strip_suffix(&**last)?.len()
+        }
+        [TemplatePart::Literal(next), ..] => rest.find(next.as_str())?,
+        // The parser allows nothing else after a variable.
+        [_, ..] => return None,
+    };
+
+    (end <= max).then_some(end)
 }
 
 /// Removes the named parameters from the end of a URI, which may have a query
