@@ -6,7 +6,8 @@ use rmcp::model;
 use serde_json::Value;
 
 use super::{
-    complete::{self, CompletionInput},
+    catalog::Catalog,
+    complete::{self, CompletionInput, Suggested},
     definition::Registry,
     headers::HeaderParameter,
     prompt,
@@ -117,10 +118,6 @@ impl Registry {
         input: CompletionInput,
         scope: Arc<Scope>,
     ) -> Result<model::CompletionInfo, Fault> {
-        let no_argument = |item: &str| {
-            Fault::invalid_params(format!("{item} has no argument {}", quoted(argument)))
-        };
-
         let catalog = self.catalog();
         if !catalog.has_reference(reference) {
             for provider in &self.definition.providers {
@@ -131,40 +128,59 @@ impl Registry {
             }
         }
 
-        let values = if let Some(name) = reference.as_prompt_name() {
-            self.check_scopes(&scope.identity, &"completion/complete", || {
-                self.prompt_scopes(name)
-            })?;
-
-            let prompt = catalog.prompts.get(name).ok_or_else(|| prompt::unknown(name))?;
-            if !prompt.listed.arguments.iter().flatten().any(|a| a.name == argument) {
-                return Err(no_argument(&format!("The prompt {name}")));
-            }
-
-            prompt.body.completers.suggest(argument, input, scope).await?.unwrap_or_default().into()
-        } else {
-            let uri = reference.as_resource_uri().unwrap_or_default();
-            self.check_scopes(&scope.identity, &"completion/complete", || {
-                self.template_scopes(uri)
-            })?;
-
-            let unknown =
-                || Fault::invalid_params(format!("Unknown resource template: {}", shortened(uri)));
-            let template = catalog.templates.get(uri).ok_or_else(unknown)?;
-            if !template.body.template.variables().any(|v| v == argument) {
-                return Err(no_argument(&format!("The template {uri}")));
-            }
-
-            let completers = &template.body.completers;
-            match completers.suggest(argument, input.clone(), scope.clone()).await? {
-                Some(values) => values.into(),
-                None => complete::from_resources(&template.body.template, argument, &input, &scope)
-                    .await
-                    .map_err(|error| Fault::Unavailable(error.to_string()))?,
+        let suggested = match reference.as_prompt_name() {
+            Some(name) => self.suggest_for_prompt(&catalog, name, argument, input, scope).await?,
+            None => {
+                let uri = reference.as_resource_uri().unwrap_or_default();
+                self.suggest_for_template(&catalog, uri, argument, &input, &scope).await?
             }
         };
 
-        Ok(complete::completion_info(values))
+        Ok(complete::completion_info(suggested))
+    }
+
+    async fn suggest_for_prompt(
+        &self,
+        catalog: &Catalog,
+        name: &str,
+        argument: &str,
+        input: CompletionInput,
+        scope: Arc<Scope>,
+    ) -> Result<Suggested, Fault> {
+        self.check_scopes(&scope.identity, &"completion/complete", || self.prompt_scopes(name))?;
+
+        let prompt = catalog.prompts.get(name).ok_or_else(|| prompt::unknown(name))?;
+        if !prompt.listed.arguments.iter().flatten().any(|a| a.name == argument) {
+            return Err(no_argument(&format!("The prompt {name}"), argument));
+        }
+
+        let values = prompt.body.completers.suggest(argument, input, scope).await?;
+        Ok(values.unwrap_or_default().into())
+    }
+
+    async fn suggest_for_template(
+        &self,
+        catalog: &Catalog,
+        uri: &str,
+        argument: &str,
+        input: &CompletionInput,
+        scope: &Arc<Scope>,
+    ) -> Result<Suggested, Fault> {
+        self.check_scopes(&scope.identity, &"completion/complete", || self.template_scopes(uri))?;
+
+        let unknown =
+            || Fault::invalid_params(format!("Unknown resource template: {}", shortened(uri)));
+        let template = &catalog.templates.get(uri).ok_or_else(unknown)?.body;
+        if !template.template.variables().any(|v| v == argument) {
+            return Err(no_argument(&format!("The template {uri}"), argument));
+        }
+
+        match template.completers.suggest(argument, input.clone(), Arc::clone(scope)).await? {
+            Some(values) => Ok(values.into()),
+            None => complete::from_resources(&template.template, argument, input, scope)
+                .await
+                .map_err(|error| Fault::Unavailable(error.to_string())),
+        }
     }
 
     /// Whether a resource of the definition has that URI or a template of it
@@ -222,4 +238,8 @@ impl Registry {
 
         None
     }
+}
+
+fn no_argument(item: &str, argument: &str) -> Fault {
+    Fault::invalid_params(format!("{item} has no argument {}", quoted(argument)))
 }

@@ -26,6 +26,14 @@ const MAX_REFERENCES: usize = 16;
 /// A reference and its path: the members and indexes that lead to it.
 type FoundReference = (Vec<String>, Result<Reference, String>);
 
+/// The place of a reference in the arguments of a tool.
+struct Place<'a> {
+    tool: &'a str,
+    /// The members and indexes that lead to the place.
+    path: &'a [String],
+    expected: Expected,
+}
+
 impl Registry {
     /// The arguments with all references replaced by content of at most
     /// `max_bytes` together. The inner error is for the model: the tool must
@@ -69,19 +77,13 @@ impl Registry {
                 Err(problem) => Err(problem),
                 Ok(reference) => {
                     let expected = Expected::at(&schema, &path);
-                    let origins = Origins::default();
-                    let traced = Arc::new(Scope {
-                        store: scope.store.tracing(origins.clone()),
-                        ..Scope::clone(scope)
-                    });
-                    let resolved = self.resolve(&reference, expected, &traced, &mut limits).await;
-                    let what = Flow { reference: &reference, path: &path, tool, origins };
-                    resolved.and_then(|value| self.admit(&what, scope).map(|()| value))
+                    let place = Place { tool, path: &path, expected };
+                    self.resolve_at(place, &reference, scope, &mut limits).await
                 }
             };
 
             match (resolved, at(&mut arguments, &path)) {
-                (Ok(value), Some(place)) => *place = value,
+                (Ok(value), Some(slot)) => *slot = value,
                 (Ok(_), None) => {}
                 (Err(problem), _) => {
                     let path = path.join(".");
@@ -92,6 +94,24 @@ impl Registry {
         }
 
         Ok(self.check_provided(tool, arguments, scope).await)
+    }
+
+    /// The value of a reference, if its content may flow to its place.
+    async fn resolve_at(
+        &self,
+        place: Place<'_>,
+        reference: &Reference,
+        scope: &Arc<Scope>,
+        limits: &mut ReferenceLimits,
+    ) -> Result<Value, String> {
+        let Place { tool, path, expected } = place;
+        let origins = Origins::default();
+        let store = scope.store.tracing(origins.clone());
+        let traced = Arc::new(Scope { store, ..Scope::clone(scope) });
+        let value = self.resolve(reference, expected, &traced, limits).await?;
+
+        self.admit(&Flow { reference, path, tool, origins }, scope)?;
+        Ok(value)
     }
 
     /// The input schema of a tool, if the caller has that tool.
