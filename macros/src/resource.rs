@@ -31,20 +31,7 @@ pub(crate) fn expand(header: TokenStream, function: ItemFn) -> Result<TokenStrea
     let options = Options::parse(options, &["mime_type", "priority", "cache"])?;
     let function = Function::parse(function)?;
     let variables = variables(&uri)?;
-
-    for argument in function.arguments() {
-        if !variables.contains(&argument.key) {
-            let problem = format!("the URI has no {{{}}}", argument.key);
-            return Err(Error::new_spanned(&argument.name, problem));
-        }
-    }
-
-    for variable in &variables {
-        if !function.arguments().any(|argument| argument.key == *variable) {
-            let problem = format!("the function has no parameter {variable}");
-            return Err(Error::new_spanned(&uri, problem));
-        }
-    }
+    check_variables(&uri, &variables, &function)?;
 
     let name = options.name.as_ref().map_or_else(|| function.listed_name(), LitStr::value);
     let own = function.listed_name();
@@ -94,6 +81,25 @@ pub(crate) fn expand(header: TokenStream, function: ItemFn) -> Result<TokenStrea
             #(#setters)*
         }
     }))
+}
+
+/// Refuses a variable without its parameter, and a parameter without its variable.
+fn check_variables(uri: &LitStr, variables: &[String], function: &Function) -> Result<()> {
+    for argument in function.arguments() {
+        if !variables.contains(&argument.key) {
+            let problem = format!("the URI has no {{{}}}", argument.key);
+            return Err(Error::new_spanned(&argument.name, problem));
+        }
+    }
+
+    for variable in variables {
+        if !function.arguments().any(|argument| argument.key == *variable) {
+            let problem = format!("the function has no parameter {variable}");
+            return Err(Error::new_spanned(uri, problem));
+        }
+    }
+
+    Ok(())
 }
 
 /// The names in `{name}`, `{+name}` and `{?first,second}`.
