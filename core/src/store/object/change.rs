@@ -52,7 +52,7 @@ enum Attempt {
 
 /// The entry of a put, if it fits into the quota.
 enum Fitting {
-    Fits(StoredEntry),
+    Fits(Box<StoredEntry>),
     Full(StoreError),
 }
 
@@ -207,7 +207,7 @@ impl ObjectState {
 
         let put = match operation {
             Operation::Put(put) => match self.fit(put, &before, &mut tail, now, has_swept).await? {
-                Fitting::Fits(entry) => Some(entry),
+                Fitting::Fits(entry) => Some(*entry),
                 Fitting::Full(full) => {
                     lock.list_again();
                     return Ok(Attempt::Full(full));
@@ -266,7 +266,7 @@ impl ObjectState {
         }
 
         Ok(match fitting {
-            Ok(past) => Fitting::Fits(StoredEntry::new(content.clone(), entry, past)),
+            Ok(past) => Fitting::Fits(Box::new(StoredEntry::new(content.clone(), entry, past))),
             Err(full) => Fitting::Full(full),
         })
     }
