@@ -55,6 +55,11 @@ pub(super) enum HttpError {
     TooSlow,
     #[error("The body is incomplete.")]
     Incomplete,
+    #[cfg(feature = "console")]
+    #[error(
+        "Only requests of 2026-07-28 are served here: send the header mcp-protocol-version: 2026-07-28."
+    )]
+    ModernOnly,
     #[error("{0} is not allowed here. {1}")]
     Method(String, &'static str),
     #[error("Not found. The MCP endpoint is {0}.")]
@@ -87,6 +92,8 @@ impl HttpError {
             | Self::Credentials(_) => StatusCode::BAD_REQUEST,
             Self::Method(..) => StatusCode::METHOD_NOT_ALLOWED,
             Self::Path(_) => StatusCode::NOT_FOUND,
+            #[cfg(feature = "console")]
+            Self::ModernOnly => StatusCode::BAD_REQUEST,
             Self::NoCredentials | Self::Token(_) => StatusCode::UNAUTHORIZED,
             Self::TokenTooLong => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             Self::AuthUnavailable => StatusCode::SERVICE_UNAVAILABLE,

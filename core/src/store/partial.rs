@@ -123,7 +123,8 @@ impl Store {
     /// Begins an upload in parts. It expires after `ttl`, complete or not.
     ///
     /// # Errors
-    /// [`StoreError::Full`] if content of that size does not fit.
+    /// [`StoreError::Full`] if content of that size does not fit, and the errors of
+    /// [`Store::check_target`].
     pub async fn begin_upload(
         &self,
         owner: &Owner,
@@ -132,6 +133,7 @@ impl Store {
         size: Option<u64>,
         ttl: Duration,
     ) -> Result<PartialUpload, StoreError> {
+        self.check_target(&target.uri)?;
         let record = Record { target, size, parts: Vec::new(), state: State::Open };
         let uri = record_uri(id)?;
         self.backend.reserve(owner, &record.target.uri, id, record.counted_bytes(), ttl).await?;

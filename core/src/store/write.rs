@@ -37,9 +37,7 @@ impl Store {
         content: Content,
         details: Details,
     ) -> Result<Arc<Entry>, StoreError> {
-        if sharing::is_link(&uri) {
-            return Err(StoreError::ReadOnly { uri });
-        }
+        self.check_target(&uri)?;
         self.create_any(owner, uri, content, details).await
     }
 
@@ -64,9 +62,7 @@ impl Store {
         details: Details,
         reservation: &str,
     ) -> Result<Arc<Entry>, StoreError> {
-        if sharing::is_link(&uri) {
-            return Err(StoreError::ReadOnly { uri });
-        }
+        self.check_target(&uri)?;
         let mode = self.creation(&uri, details, content.mime_type())?;
         Ok(self.write(owner, uri, content, mode, None, Some(reservation)).await?.entry)
     }
@@ -106,9 +102,7 @@ impl Store {
         content: Content,
         details: Details,
     ) -> Result<Arc<Entry>, StoreError> {
-        if sharing::is_link(&uri) {
-            return Err(StoreError::ReadOnly { uri });
-        }
+        self.check_target(&uri)?;
         self.update_version(owner, uri, content, details, None).await
     }
 
@@ -341,6 +335,14 @@ impl Store {
                 return Ok(());
             }
         }
+    }
+
+    /// Checks that callers may store under a URI, before there is content.
+    ///
+    /// # Errors
+    /// [`StoreError::ReadOnly`] for the URI of a link, which only [`Store::share`] creates.
+    pub fn check_target(&self, uri: &ResourceUri) -> Result<(), StoreError> {
+        if sharing::is_link(uri) { Err(StoreError::ReadOnly { uri: uri.clone() }) } else { Ok(()) }
     }
 
     /// Checks what a caller gives to a resource, before there is content.
