@@ -35,6 +35,7 @@ mod memory;
 mod metadata;
 #[cfg(feature = "object")]
 mod object;
+mod open_uploads;
 mod origin_tracing;
 mod origins;
 mod owners;
@@ -87,7 +88,7 @@ pub use origins::Origins;
 pub use owners::OwnerPage;
 #[cfg(feature = "http")]
 pub use partial::PART_BYTES;
-pub use partial::{AppendError, PartialUpload, UploadTarget};
+pub use partial::{AppendError, PartialUpload, Reserves, UploadTarget};
 pub use quota::OwnerQuota;
 pub use ranges::Ranges;
 pub use records::{RecordWindow, RecordsError};

@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::{
-    Committed, Content, Details, Draft, Entry, ResourceUri, Store, StoreError, Upload, Version,
-    WriteMode,
+    Committed, Content, Details, Draft, Entry, Reserves, ResourceUri, Store, StoreError, Upload,
+    Version, WriteMode,
     blocks::{BlockWriter, ContentStats},
     details::default_name,
     sharing,
@@ -190,10 +190,13 @@ impl Store {
         };
         let mime_type = given.cloned().or(known).unwrap_or_default();
         let (expected, or_binary) = (content.expected().clone(), content.may_turn_binary());
+        let reserves = content.reserves();
         let (kind, pieces) = content.into_parts();
         let mut upload = self.backend.begin(owner, &uri, reservation).await?;
-        if let Some(size) = expected.size {
-            upload.reserve(size).await?;
+        match (expected.size, reserves) {
+            (Some(size), Reserves::Announced) => upload.reserve(size).await?,
+            (Some(size), Reserves::Arrived) => self.backend.quota().check_upload(size)?,
+            (None, _) => {}
         }
         let mut writer = BlockWriter::new(owner, kind, upload).or_binary(or_binary);
         writer = writer.indexing(&mime_type);
