@@ -20,6 +20,8 @@ mod content;
 mod copy;
 mod detached;
 mod details;
+#[cfg(feature = "console")]
+mod elsewhere;
 mod encoded;
 mod entry;
 mod error;

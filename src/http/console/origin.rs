@@ -74,7 +74,7 @@ mod tests {
     fn console(public_origin: Option<&str>) -> Console {
         let clock = Arc::new(ManualClock::new());
         let slots = Arc::new(MemorySlots::new(clock.clone(), 1));
-        let options = SessionOptions { lifetime: Duration::from_secs(1) };
+        let options = SessionOptions { lifetime: Duration::from_secs(1), per_principal: 1 };
         let public_origin = public_origin.map(str::to_owned);
         Console::new("/console", public_origin, false, options, slots, clock, Random::system())
     }
