@@ -33,6 +33,8 @@ pub mod in_flight;
 pub mod in_span;
 #[doc(hidden)]
 pub mod key_ring;
+#[doc(hidden)]
+pub mod network;
 pub mod preview;
 pub mod protocol;
 #[doc(hidden)]

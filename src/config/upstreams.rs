@@ -16,7 +16,10 @@ use super::{
 use crate::{
     auth::check_url,
     registry::Spill,
-    upstream::{Command, OAuth, Remote, RemoteAuth, SessionPolicy, Settings, Target, ToolFilter},
+    upstream::{
+        Command, LoginIssuer, OAuth, OAuthClient, Remote, RemoteAuth, SessionPolicy, Settings,
+        Target, ToolFilter,
+    },
 };
 
 /// `[[upstreams]]`
@@ -140,14 +143,15 @@ pub struct UpstreamAuthConfig {
     /// Larder uses a Client ID Metadata Document or registers itself.
     #[serde(default)]
     pub client_id: Option<String>,
-    /// The secret of that client. `${NAME}` is replaced as in `env`.
+    /// The secret of that client. `${NAME}` is replaced as in `env`. It needs `issuer`, so that no
+    /// other authorization server gets it.
     #[serde(default)]
     pub client_secret: Option<String>,
     /// The scopes to ask for, beside those that the upstream demands.
     #[serde(default)]
     pub scopes: Vec<String>,
-    /// The only authorization server that may be used, by its issuer URL. By default the first
-    /// one that the upstream names.
+    /// The only authorization server that may be used, by its issuer URL. It may be at a private
+    /// address. By default the first one that the upstream names, at a public address.
     #[serde(default)]
     pub issuer: Option<String>,
 }
@@ -159,17 +163,35 @@ pub(super) fn expand_secret(setting: &str, value: &str) -> Result<String, Config
 }
 
 impl UpstreamAuthConfig {
-    fn settings(&self) -> Result<OAuth, ConfigError> {
-        let client_secret = self.client_secret.as_ref();
-        let client_secret = client_secret
-            .map(|value| expand_secret("upstreams.auth.client_secret", value))
-            .transpose()?;
-        Ok(OAuth {
-            client_id: self.client_id.clone(),
-            client_secret,
-            scopes: self.scopes.clone(),
-            issuer: self.issuer.clone(),
-        })
+    /// The settings of the login at this upstream.
+    fn settings(&self, upstream: &str) -> Result<OAuth, ConfigError> {
+        let problem = |setting: &str, problem: &str| {
+            ConfigError::new(
+                &format!("upstreams.auth.{setting}"),
+                format!("{upstream:?}: {problem}"),
+            )
+        };
+        let secret = self.client_secret.as_ref();
+        let secret =
+            secret.map(|value| expand_secret("upstreams.auth.client_secret", value)).transpose()?;
+
+        let client = match (self.client_id.clone(), secret) {
+            (Some(id), secret) => Some(OAuthClient { id, secret }),
+            (None, None) => None,
+            (None, Some(_)) => {
+                return Err(problem("client_id", "there is a client_secret without it"));
+            }
+        };
+        let issuer = match (self.issuer.clone(), client) {
+            (Some(issuer), client) => LoginIssuer::Configured { issuer, client },
+            (None, Some(OAuthClient { secret: Some(_), .. })) => {
+                let why = "a client_secret needs the issuer of its authorization server: without \
+                           it, the upstream chooses who gets the secret";
+                return Err(problem("issuer", why));
+            }
+            (None, client) => LoginIssuer::Named { client_id: client.map(|client| client.id) },
+        };
+        Ok(OAuth { issuer, scopes: self.scopes.clone() })
     }
 }
 
@@ -267,9 +289,6 @@ impl UpstreamConfig {
                 if upstream.session == SessionPolicy::All {
                     return problem("session", "with auth, each caller needs its own");
                 }
-                if auth.client_secret.is_some() && auth.client_id.is_none() {
-                    return problem("auth.client_id", "there is a client_secret without it");
-                }
                 if let Some(Err(why)) = auth.issuer.as_deref().map(check_url) {
                     return problem("auth.issuer", why);
                 }
@@ -342,7 +361,7 @@ impl UpstreamConfig {
                     headers.insert(name.clone(), read_header(name, file)?);
                 }
                 let auth = match (&self.auth, &self.exchange) {
-                    (Some(auth), _) => Some(RemoteAuth::Login(auth.settings()?)),
+                    (Some(auth), _) => Some(RemoteAuth::Login(auth.settings(&self.name)?)),
                     (None, Some(exchange)) => Some(RemoteAuth::Exchange(exchange.settings()?)),
                     (None, None) => None,
                 };

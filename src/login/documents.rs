@@ -13,10 +13,9 @@ use super::{
     client::{Client, Metadata},
 };
 use crate::{
-    auth::is_loopback,
     clock::{Clock, Timestamp},
+    network::{PublicNames, is_loopback, may_be_public},
     quote::quoted,
-    sources::{PublicNames, is_public},
 };
 
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -106,9 +105,7 @@ impl Documents {
         if url.scheme() != "https" && !is_development {
             return problem("is not an https URL");
         }
-        let host = url.host_str().unwrap_or_default();
-        let address = host.trim_start_matches('[').trim_end_matches(']').parse();
-        if !self.allow_private && address.is_ok_and(|address| !is_public(address)) {
+        if !self.allow_private && !may_be_public(&url) {
             return problem("is not at a public address");
         }
         Ok(url)

@@ -2,6 +2,8 @@
 
 use url::Url;
 
+use crate::network::is_loopback_host;
+
 /// The most bytes of a redirect URI.
 const MAX_BYTES: usize = 1024;
 
@@ -70,14 +72,15 @@ fn loopback(uri: &str) -> Option<(&str, &str)> {
     let rest = uri.strip_prefix("http://")?;
     let end = rest.find(['/', '?']).unwrap_or(rest.len());
     let (authority, rest) = rest.split_at(end);
-    let host = ["127.0.0.1", "[::1]", "localhost"];
-    let host = host.into_iter().find(|host| authority.starts_with(host))?;
-    let port = &authority[host.len()..];
+    // After the bracket of an IPv6 address.
+    let name = authority.rfind(']').map_or(0, |bracket| bracket + 1);
+    let end = authority[name..].find(':').map_or(authority.len(), |colon| name + colon);
+    let (host, port) = authority.split_at(end);
     let is_port = |port: &str| {
         (1..=5).contains(&port.len()) && port.bytes().all(|byte| byte.is_ascii_digit())
     };
     let is_free = port.is_empty() || port.strip_prefix(':').is_some_and(is_port);
-    (is_free && !rest.contains('#')).then_some((host, rest))
+    (is_loopback_host(host) && is_free && !rest.contains('#')).then_some((host, rest))
 }
 
 /// Where a redirect leads, as users see it.

@@ -46,7 +46,7 @@ mod wire;
 pub use provider::Upstream;
 pub use set::Upstreams;
 pub use settings::{
-    Command, OAuth, Remote, RemoteAuth, SessionPolicy, Settings, Target, TokenExchangeSettings,
-    TokenServer, ToolFilter,
+    Command, LoginIssuer, OAuth, OAuthClient, Remote, RemoteAuth, SessionPolicy, Settings, Target,
+    TokenExchangeSettings, TokenServer, ToolFilter,
 };
 pub use status::{LastError, State, Status};

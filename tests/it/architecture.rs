@@ -8,7 +8,7 @@ use std::{
 
 /// Lowest first. A module uses only modules of lower layers.
 const LAYERS: [&[&str]; 19] = [
-    &["hex", "quote"],
+    &["hex", "network", "quote"],
     &[
         "protocol",
         "preview",
