@@ -266,7 +266,7 @@ fn not_configured() -> Response {
 fn problem_page(console: &Console, error: &Problem) -> Box<Response> {
     let title = match error {
         Problem::Refused(..) => "No login",
-        Problem::Limited(_) | Problem::Unavailable(_) => "Not now",
+        Problem::Limited(_) | Problem::Busy(..) | Problem::Unavailable(_) => "Not now",
     };
     let path = escape(&format!("{}/", console.path));
     let body = format!(
