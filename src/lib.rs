@@ -153,7 +153,7 @@ pub use larder_core::{
 };
 #[cfg_attr(not(feature = "cli"), allow(unused_imports))]
 pub(crate) use larder_core::{
-    compute, hex, histograms, in_flight, in_span, key_ring, network, quote, schema,
+    compute, hex, histograms, in_flight, in_span, key_ring, network, panics, quote, schema,
 };
 #[cfg(any(test, feature = "testing"))]
 #[doc(inline)]

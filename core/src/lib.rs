@@ -35,6 +35,8 @@ pub mod in_span;
 pub mod key_ring;
 #[doc(hidden)]
 pub mod network;
+#[doc(hidden)]
+pub mod panics;
 pub mod preview;
 pub mod protocol;
 #[doc(hidden)]

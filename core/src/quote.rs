@@ -57,6 +57,29 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     visible.into()
 }
 
+/// Text of another server, for a reader: at most `max` characters, with `…` where more follow.
+/// Characters that a reader cannot see are escaped, but for line breaks and tabs.
+pub fn bounded(text: &str, max: usize) -> Cow<'_, str> {
+    let is_shown = |c: char| matches!(c, '\n' | '\t') || !is_deceptive(c);
+    let end = text.char_indices().nth(max).map(|(end, _)| end);
+    let start = &text[..end.unwrap_or(text.len())];
+    if end.is_none() && start.chars().all(is_shown) {
+        return text.into();
+    }
+    let mut shown = String::with_capacity(start.len() + 16);
+    for c in start.chars() {
+        if is_shown(c) {
+            shown.push(c);
+        } else {
+            shown.extend(c.escape_default());
+        }
+    }
+    if end.is_some() {
+        shown.push('…');
+    }
+    shown.into()
+}
+
 /// JSON with the same meaning, in which such characters are escaped. (JSON escapes
 /// those of ASCII anyway.)
 pub fn visible_json(json: &str) -> String {
@@ -123,6 +146,13 @@ mod tests {
             let said = parse_error(&error.to_string());
             assert!(rest.iter().all(|part| said.contains(part)) && said.len() < 250, "{said}");
         }
+    }
+
+    #[test]
+    fn text_of_another_server_is_bounded_and_keeps_its_lines() {
+        assert_eq!(bounded("a\n\tb", 4), "a\n\tb");
+        assert_eq!(bounded("a\r\u{1b}\u{202e}b", 5), r"a\r\u{1b}\u{202e}b");
+        assert_eq!(bounded("aéb", 2), "aé…");
     }
 
     #[test]

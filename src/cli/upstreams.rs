@@ -96,7 +96,10 @@ fn table(upstreams: &[Status]) -> String {
             status.state.as_str().to_owned(),
             status.processes.to_string(),
             or_none(status.era.clone()),
-            or_none(status.tools.map(|tools| tools.to_string())),
+            or_none(status.tools.map(|tools| match status.left_out.len() {
+                0 => tools.to_string(),
+                left_out => format!("{tools}, {left_out} left out"),
+            })),
             number(status.kept_out_bytes),
             status.failures.to_string(),
             // A terminal would obey what the error contains.
@@ -116,6 +119,11 @@ fn table(upstreams: &[Status]) -> String {
         text += &row[7];
         text.push('\n');
     }
+    for status in upstreams {
+        for left_out in &status.left_out {
+            text += &format!("{}: left out: {}\n", status.name, visible(left_out));
+        }
+    }
     text
 }
 
@@ -132,6 +140,7 @@ mod tests {
             processes: 2,
             era: Some("legacy".into()),
             tools: Some(14),
+            left_out: vec!["wide: its definition is over 64 KiB".into()],
             kept_out_bytes: 12_345_678,
             failures: 1,
             last_error: Some(LastError { text: "exit 1: \u{1b}[2J".into(), seconds_ago: 61 }),
@@ -142,6 +151,7 @@ mod tests {
             processes: 0,
             era: None,
             tools: None,
+            left_out: Vec::new(),
             kept_out_bytes: 0,
             failures: 0,
             last_error: None,
@@ -149,6 +159,7 @@ mod tests {
         let shown = table(&[status, new]);
         let lines: Vec<_> = shown.lines().collect();
         assert!(lines[1].starts_with("fs          up     2"), "{shown}");
+        assert!(lines[1].contains("14, 1 left out"), "{shown}");
         assert!(lines[1].contains("12,345,678") && lines[1].contains("61 s ago: exit 1: "));
         assert!(!shown.contains('\u{1b}') && lines[2].ends_with('-'), "{shown}");
     }

@@ -11,6 +11,7 @@ use http::{HeaderValue, StatusCode, header};
 use crate::{
     auth::{Denied, MAX_TOKEN_BYTES},
     era::{Era, encode_error},
+    panics::PanicSite,
     protocol::{Fault, RequestId},
 };
 
@@ -172,6 +173,7 @@ fn status(fault: &Fault, era: Era) -> StatusCode {
         Fault::SessionsUnavailable(_) | Fault::Busy { .. } => StatusCode::SERVICE_UNAVAILABLE,
         Fault::MethodNotFound(_)
         | Fault::InvalidParams { .. }
+        | Fault::Relayed { .. }
         | Fault::ResourceNotFound { .. }
         | Fault::TokenExpired
         | Fault::TimedOut { .. }
@@ -193,6 +195,7 @@ pub(super) fn json_response(status: StatusCode, body: Body) -> Response {
 /// The response after a panic outside of a handler.
 #[allow(clippy::needless_pass_by_value, reason = "the signature that tower-http requires")]
 pub(super) fn panic_response(_: Box<dyn Any + Send>) -> Response {
+    PanicSite::Request.count();
     tracing::error!("a request panicked");
     let fault = Fault::Internal("Internal error. Other requests are not affected.".into());
     json_response(StatusCode::INTERNAL_SERVER_ERROR, encode_error(None, &fault, Era::Legacy).into())

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
+use crate::panics::PanicSite;
+
 /// The type of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -28,7 +30,7 @@ pub enum Kind {
 }
 
 /// Every metric: type, name, description.
-pub const METRICS: [(Kind, &str, &str); 25] = [
+pub const METRICS: [(Kind, &str, &str); 26] = [
     (
         Kind::Histogram,
         "mcp_server_operation_duration_seconds",
@@ -114,6 +116,11 @@ pub const METRICS: [(Kind, &str, &str); 25] = [
         "larder_upstream_kept_out_bytes_total",
         "The share of an upstream in larder_context_kept_out_bytes_total.",
     ),
+    (
+        Kind::LabelledCounter,
+        "larder_panics_total",
+        "Panics that were caught, by the part of the server.",
+    ),
 ];
 
 /// Bucket bounds in seconds, from a cache hit to a long job.
@@ -156,6 +163,9 @@ impl Metrics {
                 }
                 Kind::Histogram => metrics::describe_histogram!(name, description),
             }
+        }
+        for site in PanicSite::ALL {
+            site.describe();
         }
         Ok(Self(handle))
     }

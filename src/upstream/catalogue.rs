@@ -6,20 +6,26 @@ use std::{
 };
 
 use rmcp::model;
-use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
-    draft::to_2020_12, error::UpstreamError, link::Link, names::Naming, settings::Settings,
+    error::UpstreamError,
+    link::Link,
+    names::Naming,
+    received::{
+        LeftOut, List, Page, PromptList, ResourceList, TemplateList, ToolDefinition, ToolList,
+    },
+    settings::Settings,
 };
 use crate::{
     protocol::Announcement,
     registry::{ProvidedTool, lookup},
-    schema::Validator,
 };
 
 /// The most items of one list.
 const MAX_ITEMS: usize = 10_000;
+/// The most items that are named as not offered.
+const MAX_LEFT_OUT: usize = 20;
 
 /// What an upstream offers, in its order.
 #[derive(Default)]
@@ -31,6 +37,8 @@ pub(super) struct Catalogue {
     own_prompts: HashMap<String, String>,
     pub(super) resources: Vec<model::Resource>,
     pub(super) templates: Vec<model::ResourceTemplate>,
+    /// The items that are not offered.
+    left_out: Vec<LeftOut>,
 }
 
 /// A tool of an upstream.
@@ -49,57 +57,97 @@ impl Catalogue {
         settings: &Settings,
         naming: &Naming,
     ) -> Result<Self, UpstreamError> {
-        let upstream = naming.upstream.as_str();
         let mut catalogue = Self::default();
         if link.declares("tools") {
-            for tool in list(link, "tools/list", "tools").await? {
+            for tool in list::<ToolList>(link).await? {
                 catalogue.add_tool(tool, settings, naming);
             }
             let tools = catalogue.tools.iter();
             link.mirrored.set(tools.map(|tool| (&tool.own_name, &tool.provided)));
         }
         if link.declares("prompts") {
-            for prompt in list(link, "prompts/list", "prompts").await? {
-                catalogue.add_prompt(prompt, upstream, naming);
+            for prompt in list::<PromptList>(link).await? {
+                catalogue.add_prompt(prompt, naming);
             }
         }
         if link.declares("resources") {
-            let resources = list(link, "resources/list", "resources").await?;
-            catalogue.resources = offered(resources, "uri", upstream, naming);
+            for resource in list::<ResourceList>(link).await? {
+                catalogue.add_resource(resource, naming);
+            }
             // Older servers know no templates.
-            let templates = list(link, "resources/templates/list", "resourceTemplates").await;
-            let templates = templates.unwrap_or_default();
-            catalogue.templates = offered(templates, "uriTemplate", upstream, naming);
+            for template in list::<TemplateList>(link).await.unwrap_or_default() {
+                catalogue.add_template(template, naming);
+            }
+        }
+        for LeftOut { name, why } in &catalogue.left_out {
+            tracing::warn!(upstream = naming.upstream, name, why, "an item is not offered");
         }
         Ok(catalogue)
     }
 
-    fn add_tool(&mut self, mut tool: Value, settings: &Settings, naming: &Naming) {
-        let own_name = tool["name"].as_str().unwrap_or_default().to_owned();
+    fn add_tool(
+        &mut self,
+        definition: Result<ToolDefinition, LeftOut>,
+        settings: &Settings,
+        naming: &Naming,
+    ) {
+        let Some(ToolDefinition { own_name, is_task, mut tool, input }) = self.take(definition)
+        else {
+            return;
+        };
         let Some(name) = settings.tools.name(&own_name) else { return };
         naming.offer_ui(&mut tool);
-        let is_task = tool["execution"]["taskSupport"] == "required";
-        let Some(mut tool) = parse_tool(tool, &naming.upstream) else { return };
         let taken = &mut self.tools_by_name;
         let name = naming.offered(name, |name| taken.contains_key(name));
         tool.name = name.clone().into();
         taken.insert(name, self.tools.len());
-        let input = match to_2020_12(Value::Object(model::JsonObject::clone(&tool.input_schema))) {
-            Value::Object(input) => Some(input),
-            _ => None,
-        };
+
         let spill = lookup(&settings.spill, &own_name).copied().unwrap_or_default();
         let ttl = lookup(&settings.ttl, &own_name).copied();
         let provided = Arc::new(ProvidedTool::new(tool, input).with_results(spill, ttl));
         self.tools.push(Tool { own_name, is_task, provided });
     }
 
-    fn add_prompt(&mut self, prompt: Value, upstream: &str, naming: &Naming) {
-        let Some(mut prompt) = parse::<model::Prompt>(prompt, upstream) else { return };
+    fn add_prompt(&mut self, definition: Result<model::Prompt, LeftOut>, naming: &Naming) {
+        let Some(mut prompt) = self.take(definition) else { return };
         let name = naming.offered(&prompt.name, |name| self.own_prompts.contains_key(name));
         let own_name = std::mem::replace(&mut prompt.name, name.clone());
         self.own_prompts.insert(name, own_name);
         self.prompts.push(prompt);
+    }
+
+    fn add_resource(&mut self, definition: Result<model::Resource, LeftOut>, naming: &Naming) {
+        let Some(mut resource) = self.take(definition) else { return };
+        naming.offer(&mut resource.uri);
+        self.resources.push(resource);
+    }
+
+    fn add_template(
+        &mut self,
+        definition: Result<model::ResourceTemplate, LeftOut>,
+        naming: &Naming,
+    ) {
+        let Some(mut template) = self.take(definition) else { return };
+        naming.offer(&mut template.uri_template);
+        self.templates.push(template);
+    }
+
+    /// The definition, or `None` if it is left out.
+    fn take<T>(&mut self, definition: Result<T, LeftOut>) -> Option<T> {
+        match definition {
+            Ok(definition) => Some(definition),
+            Err(left_out) => {
+                if self.left_out.len() < MAX_LEFT_OUT {
+                    self.left_out.push(left_out);
+                }
+                None
+            }
+        }
+    }
+
+    /// The items that are not offered, and why.
+    pub(super) fn left_out(&self) -> Vec<String> {
+        self.left_out.iter().map(|LeftOut { name, why }| format!("{name}: {why}")).collect()
     }
 
     /// The tool that is offered under that name.
@@ -131,64 +179,22 @@ impl Catalogue {
     }
 }
 
-/// Definitions of resources or templates, under the URIs of which they are offered.
-fn offered<T: DeserializeOwned>(
-    items: Vec<Value>,
-    member: &str,
-    upstream: &str,
-    naming: &Naming,
-) -> Vec<T> {
-    let items = items.into_iter().filter_map(|mut item| {
-        naming.offer_member(&mut item, member);
-        parse(item, upstream)
-    });
-    items.collect()
-}
-
-/// A definition. An invalid one is logged and left out.
-fn parse<T: DeserializeOwned>(item: Value, upstream: &str) -> Option<T> {
-    serde_json::from_value(item)
-        .inspect_err(|error| {
-            tracing::warn!(upstream, %error, "an invalid definition is not listed");
-        })
-        .ok()
-}
-
 /// All items of a list. Stops at a cursor that comes again.
-async fn list(
-    link: &Arc<Link>,
-    method: &'static str,
-    member: &str,
-) -> Result<Vec<Value>, UpstreamError> {
-    let (mut items, mut seen) = (Vec::new(), HashSet::new());
+async fn list<L: List>(link: &Arc<Link>) -> Result<Vec<Result<L::Item, LeftOut>>, UpstreamError> {
+    let mut items = Vec::new();
+    let mut seen = HashSet::new();
     let mut params = json!({});
     loop {
-        let mut page = link.request(method, params).await?;
-        if let Value::Array(more) = page[member].take() {
-            items.extend(more);
-        }
-        let Value::String(cursor) = page["nextCursor"].take() else { return Ok(items) };
+        let page: Page<L> = link.request(L::METHOD, params).await?;
+        let next = page.next.clone();
+        items.extend(page.items());
+
+        let Some(cursor) = next else { return Ok(items) };
         if items.len() >= MAX_ITEMS || !seen.insert(cursor.clone()) {
-            tracing::warn!(method, "an upstream's list has no end and is cut");
+            tracing::warn!(method = L::METHOD, "an upstream's list has no end and is cut");
             items.truncate(MAX_ITEMS);
             return Ok(items);
         }
         params = json!({ "cursor": cursor });
     }
-}
-
-/// The tool's definition. An output schema that does not compile is left out,
-/// because clients would refuse the whole list.
-fn parse_tool(tool: Value, upstream: &str) -> Option<model::Tool> {
-    let mut tool: model::Tool = parse(tool, upstream)?;
-    let Some(own) = tool.output_schema.take() else { return Some(tool) };
-    let own = to_2020_12(Value::Object(model::JsonObject::clone(&own)));
-    let Value::Object(own) = own else { return Some(tool) };
-    match Validator::for_output(own) {
-        Ok(validator) => tool.output_schema = Some(validator.schema),
-        Err(problem) => {
-            tracing::warn!(upstream, tool = %tool.name, problem, "an output schema is left out");
-        }
-    }
-    Some(tool)
 }

@@ -118,7 +118,7 @@ fn describe(status: ExitStatus) -> String {
         return format!("signal {signal}");
     }
     match status.code() {
-        Some(code) => format!("exit {code}"),
+        Some(code) => format!("exit code {code}"),
         None => "exit".to_owned(),
     }
 }

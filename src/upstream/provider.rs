@@ -1,5 +1,6 @@
 //! [`Upstream`]: another MCP server as a provider of the registry.
 
+mod calling;
 mod logged_in;
 mod reading;
 
@@ -7,7 +8,6 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use rmcp::model::{self, CallToolResult, JsonObject};
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::{sync::broadcast, time::Instant};
 
@@ -15,21 +15,21 @@ use self::logged_in::ask_to_log_in;
 use super::{
     budget::MessageBudget,
     catalogue::Catalogue,
-    connections::{Connections, InUse, repeats},
+    connections::{Connections, InUse},
     error::UpstreamError,
     link::Era,
     login,
     names::Naming,
+    received::{Answer, Completed, GotPrompt, RawResult},
     requests::Requests,
     settings::{Settings, Target},
     shared::Access,
     status::{LastError, State, Status},
     subscriptions::Follower,
-    tasks,
 };
 use crate::{
     handler::{Contents, IntoToolResult, Scope, ToolError},
-    protocol::{Announcement, ErrorResponse, Fault},
+    protocol::{Announcement, Fault},
     registry::{
         CompletionInput, Followed, LoginSite, Offer, ProvidedTool, Provider, ProviderLogin,
         ProviderState, Subscriber, is_match,
@@ -105,6 +105,12 @@ impl Upstream {
             processes,
             era,
             tools: shared.latest.load().as_ref().map(|latest| latest.tools.len()),
+            left_out: shared
+                .latest
+                .load()
+                .as_ref()
+                .map(|latest| latest.left_out())
+                .unwrap_or_default(),
             kept_out_bytes: shared.statistics.kept_out(),
             failures: shared.statistics.failures(),
             last_error,
@@ -129,69 +135,6 @@ impl Upstream {
         Ok(catalogue.map(|catalogue| (connection, catalogue)))
     }
 
-    /// Calls a tool, or goes on with the call that an earlier round has begun.
-    async fn call(
-        &self,
-        name: &str,
-        arguments: JsonObject,
-        scope: &Arc<Scope>,
-    ) -> Result<CallToolResult, UpstreamError> {
-        let mut result = match self.requests.resume(scope).await {
-            Some(resumed) => resumed?,
-            None => self.begin_call(name, arguments, scope).await?,
-        };
-        if let Some(task) = tasks::created(&mut result) {
-            let connection = self.connections.of(scope).await?;
-            let link = connection.link().await?;
-            let requests = &self.requests;
-            result = tasks::finish(task, requests, &connection, &link, name, scope).await?;
-        }
-        tasks::remove_from(&mut result);
-        self.naming.offer_blocks(&mut result["content"]);
-        self.parse(result)
-    }
-
-    /// Sends a call. One that has no lasting effect is sent again if the upstream
-    /// ends meanwhile.
-    async fn begin_call(
-        &self,
-        name: &str,
-        arguments: JsonObject,
-        scope: &Arc<Scope>,
-    ) -> Result<Value, UpstreamError> {
-        let connection = self.connections.of(scope).await?;
-        let mut arguments = Some(Value::Object(arguments));
-        for is_last in [false, true] {
-            let link = connection.link().await?;
-            let catalogue = connection.known();
-            let tool = catalogue.as_ref().and_then(|catalogue| catalogue.tool(name));
-            let Some(tool) = tool else {
-                if self.connections.shared.login().is_some() && name == self.login_tool_name() {
-                    let done = format!("You are logged in to {}.", self.naming.upstream);
-                    return Ok(json!({ "content": [{ "type": "text", "text": done }] }));
-                }
-                return Err(unknown_tool(name));
-            };
-            let mut params = json!({ "name": tool.own_name });
-            let may_repeat = !is_last && (repeats(tool) || self.is_remote);
-            if tool.is_task {
-                params["task"] = tasks::request();
-            }
-            params["arguments"] =
-                if may_repeat { arguments.clone() } else { arguments.take() }.unwrap_or_default();
-            let own_name = &tool.own_name;
-            let sent =
-                self.requests.send(&connection, &link, "tools/call", params, own_name, scope);
-            match sent.await {
-                Err(UpstreamError::NotProcessed { .. }) if may_repeat => {}
-                Err(UpstreamError::Ended { .. }) if may_repeat && repeats(tool) => {}
-                Err(error) => return Err(error),
-                Ok(result) => return Ok(result),
-            }
-        }
-        Err(unknown_tool(name))
-    }
-
     /// Sends a request, or goes on with the one that an earlier round has begun.
     async fn request(
         &self,
@@ -200,7 +143,7 @@ impl Upstream {
         params: Value,
         what: &str,
         scope: &Arc<Scope>,
-    ) -> Result<Value, UpstreamError> {
+    ) -> Result<RawResult, UpstreamError> {
         if let Some(resumed) = self.requests.resume(scope).await {
             return resumed;
         }
@@ -219,11 +162,14 @@ impl Upstream {
         requests.send(connection, &link, method, again, what, scope).await
     }
 
-    fn parse<T: DeserializeOwned>(&self, result: Value) -> Result<T, UpstreamError> {
-        serde_json::from_value(result).map_err(|error| UpstreamError::Invalid {
-            name: self.naming.upstream.as_str().into(),
-            problem: error.to_string(),
-        })
+    /// Reads the answer of a method.
+    fn read_answer<T: Answer>(&self, method: &str, result: RawResult) -> Result<T, UpstreamError> {
+        result.read().map_err(|problem| self.invalid(&format!("{method}: {problem}")))
+    }
+
+    fn invalid(&self, problem: &str) -> UpstreamError {
+        let name = self.naming.upstream.as_str().into();
+        UpstreamError::Invalid { name, problem: problem.to_owned() }
     }
 }
 
@@ -292,11 +238,15 @@ impl Provider for Upstream {
     ) -> Result<CallToolResult, Fault> {
         let started = Instant::now();
         let called = self.call_logged_in(&tool.listed.name, arguments, &scope).await;
+        let called = called.map_err(UpstreamError::of_call);
         let statistics = &self.connections.shared.statistics;
         statistics.count_call(&self.naming.upstream, started, called.as_ref().err());
         match called {
             Ok(result) => Ok(result),
             Err(error @ UpstreamError::Refused(_)) => Err(error.into_fault()),
+            Err(error) if error.is_permanent() => {
+                Ok(ToolError::permanent(error.to_string()).into_tool_result())
+            }
             Err(error) => Ok(ToolError::new(error.to_string()).into_tool_result()),
         }
     }
@@ -322,12 +272,13 @@ impl Provider for Upstream {
         let own_name = catalogue.own_prompt(name)?;
         let params = json!({ "name": own_name, "arguments": arguments });
         let got = async {
-            let mut result =
-                self.request(&connection, "prompts/get", params, own_name, scope).await?;
-            for message in result["messages"].as_array_mut().into_iter().flatten() {
-                self.naming.offer_block(&mut message["content"]);
+            let method = "prompts/get";
+            let result = self.request(&connection, method, params, own_name, scope).await?;
+            let GotPrompt(mut prompt) = self.read_answer(method, result)?;
+            for message in &mut prompt.messages {
+                self.naming.offer_block(&mut message.content);
             }
-            self.parse(result)
+            Ok(prompt)
         };
         Some(got.await.map_err(UpstreamError::into_fault))
     }
@@ -382,9 +333,10 @@ impl Provider for Upstream {
             "context": { "arguments": input.arguments },
         });
         let completed = async {
-            let mut result =
-                self.request(&connection, "completion/complete", params, argument, scope).await?;
-            self.parse(result["completion"].take())
+            let method = "completion/complete";
+            let result = self.request(&connection, method, params, argument, scope).await?;
+            let Completed(completion) = self.read_answer(method, result)?;
+            Ok(completion)
         };
         Some(completed.await.map_err(UpstreamError::into_fault))
     }
@@ -469,9 +421,4 @@ impl Provider for Upstream {
         self.requests.close();
         self.connections.close().await;
     }
-}
-
-fn unknown_tool(name: &str) -> UpstreamError {
-    let message = format!("Unknown tool: {name}");
-    UpstreamError::Refused(ErrorResponse { code: -32602, message, data: None })
 }

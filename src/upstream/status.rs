@@ -41,6 +41,10 @@ pub struct Status {
     pub era: Option<String>,
     /// How many tools it offers.
     pub tools: Option<usize>,
+    /// Tools, prompts, resources and templates that it offers and Larder does not, with the reason:
+    /// the first twenty.
+    #[serde(default)]
+    pub left_out: Vec<String>,
     /// The bytes of its results that were stored instead of sent.
     pub kept_out_bytes: u64,
     /// How often a process could not be started or has ended by itself.

@@ -22,6 +22,7 @@ const LAYERS: [&[&str]; 19] = [
         "in_span",
         "histograms",
         "key_ring",
+        "panics",
     ],
     &["vault"],
     &["auth", "redis"],
@@ -270,6 +271,33 @@ fn no_circle_is_inside_a_module() {
             }
         }
         assert!(names.is_empty(), "{}: {names:#?}", folder.join("::"));
+    }
+}
+
+/// What upstreams send has any shape: `upstream::received` makes types of it, and nothing else looks
+/// for members in JSON, where a value of another shape would panic or be ignored.
+#[test]
+fn messages_of_upstreams_are_read_in_one_module() {
+    let forbidden =
+        [".as_object_mut(", ".as_array_mut(", ".as_array()", ".pointer(", "from_value("];
+    for (file, text) in sources() {
+        let path = module_path(&file);
+        let is_upstream = path.first().is_some_and(|first| first == "upstream");
+        let reads = path.get(1).is_some_and(|module| module == "received");
+        if !is_upstream || reads || is_test(&file) {
+            continue;
+        }
+        let code = code(&text);
+        for word in forbidden {
+            assert!(!code.contains(word), "{} uses {word}", file.display());
+        }
+        for (at, _) in code.match_indices("[]") {
+            // Strings are left out of the code: this is `value["member"]`, and no list.
+            let before = code[..at].chars().next_back();
+            let is_index = before.is_some_and(|c| c.is_alphanumeric() || "_)]?".contains(c));
+            let around = &code[code[..at].rfind('\n').unwrap_or(0)..at + 2];
+            assert!(!is_index, "{} indexes into JSON: {around}", file.display());
+        }
     }
 }
 

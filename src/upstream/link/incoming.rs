@@ -2,57 +2,225 @@
 
 use bytes::Bytes;
 
-use super::{Answer, Link, Running};
+use super::{Answered, Event, Link, Running};
 use crate::{
     compute::Compute,
-    protocol::{self, Message, RequestId, count_values},
+    handler::ReceivedResult,
+    protocol::{ErrorResponse, count_values},
     upstream::{
         budget::{Charge, FREE_BYTES, VALUE_BYTES},
         error::UpstreamError,
         message::{Arrived, Refusal, StoredTexts, line::answered_by},
-        questions::Question,
+        received::{self, AnswerTo, Notification, Outcome, Received},
         wire,
     },
 };
 
-impl Link {
-    /// Handles a message of the upstream. `request` is the one that the upstream answers
-    /// meanwhile, if that is known.
-    pub(in crate::upstream) async fn receive(&self, request: Option<i64>, message: Arrived) {
-        let Arrived { bytes: message, mut charge, stored } = message;
-        if let Err(why) = self.cover_values(&message, &mut charge).await {
-            return self.refuse_message(answered_by(&message).or(request), why);
+/// Where a message comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::upstream) enum Source {
+    /// A channel for all requests, which may have other text, too.
+    Shared,
+    /// A stream that answers this request, if it answers one.
+    Stream(Option<i64>),
+    /// A body that is nothing but the answer to this request.
+    Body(i64),
+}
+
+impl Source {
+    /// The request that the upstream answers there, if that is known.
+    fn request(self) -> Option<i64> {
+        match self {
+            Self::Shared => None,
+            Self::Stream(request) => request,
+            Self::Body(request) => Some(request),
         }
-        // If too much work waits in the pool, messages are parsed here: a call must not lose its
+    }
+}
+
+/// A message that is read, and the memory that it takes.
+struct Message {
+    received: Received,
+    charge: Charge,
+    stored: Option<StoredTexts>,
+}
+
+impl Link {
+    /// Handles a message of the upstream.
+    pub(in crate::upstream) async fn receive(&self, source: Source, message: Arrived) {
+        let Some(Message { received, charge, stored }) = self.read(source, message).await else {
+            return;
+        };
+        let Received::Batch(messages) = received else {
+            return self.handle(source, received, charge, stored);
+        };
+        // Each of them takes the memory that it needs.
+        drop(charge);
+        for bytes in messages {
+            let message = Arrived { bytes, charge: self.budget.charge(), stored: None };
+            let Some(Message { received, charge, stored }) = self.read(source, message).await
+            else {
+                continue;
+            };
+            match received {
+                Received::Batch(_) => {
+                    tracing::warn!(upstream = %self.name, "an upstream sent a batch in a batch");
+                }
+                received => self.handle(source, received, charge, stored),
+            }
+        }
+    }
+
+    /// Reads a message. `None` if there is no room for it, which its call is told.
+    async fn read(&self, source: Source, message: Arrived) -> Option<Message> {
+        let Arrived { bytes, mut charge, stored } = message;
+        if let Err(why) = self.cover_values(&bytes, &mut charge).await {
+            self.refuse_message(answered_by(&bytes).or(source.request()), why);
+            return None;
+        }
+        // If too much work waits in the pool, messages are read here: a call must not lose its
         // response.
-        let work = message.clone();
-        let parsed = self.compute(message.len(), move || protocol::parse(&work)).await;
-        match parsed.unwrap_or_else(|| protocol::parse(&message)) {
-            Ok(Message::Response { id: RequestId::Number(id), outcome }) => {
-                if let Some(running) = self.state.lock().running.remove(&id) {
-                    let is_suited = |stored: &StoredTexts| running.takes(&stored.receiving);
-                    let answer = if stored.as_ref().is_none_or(is_suited) {
-                        let received = stored.map(|stored| stored.result).unwrap_or_default();
-                        let answer = outcome.map(|value| Answer { value, charge, received });
-                        answer.map_err(UpstreamError::Refused)
-                    } else {
-                        Err(self.invalid("it answered one request as another one"))
-                    };
-                    let _ = running.reply.send(answer);
-                }
+        let work = bytes.clone();
+        let read = self.compute(bytes.len(), move || received::read(&work, answered_by)).await;
+        let received = read.unwrap_or_else(|| received::read(&bytes, answered_by));
+        Some(Message { received, charge, stored })
+    }
+
+    fn handle(
+        &self,
+        source: Source,
+        received: Received,
+        charge: Charge,
+        stored: Option<StoredTexts>,
+    ) {
+        match received {
+            Received::Answer(to, outcome) => {
+                let outcome = match outcome {
+                    Outcome::Result(result) => Ok(result),
+                    Outcome::Error(error) => Err(UpstreamError::Refused(error)),
+                    Outcome::Invalid(problem) => Err(self.invalid(&problem.to_string())),
+                };
+                let answer = outcome.map(|result| {
+                    let answered = Answered { result, charge, received: ReceivedResult::default() };
+                    (answered, stored)
+                });
+                self.answer(source, to, answer);
             }
-            Ok(Message::Notification { method, params }) => self.notified(&method, &params, charge),
-            Ok(Message::Request(received)) => match Question::of(&received) {
-                Some(question) => self.ask(question, request),
-                None if received.method == "ping" => {
-                    self.try_send(wire::empty_response(&received.id));
-                }
-                None => self.try_send(wire::method_not_found(&received.id)),
+            Received::Question(question) => self.ask(question, source.request()),
+            Received::Request { id, method } if method == "ping" => {
+                self.try_send(wire::empty_response(&id));
+            }
+            Received::Request { id, .. } => self.try_send(wire::method_not_found(&id)),
+            Received::Notification(notification) => self.notified(notification, charge),
+            Received::Nothing(answers, problem) => self.received_nothing(source, answers, &problem),
+            Received::Batch(_) => {}
+        }
+    }
+
+    /// Gives an answer to the request that it names. One that names none is for the request that
+    /// is answered there, or for the only one that runs.
+    fn answer(
+        &self,
+        source: Source,
+        to: AnswerTo,
+        answer: Result<(Answered, Option<StoredTexts>), UpstreamError>,
+    ) {
+        let mut state = self.state.lock();
+        let named = match (to, source) {
+            (AnswerTo::Request(id), Source::Body(request)) => (id == request).then_some(id),
+            (AnswerTo::Request(id), _) => Some(id),
+            (AnswerTo::Unnamed, source) => source.request().or_else(|| {
+                let mut running = state.running.keys();
+                running.next().copied().filter(|_| running.next().is_none())
+            }),
+            (AnswerTo::Foreign, _) => None,
+        };
+        let running = named.and_then(|id| state.running.remove(&id));
+        let (running, answer) = match (running, source.request()) {
+            (Some(running), _) => (running, answer),
+            (None, Some(request)) => match state.running.remove(&request) {
+                Some(running) => (running, Err(self.invalid("it answers another request"))),
+                None => return,
             },
-            Ok(Message::Response { .. }) => {}
-            Err((fault, _)) => {
-                tracing::warn!(upstream = %self.name, %fault, "an upstream sent no valid message");
+            (None, None) => {
+                drop(state);
+                return self.answered_nobody(to, answer.err());
             }
+        };
+        drop(state);
+        let answer = answer.and_then(|(answered, stored)| match stored {
+            None => Ok(answered),
+            Some(stored) if running.takes(&stored.receiving) => {
+                Ok(Answered { received: stored.result, ..answered })
+            }
+            Some(_) => Err(self.invalid("it answered one request as another one")),
+        });
+        let _ = running.reply.send(answer);
+    }
+
+    /// An answer whose request is unknown. Without a name it may be for any that runs, so all of
+    /// them fail: none would ever be answered.
+    fn answered_nobody(&self, to: AnswerTo, error: Option<UpstreamError>) {
+        if to != AnswerTo::Unnamed {
+            return;
+        }
+        let problem = match error {
+            Some(UpstreamError::Refused(ErrorResponse { message, .. })) => {
+                format!("it sent an error that names no request: {message}")
+            }
+            _ => "it sent an answer that names no request".to_owned(),
+        };
+        let running = std::mem::take(&mut self.state.lock().running);
+        for Running { reply, .. } in running.into_values() {
+            let _ = reply.send(Err(self.no_answer(&problem)));
+        }
+    }
+
+    /// What came is no message. If it looks like an answer, its request fails at once.
+    fn received_nothing(&self, source: Source, answers: Option<i64>, problem: &received::Problem) {
+        let request = match source {
+            Source::Body(request) => Some(request),
+            Source::Shared | Source::Stream(_) => answers,
+        };
+        let running = request.and_then(|id| self.state.lock().running.remove(&id));
+        let Some(running) = running else {
+            tracing::warn!(upstream = %self.name, %problem, "an upstream sent no valid message");
+            return;
+        };
+        let error = match answers {
+            Some(_) => self.invalid(&problem.to_string()),
+            None => self.no_answer(&format!("there is no response in its body: {problem}")),
+        };
+        let _ = running.reply.send(Err(error));
+    }
+
+    fn notified(&self, notification: Notification, charge: Charge) {
+        match notification {
+            Notification::Progress { token, progress, total, message } => {
+                let state = self.state.lock();
+                if let Some(running) = state.running.get(&token).filter(|call| !call.is_parked) {
+                    let _ = running.events.try_send(Event::Progress { progress, total, message });
+                }
+            }
+            Notification::Log { level, logger, data } => {
+                tracing::debug!(upstream = %self.name, ?level, ?logger, %data);
+                self.log(Event::Log { level, logger, data, _charge: charge });
+            }
+            Notification::Cancelled(question) => self.withdraw(&question),
+            Notification::ListChanged => self.announce_lists(),
+            Notification::ResourceUpdated(uri) => {
+                if let Some(updates) = self.updates.get() {
+                    updates.updated(&uri);
+                }
+            }
+            Notification::Acknowledged(id) => {
+                self.acknowledged.send_if_modified(|latest| {
+                    let is_later = id > *latest;
+                    *latest = id.max(*latest);
+                    is_later
+                });
+            }
+            Notification::Other => {}
         }
     }
 

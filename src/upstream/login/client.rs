@@ -48,7 +48,9 @@ impl Login {
     /// The metadata of the client, with its URL as client ID.
     pub(super) fn document(&self, site: &LoginSite) -> Value {
         let mut document = self.registration(site, "none");
-        document["client_id"] = json!(self.document_url(site));
+        if let Value::Object(members) = &mut document {
+            members.insert("client_id".into(), json!(self.document_url(site)));
+        }
         document
     }
 

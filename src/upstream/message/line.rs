@@ -87,16 +87,20 @@ fn answered(head: &[u8], tail: &[u8]) -> Option<i64> {
         bytes.map(|b| char::from(*b)).collect()
     };
     let (head, tail) = (compact(head), compact(tail));
+    // Some write the number as a text.
     let digits = |text: &str| -> Option<i64> {
+        let text = text.strip_prefix('"').unwrap_or(text);
         text.split(|c: char| !c.is_ascii_digit()).next().and_then(|digits| digits.parse().ok())
     };
-    if let Some(rest) = head.strip_prefix(r#"{"jsonrpc":"2.0","id":"#) {
-        return digits(rest);
+    let begun = [r#"{"jsonrpc":"2.0","id":"#, r#"{"id":"#];
+    if let Some(id) = begun.iter().find_map(|begin| digits(head.strip_prefix(begin)?)) {
+        return Some(id);
     }
     let tail = tail.strip_suffix('}')?;
     let tail = tail.strip_suffix(r#","jsonrpc":"2.0""#).unwrap_or(tail);
     let (_, id) = tail.rsplit_once(r#","id":"#)?;
-    id.bytes().all(|b| b.is_ascii_digit()).then(|| digits(id))?
+    let is_id = |id: &str| id.bytes().all(|b| b.is_ascii_digit());
+    is_id(id.trim_matches('"')).then(|| digits(id))?
 }
 
 #[cfg(test)]

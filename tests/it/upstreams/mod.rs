@@ -1,6 +1,7 @@
 //! Other MCP servers behind this one: servers that others wrote, and one that
 //! misbehaves (tests/upstreams).
 
+mod any;
 mod failures;
 mod filesystem;
 mod finding;
