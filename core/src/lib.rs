@@ -24,6 +24,8 @@ pub mod clock;
 #[doc(hidden)]
 pub mod compute;
 #[doc(hidden)]
+pub mod environment;
+#[doc(hidden)]
 pub mod hex;
 #[doc(hidden)]
 pub mod histograms;

@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     auth::check_url,
+    environment::variable,
     registry::Spill,
     upstream::{
         Command, LoginIssuer, OAuth, OAuthClient, Remote, RemoteAuth, SessionPolicy, Settings,
@@ -158,7 +159,7 @@ pub struct UpstreamAuthConfig {
 
 /// A secret, with the variables of Larder's environment filled in.
 pub(super) fn expand_secret(setting: &str, value: &str) -> Result<String, ConfigError> {
-    expand(value, |name| std::env::var(name).ok())
+    expand(value, variable)
         .map_err(|missing| ConfigError::new(setting, format!("the variable {missing} is not set")))
 }
 
@@ -417,7 +418,7 @@ fn expand_all(
     values: &BTreeMap<String, String>,
 ) -> Result<BTreeMap<String, String>, ConfigError> {
     let expanded = values.iter().map(|(name, value)| {
-        let value = expand(value, |name| std::env::var(name).ok()).map_err(|missing| {
+        let value = expand(value, variable).map_err(|missing| {
             let setting = format!("upstreams.{setting}.{name}");
             ConfigError::new(&setting, format!("the variable {missing} is not set"))
         })?;

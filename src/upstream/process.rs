@@ -11,6 +11,7 @@ use process_wrap::tokio::{ChildWrapper, CommandWrap};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 
 use super::{program, settings};
+use crate::environment::variable_os;
 
 /// What a child inherits of the environment.
 const INHERITED: &[&str] = if cfg!(windows) {
@@ -59,7 +60,7 @@ impl Process {
         let (program, arguments) =
             settings.line.split_first().ok_or_else(|| io::Error::other("the command is empty"))?;
         let mut command = Command::new(&*program::resolve(program, &settings.env));
-        let inherited = INHERITED.iter().filter_map(|name| Some((*name, std::env::var_os(name)?)));
+        let inherited = INHERITED.iter().filter_map(|name| Some((*name, variable_os(name)?)));
         command.args(arguments).env_clear().envs(inherited).envs(&settings.env);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut command = CommandWrap::from(command);

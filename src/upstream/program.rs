@@ -12,7 +12,7 @@ const EXECUTABLE: [&str; 4] = [".com", ".exe", ".bat", ".cmd"];
 pub(super) fn resolve<'a>(name: &'a str, env: &BTreeMap<String, String>) -> Cow<'a, Path> {
     let variable = |wanted: &str| {
         let own = env.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
-        own.map(|(_, value)| value.into()).or_else(|| std::env::var_os(wanted))
+        own.map(|(_, value)| value.into()).or_else(|| crate::environment::variable_os(wanted))
     };
     let folders = variable("PATH").unwrap_or_default();
     let extensions = variable("PATHEXT").and_then(|value| value.into_string().ok());

@@ -8,7 +8,7 @@ use std::{
 
 /// Lowest first. A module uses only modules of lower layers.
 const LAYERS: [&[&str]; 19] = [
-    &["hex", "network", "quote"],
+    &["environment", "hex", "network", "quote"],
     &[
         "protocol",
         "preview",
@@ -198,8 +198,18 @@ fn store_and_session_use_few_other_modules() {
         (
             "store",
             &[
-                "clock", "random", "auth", "redis", "compute", "hex", "quote", "preview",
-                "records", "vault", "protocol",
+                "clock",
+                "random",
+                "auth",
+                "redis",
+                "compute",
+                "environment",
+                "hex",
+                "quote",
+                "preview",
+                "records",
+                "vault",
+                "protocol",
             ],
         ),
     ];
@@ -306,6 +316,15 @@ fn no_file_is_long() {
     for (file, text) in sources() {
         let lines = text.lines().count();
         assert!(lines <= 500, "{} has {lines} lines: split it", file.display());
+    }
+}
+
+#[test]
+fn variables_are_read_where_an_empty_one_counts_as_unset() {
+    for (file, text) in sources() {
+        let is_reader = file.ends_with("environment.rs") || file.starts_with("testing");
+        let reads = is_reader || !code(&text).contains("env::var");
+        assert!(reads, "{}: read variables by crate::environment", file.display());
     }
 }
 
