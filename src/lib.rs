@@ -153,8 +153,8 @@ pub use larder_core::{
 };
 #[cfg_attr(not(feature = "cli"), allow(unused_imports))]
 pub(crate) use larder_core::{
-    compute, environment, hex, histograms, in_flight, in_span, key_ring, network, panics, quote,
-    schema,
+    compute, environment, hex, histograms, in_flight, in_span, key_ring, metric, network, panics,
+    quote, schema,
 };
 #[cfg(any(test, feature = "testing"))]
 #[doc(inline)]

@@ -36,6 +36,8 @@ pub mod in_span;
 #[doc(hidden)]
 pub mod key_ring;
 #[doc(hidden)]
+pub mod metric;
+#[doc(hidden)]
 pub mod network;
 #[doc(hidden)]
 pub mod panics;

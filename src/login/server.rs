@@ -16,6 +16,7 @@ use super::{
 use crate::{
     auth::{Grant, Hierarchy, Identity, Principal, Scopes, audit},
     clock::Clock,
+    metric::{self, Label},
     random::Random,
     vault::Vault,
 };
@@ -238,7 +239,7 @@ pub(super) fn facts(client: &Client) -> ClientFacts {
 
 /// Counts what has happened. The label is one of a few words.
 fn count(event: &'static str) {
-    metrics::counter!("larder_logins_total", "event" => event).increment(1);
+    metric::counter("larder_logins_total", [("event", Label::fixed(event))]).increment(1);
 }
 
 fn count_what(what: &str) {

@@ -33,6 +33,13 @@ impl Registry {
         self.definition.providers.iter().find_map(|provider| provider.known_tool(name))
     }
 
+    /// Whether a tool of that name was listed to somebody, as far as that is known: the name is
+    /// no caller's invention.
+    pub(crate) fn lists_tool(&self, name: &str) -> bool {
+        self.catalog().tools.get(name).is_some()
+            || self.definition.providers.iter().any(|provider| provider.lists_tool(name))
+    }
+
     /// The tool's arguments that it stores as they are, not parsed.
     pub(crate) fn stored_arguments(&self, tool: &str) -> Vec<&'static str> {
         self.catalog().tools.get(tool).map(|tool| tool.body.stored.clone()).unwrap_or_default()

@@ -88,6 +88,11 @@ pub trait Provider: Send + Sync + 'static {
         None
     }
 
+    /// Whether the provider has listed a tool of that name to somebody.
+    fn lists_tool(&self, name: &str) -> bool {
+        self.known_tool(name).is_some()
+    }
+
     /// Calls a tool that [`Provider::tool`] has found.
     async fn call_tool(
         &self,

@@ -230,6 +230,12 @@ impl Provider for Upstream {
             .known(|catalogue| catalogue.tool(name).map(|tool| Arc::clone(&tool.provided)))
     }
 
+    fn lists_tool(&self, name: &str) -> bool {
+        let is_login =
+            || self.connections.shared.login().is_some() && name == self.login_tool_name();
+        self.known_tool(name).is_some() || is_login()
+    }
+
     async fn call_tool(
         &self,
         tool: &ProvidedTool,
@@ -240,7 +246,7 @@ impl Provider for Upstream {
         let called = self.call_logged_in(&tool.listed.name, arguments, &scope).await;
         let called = called.map_err(UpstreamError::of_call);
         let statistics = &self.connections.shared.statistics;
-        statistics.count_call(&self.naming.upstream, started, called.as_ref().err());
+        statistics.count_call(self.naming.label(), started, called.as_ref().err());
         match called {
             Ok(result) => Ok(result),
             Err(error @ UpstreamError::Refused(_)) => Err(error.into_fault()),

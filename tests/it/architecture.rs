@@ -21,6 +21,7 @@ const LAYERS: [&[&str]; 19] = [
         "in_flight",
         "in_span",
         "histograms",
+        "metric",
         "key_ring",
         "panics",
     ],
@@ -317,6 +318,43 @@ fn no_file_is_long() {
         let lines = text.lines().count();
         assert!(lines <= 500, "{} has {lines} lines: split it", file.display());
     }
+}
+
+/// The arguments of each macro call of this name.
+fn macro_calls<'a>(code: &'a str, name: &str) -> Vec<&'a str> {
+    let calls = code.match_indices(name).map(|(at, name)| &code[at + name.len()..]);
+    let arguments = calls.filter_map(|rest| rest.strip_prefix('(')).map(|rest| {
+        let mut depth = 1;
+        let end = rest.find(|c| {
+            depth += match c {
+                '(' => 1,
+                ')' => -1,
+                _ => 0,
+            };
+            depth == 0
+        });
+        &rest[..end.expect("the call ends")]
+    });
+    arguments.collect()
+}
+
+#[test]
+fn labels_of_metrics_are_of_the_type_whose_values_are_bounded() {
+    for (file, text) in sources().into_iter().filter(|(file, _)| !file.ends_with("metric.rs")) {
+        let code = code(&text);
+        for name in ["counter!", "gauge!", "histogram!"] {
+            for arguments in macro_calls(&code, name) {
+                let has_labels = arguments.contains("=>") || arguments.contains('&');
+                assert!(!has_labels, "{}: use crate::metric for labels", file.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn macro_calls_are_found_with_their_arguments() {
+    let code = "gauge!(a).set(b); metrics::gauge!(\n x, y => f(z))";
+    assert_eq!(macro_calls(code, "gauge!"), ["a", "\n x, y => f(z)"]);
 }
 
 #[test]

@@ -45,6 +45,10 @@ impl Provider for CustomHandlers {
         Ok(found.map(|tool| Arc::new(ProvidedTool::custom(tool))))
     }
 
+    fn lists_tool(&self, name: &str) -> bool {
+        self.tools.has_listed(name)
+    }
+
     async fn call_tool(
         &self,
         tool: &ProvidedTool,

@@ -78,6 +78,11 @@ impl Metrics {
 pub(super) struct Scraped(String);
 
 impl Scraped {
+    /// The whole text.
+    pub(super) fn text(self) -> String {
+        self.0
+    }
+
     /// The sum of all samples of a metric whose labels contain all of `labels`.
     pub(super) fn sum(&self, name: &str, labels: &[&str]) -> u64 {
         let lines = self.0.lines().filter(|line| {

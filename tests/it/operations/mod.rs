@@ -10,6 +10,7 @@ mod deployed;
 mod ends;
 mod health;
 mod https;
+mod labels;
 mod load;
 mod metrics;
 mod reload;
