@@ -25,6 +25,8 @@ pub enum Kind {
     LabelledCounter,
     /// A gauge for each upstream.
     UpstreamGauge,
+    /// A gauge of the processes of queries.
+    QueryGauge,
     /// A distribution of values.
     Histogram,
 }
@@ -97,6 +99,11 @@ pub const METRICS: [(Kind, &str, &str); 26] = [
     ),
     (Kind::UpstreamGauge, "larder_upstream_processes", "Running processes of an upstream."),
     (
+        Kind::QueryGauge,
+        "larder_query_confinement",
+        "Whether a barrier holds around the processes of queries, by barrier.",
+    ),
+    (
         Kind::LabelledCounter,
         "larder_logins_total",
         "What happened at the server's own login, by event.",
@@ -158,7 +165,10 @@ impl Metrics {
                 }
                 // Have a label, so their series appear with the first measurement.
                 Kind::LabelledCounter => metrics::describe_counter!(name, description),
-                Kind::DependencyGauge | Kind::SharedGauge | Kind::UpstreamGauge => {
+                Kind::DependencyGauge
+                | Kind::SharedGauge
+                | Kind::UpstreamGauge
+                | Kind::QueryGauge => {
                     metrics::describe_gauge!(name, description);
                 }
                 Kind::Histogram => metrics::describe_histogram!(name, description),

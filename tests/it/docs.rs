@@ -339,9 +339,11 @@ fn every_metric_is_listed_with_its_type_and_its_alerts() {
     for (kind, name, _) in METRICS {
         let kind = match kind {
             Kind::Counter | Kind::LabelledCounter => "counter",
-            Kind::Gauge | Kind::DependencyGauge | Kind::SharedGauge | Kind::UpstreamGauge => {
-                "gauge"
-            }
+            Kind::Gauge
+            | Kind::DependencyGauge
+            | Kind::SharedGauge
+            | Kind::UpstreamGauge
+            | Kind::QueryGauge => "gauge",
             Kind::Histogram => "histogram",
         };
         assert_eq!(listed[name][1], kind, "{name}");

@@ -305,9 +305,11 @@ async fn names_are_those_of_the_table_and_follow_the_conventions() {
     let table = table.map(|(kind, name, _)| {
         let kind = match kind {
             Kind::Counter | Kind::LabelledCounter => "counter",
-            Kind::Gauge | Kind::DependencyGauge | Kind::SharedGauge | Kind::UpstreamGauge => {
-                "gauge"
-            }
+            Kind::Gauge
+            | Kind::DependencyGauge
+            | Kind::SharedGauge
+            | Kind::UpstreamGauge
+            | Kind::QueryGauge => "gauge",
             Kind::Histogram => "histogram",
         };
         (name.to_owned(), kind.to_owned())

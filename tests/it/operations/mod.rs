@@ -4,6 +4,8 @@
 mod binary;
 mod browsers;
 mod configuration;
+#[cfg(target_os = "linux")]
+mod confined;
 mod crowds;
 mod dashboards;
 mod deployed;
