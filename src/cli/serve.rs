@@ -17,7 +17,7 @@ use crate::{
     registry::BuildError,
     shutdown,
     telemetry::{self, Inventory, Metrics},
-    upstream::Upstreams,
+    upstream::{Upstreams, supervise_programs},
 };
 
 pub(super) async fn serve(
@@ -27,6 +27,7 @@ pub(super) async fn serve(
     build: impl FnOnce(&Config) -> Result<Server, BuildError>,
 ) -> ExitCode {
     telemetry::init(&config.telemetry());
+    supervise_programs();
     if args.stdio && config.has_exchanges() {
         let problem = "over stdio, callers have no token to exchange: serve over HTTP";
         return fail(USAGE, &ConfigError::new("upstreams.exchange", problem));

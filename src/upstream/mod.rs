@@ -40,10 +40,13 @@ mod statistics;
 mod status;
 mod stderr;
 mod subscriptions;
+#[cfg(target_os = "linux")]
+pub mod supervisor;
 mod tasks;
 mod token_exchange;
 mod wire;
 
+pub use process::supervise_programs;
 pub use provider::Upstream;
 pub use set::Upstreams;
 pub use settings::{
