@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use rmcp::model;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     complete::{self, CompletionInput},
     definition::Registry,
     headers::HeaderParameter,
     prompt,
-    provider::{ProvidedTool, unknown_tool},
+    provider::{FoundTool, Offer, ProvidedTool, as_object, unknown_tool},
     resource::CacheRule,
 };
 use crate::{
@@ -63,10 +63,15 @@ impl Registry {
             return Ok(tool.call(arguments, scope).await);
         }
         for provider in &self.definition.providers {
-            if let Some(tool) = provider.tool(name, &scope).await? {
-                self.check_tool_scopes(&scope.identity, name)?;
-                return Box::pin(tool.call(&*provider, arguments, scope)).await;
-            }
+            let Some(found) = provider.tool(name, &scope).await? else { continue };
+            self.check_tool_scopes(&scope.identity, name)?;
+            return match found {
+                FoundTool::Listed(tool) => Box::pin(tool.call(&*provider, arguments, scope)).await,
+                FoundTool::Unlisted => {
+                    let arguments = as_object(arguments.unwrap_or_else(|| json!({})))?;
+                    provider.call_unlisted(name, arguments, scope).await
+                }
+            };
         }
         Err(if self.hides_provided_tools() {
             let name = shortened(name);

@@ -74,12 +74,8 @@ pub trait Provider: Send + Sync + 'static {
         Ok(Vec::new())
     }
 
-    /// The tool of that name, if this caller has it.
-    async fn tool(
-        &self,
-        _name: &str,
-        _scope: &Arc<Scope>,
-    ) -> Result<Option<Arc<ProvidedTool>>, Fault> {
+    /// The tool of that name, if this caller has it or may have it.
+    async fn tool(&self, _name: &str, _scope: &Arc<Scope>) -> Result<Option<FoundTool>, Fault> {
         Ok(None)
     }
 
@@ -101,6 +97,16 @@ pub trait Provider: Send + Sync + 'static {
         _scope: Arc<Scope>,
     ) -> Result<CallToolResult, Fault> {
         Err(unknown_tool(&tool.listed.name))
+    }
+
+    /// Calls a tool that [`Provider::tool`] has found [unlisted](FoundTool::Unlisted).
+    async fn call_unlisted(
+        &self,
+        name: &str,
+        _arguments: JsonObject,
+        _scope: Arc<Scope>,
+    ) -> Result<CallToolResult, Fault> {
+        Err(unknown_tool(name))
     }
 
     /// The prompts of this caller.
@@ -239,6 +245,16 @@ pub struct ProviderState {
 
 /// A provider's tool.
 #[derive(Debug)]
+/// A tool that a call names, as a provider has found it.
+#[derive(Debug, Clone)]
+pub enum FoundTool {
+    /// The provider lists it.
+    Listed(Arc<ProvidedTool>),
+    /// The provider has no list for this caller now, so the caller may have made up the name.
+    /// Only the call shows whether the tool exists.
+    Unlisted,
+}
+
 pub struct ProvidedTool {
     /// Its definition. An output schema is in JSON Schema 2020-12.
     pub listed: model::Tool,
@@ -330,7 +346,7 @@ impl ProvidedTool {
     }
 }
 
-fn as_object(arguments: Value) -> Result<JsonObject, Fault> {
+pub(super) fn as_object(arguments: Value) -> Result<JsonObject, Fault> {
     match arguments {
         Value::Object(arguments) => Ok(arguments),
         _ => Err(Fault::invalid_params("\"arguments\" must be an object.")),

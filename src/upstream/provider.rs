@@ -31,8 +31,8 @@ use crate::{
     handler::{Contents, IntoToolResult, Scope, ToolError},
     protocol::{Announcement, Fault},
     registry::{
-        CompletionInput, Followed, LoginSite, Offer, ProvidedTool, Provider, ProviderLogin,
-        ProviderState, Subscriber, is_match,
+        CompletionInput, Followed, FoundTool, LoginSite, Offer, ProvidedTool, Provider,
+        ProviderLogin, ProviderState, Subscriber, is_match,
     },
     session::SharedParts,
     store::ResourceUri,
@@ -207,22 +207,17 @@ impl Provider for Upstream {
         Ok(tools.map(|tool| Arc::clone(&tool.provided)).collect())
     }
 
-    async fn tool(
-        &self,
-        name: &str,
-        scope: &Arc<Scope>,
-    ) -> Result<Option<Arc<ProvidedTool>>, Fault> {
+    async fn tool(&self, name: &str, scope: &Arc<Scope>) -> Result<Option<FoundTool>, Fault> {
         if !self.naming.may_offer(name) {
             return Ok(None);
         }
-        Ok(match self.listed(scope).await? {
-            Some((_, catalogue)) => catalogue.tool(name).map(|tool| Arc::clone(&tool.provided)),
-            // The call says why the upstream does not start.
-            None => {
-                let listed = model::Tool::new(name.to_owned(), "", JsonObject::new());
-                Some(Arc::new(ProvidedTool::new(listed, None)))
-            }
-        })
+        if let Some((_, catalogue)) = self.listed(scope).await? {
+            let listed = catalogue.tool(name).map(|tool| Arc::clone(&tool.provided));
+            return Ok(listed.map(FoundTool::Listed));
+        }
+        // The call says why the upstream does not start.
+        let known = self.known_tool(name).map(FoundTool::Listed);
+        Ok(Some(known.unwrap_or(FoundTool::Unlisted)))
     }
 
     fn known_tool(&self, name: &str) -> Option<Arc<ProvidedTool>> {
@@ -242,8 +237,17 @@ impl Provider for Upstream {
         arguments: JsonObject,
         scope: Arc<Scope>,
     ) -> Result<CallToolResult, Fault> {
+        self.call_unlisted(&tool.listed.name, arguments, scope).await
+    }
+
+    async fn call_unlisted(
+        &self,
+        name: &str,
+        arguments: JsonObject,
+        scope: Arc<Scope>,
+    ) -> Result<CallToolResult, Fault> {
         let started = Instant::now();
-        let called = self.call_logged_in(&tool.listed.name, arguments, &scope).await;
+        let called = self.call_logged_in(name, arguments, &scope).await;
         let called = called.map_err(UpstreamError::of_call);
         let statistics = &self.connections.shared.statistics;
         statistics.count_call(self.naming.label(), started, called.as_ref().err());

@@ -83,6 +83,11 @@ impl Scraped {
         self.0
     }
 
+    /// Whether a text is in it.
+    pub(super) fn has(&self, text: &str) -> bool {
+        self.0.contains(text)
+    }
+
     /// The sum of all samples of a metric whose labels contain all of `labels`.
     pub(super) fn sum(&self, name: &str, labels: &[&str]) -> u64 {
         let lines = self.0.lines().filter(|line| {
