@@ -86,7 +86,7 @@ fn lines_of_json(upstreams: &[Status]) -> String {
 
 fn table(upstreams: &[Status]) -> String {
     let mut rows = vec![
-        ["NAME", "STATE", "PROCESSES", "ERA", "TOOLS", "KEPT OUT", "FAILURES", "LAST ERROR"]
+        ["NAME", "STATE", "PROCESSES", "ERA", "TOOLS", "KEPT OUT", "FAILURES", "PROBLEM"]
             .map(str::to_owned),
     ];
     let or_none = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
@@ -103,9 +103,7 @@ fn table(upstreams: &[Status]) -> String {
             number(status.kept_out_bytes),
             status.failures.to_string(),
             // A terminal would obey what the error contains.
-            or_none(status.last_error.as_ref().map(|error| {
-                format!("{} s ago: {}", number(error.seconds_ago), visible(&error.text))
-            })),
+            or_none(problem(status)),
         ]
     }));
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
@@ -127,6 +125,17 @@ fn table(upstreams: &[Status]) -> String {
     text
 }
 
+/// Why a part of the lists is missing, and the last error. A terminal would obey what an error
+/// contains.
+fn problem(status: &Status) -> Option<String> {
+    let last = status
+        .last_error
+        .as_ref()
+        .map(|error| format!("{} s ago: {}", number(error.seconds_ago), visible(&error.text)));
+    let problems: Vec<_> = status.degraded.clone().into_iter().chain(last).collect();
+    (!problems.is_empty()).then(|| problems.join("; "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,7 +145,8 @@ mod tests {
     fn a_table_has_a_row_for_each_upstream() {
         let status = Status {
             name: "fs".into(),
-            state: State::Up,
+            state: State::Degraded,
+            degraded: Some("tools/list is cut".into()),
             processes: 2,
             era: Some("legacy".into()),
             tools: Some(14),
@@ -148,6 +158,7 @@ mod tests {
         let new = Status {
             name: "filesystem".into(),
             state: State::Idle,
+            degraded: None,
             processes: 0,
             era: None,
             tools: None,
@@ -158,9 +169,10 @@ mod tests {
         };
         let shown = table(&[status, new]);
         let lines: Vec<_> = shown.lines().collect();
-        assert!(lines[1].starts_with("fs          up     2"), "{shown}");
+        assert!(lines[1].starts_with("fs          degraded  2"), "{shown}");
         assert!(lines[1].contains("14, 1 left out"), "{shown}");
-        assert!(lines[1].contains("12,345,678") && lines[1].contains("61 s ago: exit 1: "));
+        assert!(lines[1].contains("12,345,678"));
+        assert!(lines[1].contains("tools/list is cut; 61 s ago: exit 1: "), "{shown}");
         assert!(!shown.contains('\u{1b}') && lines[2].ends_with('-'), "{shown}");
     }
 }

@@ -99,6 +99,10 @@ pub struct UpstreamConfig {
     /// its few bytes of JSON.
     #[serde(default = "max_values")]
     pub max_values: usize,
+    /// The most memory for the definitions of all its tools, prompts, resources and templates,
+    /// about as large as their JSON and 96 bytes for each value. What is over it is not offered.
+    #[serde(default = "max_catalogue")]
+    pub max_catalogue: Size,
     /// How long a call of a client without a session waits for the answer to the upstream's
     /// question. Then the upstream is told to stop.
     #[serde(default = "answer_timeout")]
@@ -224,6 +228,10 @@ fn max_values() -> usize {
     500_000
 }
 
+fn max_catalogue() -> Size {
+    Size(16 << 20)
+}
+
 fn answer_timeout() -> Span {
     Span(Duration::from_secs(300))
 }
@@ -311,8 +319,12 @@ impl UpstreamConfig {
             if upstream.ttl.values().any(|ttl| ttl.0.is_zero() || ttl.0 > max_ttl) {
                 return problem("ttl", "it must be more than 0 and at most store.max_ttl");
             }
-            if upstream.max_message.0 < 1024 {
-                return problem("max_message", "it must be at least 1KiB");
+            for (setting, size) in
+                [("max_message", upstream.max_message), ("max_catalogue", upstream.max_catalogue)]
+            {
+                if size.0 < 1024 {
+                    return problem(setting, "it must be at least 1KiB");
+                }
             }
             for (setting, number) in
                 [("max_processes", upstream.max_processes), ("max_values", upstream.max_values)]
@@ -389,6 +401,7 @@ impl UpstreamConfig {
             call_timeout: self.call_timeout.0,
             max_message: usize::try_from(self.max_message.0).unwrap_or(usize::MAX),
             max_values: self.max_values,
+            max_catalogue: usize::try_from(self.max_catalogue.0).unwrap_or(usize::MAX),
             answer_timeout: self.answer_timeout.0,
             max_parked: self.max_parked,
             max_parked_per_caller: self.max_parked_per_caller,

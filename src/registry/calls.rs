@@ -10,7 +10,7 @@ use super::{
     definition::Registry,
     headers::HeaderParameter,
     prompt,
-    provider::{FoundTool, Offer, ProvidedTool, as_object, unknown_tool},
+    provider::{FoundTool, ProvidedTool, as_object, unknown_tool},
     resource::CacheRule,
 };
 use crate::{

@@ -233,8 +233,10 @@ pub trait Provider: Send + Sync + 'static {
 pub struct ProviderState {
     /// Its name in the configuration.
     pub name: String,
-    /// `idle`, `starting`, `up` or `down`.
+    /// `idle`, `starting`, `down`, `up` or `degraded`.
     pub state: &'static str,
+    /// Why a part of its lists is not offered.
+    pub degraded: Option<String>,
     /// How many tools it has offered last.
     pub tools: Option<usize>,
     /// The class of its last error, such as `start` or `timeout`.
@@ -243,8 +245,6 @@ pub struct ProviderState {
     pub error_seconds_ago: Option<u64>,
 }
 
-/// A provider's tool.
-#[derive(Debug)]
 /// A tool that a call names, as a provider has found it.
 #[derive(Debug, Clone)]
 pub enum FoundTool {
@@ -255,6 +255,8 @@ pub enum FoundTool {
     Unlisted,
 }
 
+/// A provider's tool.
+#[derive(Debug)]
 pub struct ProvidedTool {
     /// Its definition. An output schema is in JSON Schema 2020-12.
     pub listed: model::Tool,

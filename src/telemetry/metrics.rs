@@ -32,7 +32,7 @@ pub enum Kind {
 }
 
 /// Every metric: type, name, description.
-pub const METRICS: [(Kind, &str, &str); 26] = [
+pub const METRICS: [(Kind, &str, &str); 27] = [
     (
         Kind::Histogram,
         "mcp_server_operation_duration_seconds",

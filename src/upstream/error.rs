@@ -36,7 +36,7 @@ pub(super) enum UpstreamError {
     TooManyValues { name: Arc<str>, max: usize },
     /// There is no room for its message.
     #[error(
-        "{name} sent a message for which there is no room: those of all upstreams have at most {} together (limits.upstream_bytes). Nothing was kept. Try again shortly, or ask for less.",
+        "{name} sent a message for which there is no room: your calls have their share of the {} for messages of upstreams (limits.upstream_bytes). Nothing was kept. Try again when other calls have ended, or ask for less.",
         bytes(*.max)
     )]
     NoRoom { name: Arc<str>, max: usize },
@@ -227,7 +227,7 @@ impl UpstreamError {
 }
 
 /// A number of bytes, in the largest unit that divides it.
-fn bytes(bytes: usize) -> String {
+pub(super) fn bytes(bytes: usize) -> String {
     let units = [(1usize << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     match units.iter().find(|(unit, _)| bytes >= *unit && bytes.is_multiple_of(*unit)) {
         Some((unit, name)) => format!("{} {name}", bytes / unit),

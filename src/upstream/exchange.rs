@@ -10,6 +10,7 @@ use tokio::{
 };
 
 use super::{
+    budget::Charge,
     error::UpstreamError,
     link::{Answered, Era, Event, Expects, Link, Opened},
     questions::{OpenQuestions, capabilities},
@@ -53,14 +54,28 @@ impl Link {
         method: &'static str,
         params: Value,
     ) -> Result<T, UpstreamError> {
+        self.request_counted(method, params).await.map(|(answer, _)| answer)
+    }
+
+    /// Sends a request of Larder's own, and reads its answer. Returns the memory of the answer as
+    /// well.
+    pub(super) async fn request_counted<T: Answer>(
+        self: &Arc<Self>,
+        method: &'static str,
+        params: Value,
+    ) -> Result<(T, Charge), UpstreamError> {
         let mut exchange = Exchange::begin(self, method, params, method, None)?;
         exchange.send().await;
         let timeout = self.call_timeout();
         let answer = tokio::time::timeout(timeout, &mut exchange.answer).await;
         let answer = answer.map_err(|_| self.timed_out())?;
         let answer = answer.unwrap_or_else(|_| Err(self.ended_during(method)))?;
-        let read = answer.result.read();
-        read.map_err(|problem| self.invalid(&format!("{method}: {problem}")))
+
+        let Answered { result, charge, .. } = answer;
+        match result.read() {
+            Ok(read) => Ok((read, charge)),
+            Err(problem) => Err(self.invalid(&format!("{method}: {problem}"))),
+        }
     }
 
     /// Tells a legacy upstream which log messages the caller wants, if it has
@@ -232,7 +247,7 @@ impl Exchange {
                 self.questions.retain(|question| question.id != id);
                 asked.withdraw(&id);
             }
-            Event::Progress { progress, total, message } => {
+            Event::Progress { progress, total, message, .. } => {
                 context.send_progress(progress, total, message.as_deref()).await;
             }
             Event::Log { level, logger, data, .. } => {

@@ -143,6 +143,8 @@ pub(super) enum Event {
         progress: f64,
         total: Option<f64>,
         message: Option<String>,
+        /// The memory that it takes while it waits.
+        _charge: Charge,
     },
     Log {
         level: LogLevel,

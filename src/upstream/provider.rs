@@ -102,6 +102,7 @@ impl Upstream {
         Status {
             name: self.naming.upstream.clone(),
             state,
+            degraded: self.connections.degraded(),
             processes,
             era,
             tools: shared.latest.load().as_ref().map(|latest| latest.tools.len()),
@@ -176,11 +177,12 @@ impl Upstream {
 #[async_trait]
 impl Provider for Upstream {
     fn state(&self) -> Option<ProviderState> {
-        let Status { name, state, tools, .. } = self.status();
+        let Status { name, state, degraded, tools, .. } = self.status();
         let error = self.connections.shared.statistics.last_error();
         Some(ProviderState {
             name,
             state: state.as_str(),
+            degraded,
             tools,
             last_error: error.as_ref().map(|error| error.kind),
             error_seconds_ago: error.map(|error| error.at.elapsed().as_secs()),
@@ -263,7 +265,7 @@ impl Provider for Upstream {
 
     async fn prompts(&self, scope: &Arc<Scope>) -> Result<Vec<model::Prompt>, Fault> {
         let listed = self.listed(scope).await?;
-        Ok(listed.map(|(_, catalogue)| catalogue.prompts.clone()).unwrap_or_default())
+        Ok(listed.map(|(_, catalogue)| catalogue.prompts()).unwrap_or_default())
     }
 
     async fn get_prompt(
@@ -295,12 +297,12 @@ impl Provider for Upstream {
 
     async fn resources(&self, scope: &Arc<Scope>) -> Result<Vec<model::Resource>, Fault> {
         let listed = self.listed(scope).await?;
-        Ok(listed.map(|(_, catalogue)| catalogue.resources.clone()).unwrap_or_default())
+        Ok(listed.map(|(_, catalogue)| catalogue.resources()).unwrap_or_default())
     }
 
     async fn templates(&self, scope: &Arc<Scope>) -> Result<Vec<model::ResourceTemplate>, Fault> {
         let listed = self.listed(scope).await?;
-        Ok(listed.map(|(_, catalogue)| catalogue.templates.clone()).unwrap_or_default())
+        Ok(listed.map(|(_, catalogue)| catalogue.templates()).unwrap_or_default())
     }
 
     async fn read(&self, uri: &str, scope: &Arc<Scope>) -> Option<Result<Contents, Fault>> {
@@ -313,7 +315,7 @@ impl Provider for Upstream {
             Ok(listed) => listed?,
             Err(fault) => return Some(Err(fault)),
         };
-        if catalogue.resources.is_empty() && catalogue.templates.is_empty() {
+        if !catalogue.has_resources() {
             return None;
         }
         self.read_own(&own, &connection, scope).await
@@ -334,7 +336,9 @@ impl Provider for Upstream {
             json!({ "type": "ref/prompt", "name": catalogue.own_prompt(name)? })
         } else {
             let template = reference.as_resource_uri()?;
-            catalogue.templates.iter().find(|known| known.uri_template == template)?;
+            if !catalogue.has_template(template) {
+                return None;
+            }
             json!({ "type": "ref/resource", "uri": self.naming.own_uri(template)? })
         };
         let params = json!({

@@ -84,11 +84,12 @@ impl OpenQuestions {
     /// Asks the client.
     pub(super) fn ask(&mut self, question: Question, context: &Context) {
         let key = question.key();
-        let Question { id, request: InputRequest { method, params } } = question;
+        let Question { id, request: InputRequest { method, params }, charge } = question;
         self.ids.push(id.clone());
         let context = context.clone();
         self.asked.push(Box::pin(async move {
             let answer = context.forward(&key, &method, params).await;
+            drop(charge);
             (id, answer)
         }));
     }

@@ -258,6 +258,8 @@ pub struct Settings {
     pub max_message: usize,
     /// The most JSON values of one message.
     pub max_values: usize,
+    /// The most memory for the definitions of all its lists, in bytes.
+    pub max_catalogue: usize,
     /// How long a call waits for its client's next round.
     pub answer_timeout: Duration,
     /// The most calls that wait for their clients' next round.
@@ -285,6 +287,7 @@ impl Settings {
             call_timeout: Duration::from_secs(300),
             max_message: 64 << 20,
             max_values: 500_000,
+            max_catalogue: 16 << 20,
             answer_timeout: Duration::from_secs(300),
             max_parked: 64,
             max_parked_per_caller: 8,

@@ -7,13 +7,17 @@ use std::{
 
 use super::{Connection, Phase};
 use crate::upstream::{
-    catalogue::Catalogue,
+    catalogue::{Catalogue, CutList, Source},
     error::UpstreamError,
     link::{Era, Link},
+    shared::Shared,
 };
 
 /// How long the lists wait for the subscription to their changes.
 const SUBSCRIBED: Duration = Duration::from_secs(3);
+
+/// The wait before lists are read again for which there was no room.
+const RETRY: Duration = Duration::from_secs(60);
 
 impl Connection {
     /// What the upstream offers. Waits for an upstream that was never listed,
@@ -60,7 +64,7 @@ impl Connection {
         loop {
             changed.borrow_and_update();
             tokio::select! {
-                listed = Catalogue::load(link, &self.shared.settings, &self.shared.naming) => match listed {
+                listed = Catalogue::load(self.source(link)) => match listed {
                     Ok(catalogue) => {
                         *self.list_error.lock() = None;
                         self.offer(catalogue);
@@ -85,13 +89,32 @@ impl Connection {
             });
             tokio::select! {
                 Ok(()) = changed.changed() => {}
+                () = self.retry() => {}
                 () = link.ended() => return None,
             }
         }
     }
 
-    fn offer(&self, catalogue: Catalogue) {
-        let catalogue = Arc::new(catalogue);
+    /// Waits until the lists should be read again although no change was announced: there may be
+    /// room for what was left out.
+    async fn retry(&self) {
+        let is_transient = {
+            let catalogue = self.catalogue.load();
+            catalogue.iter().flat_map(|known| &known.cuts).any(CutList::is_transient)
+        };
+        if is_transient {
+            tokio::time::sleep(RETRY).await;
+        } else {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    fn source<'a>(&'a self, link: &'a Arc<Link>) -> Source<'a> {
+        let Shared { settings, naming, catalogues: pool, budget, .. } = &*self.shared;
+        Source { link, settings, naming, pool, budget }
+    }
+
+    fn offer(&self, catalogue: Arc<Catalogue>) {
         // With a login, it is the caller's own.
         if self.account.is_none() {
             self.shared.latest.store(Some(Arc::clone(&catalogue)));

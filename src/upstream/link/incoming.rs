@@ -1,20 +1,25 @@
 //! The messages that an upstream sends.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use super::{Answered, Event, Link, Running};
 use crate::{
     compute::Compute,
     handler::ReceivedResult,
-    protocol::{ErrorResponse, count_values},
+    protocol::{ErrorResponse, RequestId, count_values},
     upstream::{
-        budget::{Charge, FREE_BYTES, VALUE_BYTES},
+        budget::{Charge, FREE_BYTES, Payer, VALUE_BYTES},
         error::UpstreamError,
         message::{Arrived, Refusal, StoredTexts, line::answered_by},
-        received::{self, AnswerTo, Notification, Outcome, Received},
+        received::{self, AnswerTo, Notification, Outcome, Question, Received},
         wire,
     },
 };
+
+/// The longest id of an upstream's request, in bytes.
+const MAX_ID_BYTES: usize = 1 << 10;
 
 /// Where a message comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +45,7 @@ impl Source {
 
 /// A message that is read, and the memory that it takes.
 struct Message {
+    bytes: Bytes,
     received: Received,
     charge: Charge,
     stored: Option<StoredTexts>,
@@ -48,25 +54,22 @@ struct Message {
 impl Link {
     /// Handles a message of the upstream.
     pub(in crate::upstream) async fn receive(&self, source: Source, message: Arrived) {
-        let Some(Message { received, charge, stored }) = self.read(source, message).await else {
-            return;
+        let Some(message) = self.read(source, message).await else { return };
+        let Received::Batch(messages) = message.received else {
+            return self.handle(source, message);
         };
-        let Received::Batch(messages) = received else {
-            return self.handle(source, received, charge, stored);
-        };
+
         // Each of them takes the memory that it needs.
-        drop(charge);
+        drop(message.charge);
         for bytes in messages {
-            let message = Arrived { bytes, charge: self.budget.charge(), stored: None };
-            let Some(Message { received, charge, stored }) = self.read(source, message).await
-            else {
-                continue;
-            };
-            match received {
+            let charge = self.budget.charge(self.payer(source.request()));
+            let message = Arrived { bytes, charge, stored: None };
+            let Some(message) = self.read(source, message).await else { continue };
+            match message.received {
                 Received::Batch(_) => {
                     tracing::warn!(upstream = %self.name, "an upstream sent a batch in a batch");
                 }
-                received => self.handle(source, received, charge, stored),
+                _ => self.handle(source, message),
             }
         }
     }
@@ -83,16 +86,11 @@ impl Link {
         let work = bytes.clone();
         let read = self.compute(bytes.len(), move || received::read(&work, answered_by)).await;
         let received = read.unwrap_or_else(|| received::read(&bytes, answered_by));
-        Some(Message { received, charge, stored })
+        Some(Message { bytes, received, charge, stored })
     }
 
-    fn handle(
-        &self,
-        source: Source,
-        received: Received,
-        charge: Charge,
-        stored: Option<StoredTexts>,
-    ) {
+    fn handle(&self, source: Source, message: Message) {
+        let Message { bytes, received, charge, stored } = message;
         match received {
             Received::Answer(to, outcome) => {
                 let outcome = match outcome {
@@ -106,12 +104,25 @@ impl Link {
                 });
                 self.answer(source, to, answer);
             }
-            Received::Question(question) => self.ask(question, source.request()),
+            // The id comes back with the answer, which waits until the upstream reads it.
+            Received::Question(Question { id, .. }) | Received::Request { id, .. }
+                if is_long(&id) =>
+            {
+                tracing::warn!(upstream = %self.name, "a request with a long id is ignored");
+            }
+            Received::Question(question) => match self.keep(&bytes, charge, source.request()) {
+                Some(charge) => self.ask(question.with_charge(charge), source.request()),
+                None => self.refuse(&question.id, "There is no room for the question."),
+            },
             Received::Request { id, method } if method == "ping" => {
                 self.try_send(wire::empty_response(&id));
             }
             Received::Request { id, .. } => self.try_send(wire::method_not_found(&id)),
-            Received::Notification(notification) => self.notified(notification, charge),
+            Received::Notification(notification) => {
+                // Only what a call is told is kept.
+                let kept = || self.keep(&bytes, charge, source.request());
+                self.notified(notification, kept);
+            }
             Received::Nothing(answers, problem) => self.received_nothing(source, answers, &problem),
             Received::Batch(_) => {}
         }
@@ -148,6 +159,11 @@ impl Link {
             }
         };
         drop(state);
+        let answer = answer.map(|(mut answered, stored)| {
+            let owner = running.owner().cloned();
+            answered.charge.pay_as(Payer { owner, upstream: Arc::clone(&self.name) });
+            (answered, stored)
+        });
         let answer = answer.and_then(|(answered, stored)| match stored {
             None => Ok(answered),
             Some(stored) if running.takes(&stored.receiving) => {
@@ -194,19 +210,28 @@ impl Link {
         let _ = running.reply.send(Err(error));
     }
 
-    fn notified(&self, notification: Notification, charge: Charge) {
+    /// Handles a notification. `kept` is the charge of one that is kept until a call takes it;
+    /// without room, the call does without the notification.
+    fn notified(&self, notification: Notification, kept: impl FnOnce() -> Option<Charge>) {
         match notification {
             Notification::Progress { token, progress, total, message } => {
+                let Some(charge) = kept() else { return };
                 let state = self.state.lock();
                 if let Some(running) = state.running.get(&token).filter(|call| !call.is_parked) {
-                    let _ = running.events.try_send(Event::Progress { progress, total, message });
+                    let event = Event::Progress { progress, total, message, _charge: charge };
+                    let _ = running.events.try_send(event);
                 }
             }
             Notification::Log { level, logger, data } => {
                 tracing::debug!(upstream = %self.name, ?level, ?logger, %data);
+                let Some(charge) = kept() else { return };
                 self.log(Event::Log { level, logger, data, _charge: charge });
             }
-            Notification::Cancelled(question) => self.withdraw(&question),
+            Notification::Cancelled(question) => {
+                if !is_long(&question) {
+                    self.withdraw(&question);
+                }
+            }
             Notification::ListChanged => self.announce_lists(),
             Notification::ResourceUpdated(uri) => {
                 if let Some(updates) = self.updates.get() {
@@ -261,4 +286,9 @@ impl Link {
             let _ = reply.send(Err(self.refusal_error(why)));
         }
     }
+}
+
+/// Whether an id is longer than those of requests that are answered.
+fn is_long(id: &RequestId) -> bool {
+    matches!(id, RequestId::String(id) if id.len() > MAX_ID_BYTES)
 }

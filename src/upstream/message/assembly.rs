@@ -27,8 +27,9 @@ const ENDS_BYTES: usize = 160 << 10;
 
 /// The calls for which messages arrive.
 pub(in crate::upstream) trait Calls: Sync {
-    /// The share of a message in the memory for messages.
-    fn charge(&self) -> Charge;
+    /// The charge of a message that begins so. `request` is the one that it answers, if that is
+    /// known.
+    fn charge(&self, request: Option<i64>, head: &[u8]) -> Charge;
 
     /// Where long texts of a message go that begins so. `request` is the one that it answers, if
     /// that is known. `None` if its texts are not stored while they arrive.
@@ -111,7 +112,8 @@ impl<'a> Assembly<'a> {
         request: Option<i64>,
     ) -> Self {
         let texts = Texts::Unknown(calls, request);
-        Self { texts, ..Self::plain(max_bytes, calls.charge()) }
+        // A short message counts nothing, and its beginning tells who pays for a long one.
+        Self { texts, ..Self::plain(max_bytes, Charge::default()) }
     }
 
     /// Adds the next bytes.
@@ -126,7 +128,9 @@ impl<'a> Assembly<'a> {
         if let Texts::Unknown(calls, request) = self.texts
             && self.length > FREE_BYTES
         {
-            self.texts = match calls.receiving(request, &self.kept) {
+            let head = if self.kept.is_empty() { bytes } else { &self.kept };
+            self.charge = calls.charge(request, head);
+            self.texts = match calls.receiving(request, head) {
                 None => Texts::Kept,
                 Some(receiving) => {
                     let mut storing = Box::new(Storing::new(calls, receiving));

@@ -107,10 +107,11 @@ fn answered(head: &[u8], tail: &[u8]) -> Option<i64> {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use std::sync::Arc;
-
     use super::*;
-    use crate::upstream::budget::{Charge, MessageBudget};
+    use crate::upstream::budget::{
+        Charge,
+        tests::{of, payer},
+    };
 
     async fn read(text: &str, max: usize) -> Vec<String> {
         let mut input = tokio::io::BufReader::with_capacity(7, text.as_bytes());
@@ -140,14 +141,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_line_without_room_beside_others_is_discarded_after_a_while() {
-        let budget = Arc::new(MessageBudget::default());
-        budget.set_max(1 << 20);
-        let mut other = budget.charge();
+        let budget = of(1 << 20);
+        let mut other = budget.charge(payer("ana", "fs"));
         other.cover(1 << 20).await.unwrap();
         let long = format!(r#"{{"jsonrpc":"2.0","id":17,"result":"{}"}}"#, "x".repeat(300_000));
         let text = format!("{long}\nshort\n{long}\n");
         let mut input = text.as_bytes();
-        let next = || Assembly::plain(1 << 20, budget.charge());
+        let next = || Assembly::plain(1 << 20, budget.charge(payer("ana", "fs")));
         let refused = read_line(&mut input, next()).await.unwrap();
         let why = Refusal::NoRoom;
         assert!(matches!(refused, Incoming::Refused { answers: Some(17), why: w } if w == why));

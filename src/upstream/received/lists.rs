@@ -12,13 +12,15 @@ use super::{
     problem::Problem,
     result::{Answer, RawResult},
 };
-use crate::schema::Validator;
+use crate::{schema::Validator, upstream::budget::VALUE_BYTES};
 
 /// A list of an upstream.
 pub(in crate::upstream) trait List {
     const METHOD: &'static str;
     /// The member of a page that has the items.
     const MEMBER: &'static str;
+    /// The member of a definition that names the item.
+    const KEY: &'static str;
     type Item;
 
     /// Reads an item.
@@ -31,6 +33,12 @@ pub(in crate::upstream) struct Page<L> {
     definitions: Vec<Value>,
     /// The cursor of the next page.
     pub(in crate::upstream) next: Option<String>,
+    list: PhantomData<fn() -> L>,
+}
+
+/// The definition of an item, which is not read yet.
+pub(in crate::upstream) struct Definition<L> {
+    value: Value,
     list: PhantomData<fn() -> L>,
 }
 
@@ -66,19 +74,58 @@ impl<L: List> Answer for Page<L> {
 }
 
 impl<L: List> Page<L> {
-    /// Reads its items.
-    pub(in crate::upstream) fn items(self) -> impl Iterator<Item = Result<L::Item, LeftOut>> {
-        self.definitions.into_iter().map(L::item)
+    /// Its definitions, which are not read yet.
+    pub(in crate::upstream) fn definitions(self) -> impl Iterator<Item = Definition<L>> {
+        self.definitions.into_iter().map(|value| Definition { value, list: PhantomData })
     }
+}
+
+impl<L: List> Definition<L> {
+    /// The member that names the item, or an empty text.
+    pub(in crate::upstream) fn name(&self) -> &str {
+        self.value.get(L::KEY).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// The definition as JSON.
+    pub(in crate::upstream) fn encoded(&self) -> Vec<u8> {
+        serde_json::to_vec(&self.value).unwrap_or_default()
+    }
+
+    /// About how much memory the item takes. Its schemas are kept a second time, in 2020-12 and
+    /// with previews.
+    pub(in crate::upstream) fn memory(&self) -> usize {
+        let schemas = ["inputSchema", "outputSchema"].into_iter();
+        let again = schemas.filter_map(|schema| self.value.get(schema)).map(memory).sum::<usize>();
+        memory(&self.value) + again
+    }
+
+    /// Reads the item.
+    pub(in crate::upstream) fn read(self) -> Result<L::Item, LeftOut> {
+        L::item(self.value)
+    }
+}
+
+/// About how much memory a value takes.
+fn memory(value: &Value) -> usize {
+    VALUE_BYTES
+        + match value {
+            Value::String(text) => text.len(),
+            Value::Array(items) => items.iter().map(memory).sum(),
+            Value::Object(members) => {
+                members.iter().map(|(name, value)| name.len() + memory(value)).sum()
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        }
 }
 
 impl List for ToolList {
     const METHOD: &'static str = "tools/list";
     const MEMBER: &'static str = "tools";
+    const KEY: &'static str = "name";
     type Item = ToolDefinition;
 
     fn item(definition: Value) -> Result<ToolDefinition, LeftOut> {
-        let mut tool = presentable(definition, "name")?;
+        let mut tool = presentable(definition, Self::KEY)?;
         tool.drop_unfit::<Vec<Icon>>("icons");
         tool.drop_unfit::<ToolAnnotations>("annotations");
         tool.drop_unfit::<String>("title");
@@ -88,7 +135,7 @@ impl List for ToolList {
         let is_task = tool
             .take_members("execution")
             .is_some_and(|execution| execution.get("taskSupport").is_some_and(|s| s == "required"));
-        let mut tool: model::Tool = named(tool, "name")?;
+        let mut tool: model::Tool = named(tool, Self::KEY)?;
         let own_name = tool.name.clone().into_owned();
         let input = match to_2020_12(Value::Object(JsonObject::clone(&tool.input_schema))) {
             Value::Object(input) => Some(input),
@@ -114,37 +161,40 @@ fn output_schema(tool: &model::Tool, name: &str) -> Option<std::sync::Arc<JsonOb
 impl List for PromptList {
     const METHOD: &'static str = "prompts/list";
     const MEMBER: &'static str = "prompts";
+    const KEY: &'static str = "name";
     type Item = model::Prompt;
 
     fn item(definition: Value) -> Result<model::Prompt, LeftOut> {
-        let mut prompt = presentable(definition, "name")?;
+        let mut prompt = presentable(definition, Self::KEY)?;
         prompt.drop_unfit::<Vec<Icon>>("icons");
         prompt.drop_unfit::<String>("title");
         prompt.drop_unfit::<String>("description");
         prompt.drop_unfit::<JsonObject>("_meta");
-        named(prompt, "name")
+        named(prompt, Self::KEY)
     }
 }
 
 impl List for ResourceList {
     const METHOD: &'static str = "resources/list";
     const MEMBER: &'static str = "resources";
+    const KEY: &'static str = "uri";
     type Item = model::Resource;
 
     fn item(definition: Value) -> Result<model::Resource, LeftOut> {
-        let mut resource = presentable(definition, "uri")?;
+        let mut resource = presentable(definition, Self::KEY)?;
         resource.drop_unfit::<u64>("size");
-        named(decorated(resource), "uri")
+        named(decorated(resource), Self::KEY)
     }
 }
 
 impl List for TemplateList {
     const METHOD: &'static str = "resources/templates/list";
     const MEMBER: &'static str = "resourceTemplates";
+    const KEY: &'static str = "uriTemplate";
     type Item = model::ResourceTemplate;
 
     fn item(definition: Value) -> Result<model::ResourceTemplate, LeftOut> {
-        named(decorated(presentable(definition, "uriTemplate")?), "uriTemplate")
+        named(decorated(presentable(definition, Self::KEY)?), Self::KEY)
     }
 }
 

@@ -34,7 +34,9 @@ pub(super) use self::{
     definition::LeftOut,
     envelope::{AnswerTo, Outcome, Received, read},
     error::without_id,
-    lists::{List, Page, PromptList, ResourceList, TemplateList, ToolDefinition, ToolList},
+    lists::{
+        Definition, List, Page, PromptList, ResourceList, TemplateList, ToolDefinition, ToolList,
+    },
     notification::Notification,
     problem::Problem,
     prompt::GotPrompt,

@@ -6,16 +6,17 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{object::Object, problem::Problem};
-use crate::protocol::RequestId;
+use crate::{protocol::RequestId, upstream::budget::Charge};
 
 /// The requests that are passed on.
 const METHODS: [&str; 3] = ["elicitation/create", "sampling/createMessage", "roots/list"];
 
 /// A request of an upstream that is passed on to the client of a call.
-#[derive(Debug)]
 pub(in crate::upstream) struct Question {
     pub(in crate::upstream) id: RequestId,
     pub(in crate::upstream) request: InputRequest,
+    /// The memory that it takes until it is answered.
+    pub(in crate::upstream) charge: Charge,
 }
 
 /// What the client is asked.
@@ -32,8 +33,13 @@ impl Question {
         let is_known = METHODS.contains(&method);
         is_known.then(|| {
             let request = InputRequest { method: method.to_owned(), params: object(params) };
-            Self { id: id.clone(), request }
+            Self { id: id.clone(), request, charge: Charge::default() }
         })
+    }
+
+    /// The question with the memory that it takes.
+    pub(in crate::upstream) fn with_charge(self, charge: Charge) -> Self {
+        Self { charge, ..self }
     }
 }
 

@@ -2,6 +2,7 @@
 //! misbehaves (tests/upstreams).
 
 mod any;
+mod bounds;
 mod failures;
 mod filesystem;
 mod finding;
