@@ -120,6 +120,8 @@ async fn what_has_expired_or_does_not_fit_is_counted() {
     assert_eq!(done, Imported { expired: 206, ..Imported::default() });
 }
 
+type Change = Box<dyn FnOnce(&mut serde_json::Value)>;
+
 /// An export of one resource, whose metadata are changed.
 async fn forged(change: impl FnOnce(&mut serde_json::Value)) -> Vec<u8> {
     let mut metadata = json!({
@@ -142,7 +144,6 @@ async fn the_rules_of_create_hold_for_an_import() {
     let clock = ManualClock::new();
     assert_eq!(clock.now().as_millis(), NOW);
     let day = u64::try_from(StoreLimits::default().max_ttl.as_millis()).unwrap();
-    type Change = Box<dyn FnOnce(&mut serde_json::Value)>;
     let set = |member: &'static str, value: serde_json::Value| -> Change {
         Box::new(move |metadata| metadata[member] = value)
     };
