@@ -47,13 +47,13 @@ sbom: ## Print the dependencies in a binary as JSON: BINARY=target/dist/larder
 		'import sys, zlib; sys.stdout.buffer.write(zlib.decompress(sys.stdin.buffer.read()) + b"\n")'
 
 test: redis-server jq s3-server nginx $(OIDC)/node_modules/.package-lock.json $(UPSTREAMS)/node_modules/.package-lock.json $(CONTENT)/node_modules/.package-lock.json ## Run every test
-	cargo test --workspace --locked
+	tests/run --workspace $(ARGS)
 
 test-large: redis-server s3-server ## Transfer a gibibyte in every backend: the memory of the server does not grow (Linux; takes minutes)
 	cargo test --locked --test it -- --ignored --test-threads 1 content::large::
 
 browser-test: chromium $(CONTENT)/node_modules/.package-lock.json $(BROWSER)/node_modules/.package-lock.json ## Open the viewer, the console, and links to stored content in Chromium; prints how long that took (ARGS=--release for numbers that mean something)
-	cargo test --locked --test it $(ARGS) -- --ignored --show-output browser::
+	tests/run --test it $(ARGS) -- --ignored --show-output browser::
 
 chromium: ## Install Chromium if it is missing
 	$(call debian-package,chromium,chromium)

@@ -153,7 +153,8 @@ pub use larder_core::{
 };
 #[cfg_attr(not(feature = "cli"), allow(unused_imports))]
 pub(crate) use larder_core::{
-    compute, hex, histograms, in_flight, in_span, key_ring, quote, schema,
+    compute, environment, hex, histograms, in_flight, in_span, key_ring, metric, network, panics,
+    quote, schema,
 };
 #[cfg(any(test, feature = "testing"))]
 #[doc(inline)]

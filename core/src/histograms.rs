@@ -13,6 +13,14 @@ const CAPACITY: usize = 4_096;
 pub struct Histograms<L>(Cache<L, Histogram>);
 
 impl<L: Eq + Hash> Histograms<L> {
+    /// The histogram with these labels, if it was registered.
+    pub fn known<Q>(&self, labels: &Q) -> Option<Histogram>
+    where
+        Q: Hash + Equivalent<L> + ?Sized,
+    {
+        self.0.get(labels)
+    }
+
     /// The histogram with these labels. `register` asks the recorder for it.
     pub fn get<Q>(&self, labels: &Q, register: impl FnOnce() -> (L, Histogram)) -> Histogram
     where

@@ -24,6 +24,8 @@ pub mod clock;
 #[doc(hidden)]
 pub mod compute;
 #[doc(hidden)]
+pub mod environment;
+#[doc(hidden)]
 pub mod hex;
 #[doc(hidden)]
 pub mod histograms;
@@ -33,6 +35,12 @@ pub mod in_flight;
 pub mod in_span;
 #[doc(hidden)]
 pub mod key_ring;
+#[doc(hidden)]
+pub mod metric;
+#[doc(hidden)]
+pub mod network;
+#[doc(hidden)]
+pub mod panics;
 pub mod preview;
 pub mod protocol;
 #[doc(hidden)]

@@ -61,8 +61,31 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     visible.into()
 }
 
-/// Escapes the characters in JSON that a reader cannot see; the value stays the same. JSON
-/// escapes control characters of ASCII itself.
+/// Text of another server, for a reader: at most `max` characters, with `…` where more follow.
+/// Characters that a reader cannot see are escaped, but for line breaks and tabs.
+pub fn bounded(text: &str, max: usize) -> Cow<'_, str> {
+    let is_shown = |c: char| matches!(c, '\n' | '\t') || !is_deceptive(c);
+    let end = text.char_indices().nth(max).map(|(end, _)| end);
+    let start = &text[..end.unwrap_or(text.len())];
+    if end.is_none() && start.chars().all(is_shown) {
+        return text.into();
+    }
+    let mut shown = String::with_capacity(start.len() + 16);
+    for c in start.chars() {
+        if is_shown(c) {
+            shown.push(c);
+        } else {
+            shown.extend(c.escape_default());
+        }
+    }
+    if end.is_some() {
+        shown.push('…');
+    }
+    shown.into()
+}
+
+/// JSON with the same meaning, in which such characters are escaped. (JSON escapes
+/// those of ASCII anyway.)
 pub fn visible_json(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for c in json.chars() {
@@ -132,7 +155,14 @@ mod tests {
     }
 
     #[test]
-    fn escaped_json_parses_to_the_original_value() {
+    fn text_of_another_server_is_bounded_and_keeps_its_lines() {
+        assert_eq!(bounded("a\n\tb", 4), "a\n\tb");
+        assert_eq!(bounded("a\r\u{1b}\u{202e}b", 5), r"a\r\u{1b}\u{202e}b");
+        assert_eq!(bounded("aéb", 2), "aé…");
+    }
+
+    #[test]
+    fn json_stays_the_same_value() {
         let value = serde_json::json!({ "a\u{202e}": ["\u{e0041}", "b\n", "é"] });
         let escaped = visible_json(&value.to_string());
         assert!(!escaped.contains(is_deceptive), "{escaped}");

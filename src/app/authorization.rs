@@ -27,6 +27,7 @@ pub(super) fn open(
         base_url: url.as_str().to_owned(),
         default_scopes: config.auth.required_scopes()?,
         hierarchy: Hierarchy::new(&config.auth.hierarchy),
+        redirect_schemes: login.redirect_schemes.clone(),
         allow_private_documents: login.allow_private_documents,
         refresh_ttl: Duration::from_secs(login.refresh_ttl),
         registrations_per_minute: login.registrations_per_minute,

@@ -54,7 +54,10 @@ fn console(
     clock: &Arc<dyn Clock>,
     random: &Random,
 ) -> Result<Arc<Console>, ConfigError> {
-    let sessions = SessionOptions { lifetime: Duration::from_secs(config.console.session) };
+    let sessions = SessionOptions {
+        lifetime: Duration::from_secs(config.console.session),
+        per_principal: config.console.sessions_per_principal,
+    };
     let public_origin = config.public_url()?.map(|url| url.origin());
     let (path, is_tls) = (&config.console.path, config.server.tls.is_some());
     let (clock, random) = (Arc::clone(clock), random.clone());

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use super::named::NamedUpstreams;
-#[cfg(feature = "query")]
-use crate::query::Queries;
 use crate::{
     apps::{self, AppOptions},
     config::{Config, ToolListing, UpstreamConfig, WorkflowLocations},
+    query::Queries,
     registry::{BuildError, Registry},
     tools::{self, ToolOptions},
     upstream::Upstreams,
@@ -19,11 +18,13 @@ pub(super) struct Server {
     pub(super) registry: Registry,
     /// The upstreams among its providers, if they can change.
     pub(super) upstreams: Option<Arc<Upstreams>>,
+    /// The workers of queries, if the server has them.
+    pub(super) queries: Option<Arc<Queries>>,
 }
 
 impl From<Registry> for Server {
     fn from(registry: Registry) -> Self {
-        Self { registry, upstreams: None }
+        Self { registry, upstreams: None, queries: None }
     }
 }
 
@@ -39,9 +40,7 @@ pub(super) fn registry(
             "Keeps large texts, JSON and files out of the conversation. Store one with create_resource; read parts of it with read_resource, find lines in it with search_resource, compute answers from JSON, CSV and logs with query_resource, and find resources by words with search_resources. Resources expire.",
         )
         .with(tools::reading(ToolOptions::default()));
-    #[cfg(feature = "query")]
     let queries = config.query.enabled.then(|| Arc::new(Queries::new(config.query.limits())));
-    #[cfg(feature = "query")]
     if let Some(queries) = &queries {
         builder = builder.with(tools::querying_with(Arc::clone(queries), config.tools.write));
     }
@@ -51,8 +50,7 @@ pub(super) fn registry(
             poll: config.apps.poll(),
             domains: config.apps.domains.clone(),
             endpoint: endpoint.map(|url| url.as_str().to_owned()),
-            #[cfg(feature = "query")]
-            queries,
+            queries: queries.clone(),
         }));
     }
     if config.tools.write {
@@ -79,5 +77,5 @@ pub(super) fn registry(
         .map_err(|error| problem(format!("{error}: name them in the configuration file")))?;
     upstreams.limit_messages(config.limits.upstream_bytes);
     let registry = builder.exchangeable(upstreams.providers()).build()?;
-    Ok(Server { registry, upstreams: Some(Arc::new(upstreams)) })
+    Ok(Server { registry, upstreams: Some(Arc::new(upstreams)), queries })
 }

@@ -20,6 +20,7 @@ use super::{
 use crate::{
     app::App,
     config::{Config, WorkflowLocations},
+    environment::variable_os,
     preview::words::number,
 };
 
@@ -183,7 +184,7 @@ fn find_text() -> Result<(String, String), ClientError> {
     {
         return Ok((list.display().to_string(), text));
     }
-    let cargo_home = std::env::var_os("CARGO_HOME")
+    let cargo_home = variable_os("CARGO_HOME")
         .map(PathBuf::from)
         .or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));
     // A stack: the last folder is searched first.

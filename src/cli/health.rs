@@ -11,7 +11,7 @@ use std::{
 use clap::Args;
 
 use super::{args::file, fail};
-use crate::config::ServerConfig;
+use crate::{config::ServerConfig, environment::variable};
 
 /// Shorter than the time-outs of container engines.
 const TIMEOUT: Duration = Duration::from_secs(3);
@@ -40,7 +40,6 @@ pub(super) async fn run(args: HealthArgs) -> ExitCode {
         (_, true) => "readyz/dependencies",
         _ => "healthz",
     };
-    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let target = Target::find(args.listen, args.config.as_deref(), variable);
     // The certificate is not issued for this address.
     let client = reqwest::Client::builder()

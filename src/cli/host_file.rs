@@ -1,7 +1,7 @@
 //! The configuration files of hosts: where they are, and how they are replaced.
 
 use std::{
-    env, fs,
+    fs,
     io::{self, Write},
     path::{Path, PathBuf},
 };
@@ -9,7 +9,7 @@ use std::{
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
-use crate::random::Random;
+use crate::{environment::variable_os, random::Random};
 
 /// A host whose configuration file is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -57,7 +57,7 @@ impl Client {
 
 /// The directory of a user's application settings.
 fn settings_directory() -> Result<PathBuf, String> {
-    let directory = |name: &str| env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let directory = |name: &str| variable_os(name).map(PathBuf::from);
     let found = if cfg!(windows) {
         directory("APPDATA")
     } else if cfg!(target_os = "macos") {

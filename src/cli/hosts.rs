@@ -21,6 +21,16 @@ pub(super) enum HostCommand {
         /// The most memory to use beyond the program itself, in bytes.
         memory_bytes: u64,
     },
+    /// Run the program of an upstream: the server starts this.
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    UpstreamProcess {
+        /// The process ID of the server.
+        larder: u32,
+        /// The program and its arguments.
+        #[arg(last = true)]
+        line: Vec<String>,
+    },
 }
 
 impl HostCommand {
@@ -31,6 +41,8 @@ impl HostCommand {
             Self::Dev(args) => args.serve_args(),
             Self::Install(args) => args.serve_args(),
             Self::QueryWorker { .. } => None,
+            #[cfg(target_os = "linux")]
+            Self::UpstreamProcess { .. } => None,
         };
         // Better reported here than in a host's log.
         if let Some(Err(error)) = serve_args.map(ServeArgs::configure) {
@@ -40,6 +52,10 @@ impl HostCommand {
             Self::Dev(args) => dev::run(&args, subcommand),
             Self::Install(args) => install::run(&args, subcommand),
             Self::QueryWorker { memory_bytes } => Ok(crate::query::worker::main(memory_bytes)),
+            #[cfg(target_os = "linux")]
+            Self::UpstreamProcess { larder, line } => {
+                Ok(crate::upstream::supervisor::main(larder, &line))
+            }
         };
         result.unwrap_or_else(|problem| fail(USAGE, &problem))
     }

@@ -17,6 +17,7 @@ mod named;
 mod new;
 mod open_files;
 mod owner_args;
+mod parse;
 mod reload;
 mod serve;
 mod sessions;
@@ -40,6 +41,7 @@ use self::{
     hosts::HostCommand,
     migrate::MigrateArgs,
     named::NamedUpstreams,
+    parse::parse,
     serve::serve,
 };
 use crate::{
@@ -117,7 +119,7 @@ struct ServerCli {
 
 /// The binary's main.
 pub fn main() -> ExitCode {
-    match Cli::parse().command {
+    match parse::<Cli>().command {
         Command::Serve { args, migrate, named } => {
             let workflow_locations = args.workflow_locations();
             run_with(args, migrate, move |config| {
@@ -166,7 +168,7 @@ pub fn main() -> ExitCode {
 /// }
 /// ```
 pub fn run(build: impl FnOnce(&Config) -> Result<Registry, BuildError>) -> ExitCode {
-    let ServerCli { command, args } = ServerCli::parse();
+    let ServerCli { command, args } = parse::<ServerCli>();
     match command {
         Some(command) => command.run(&[]),
         None => run_with(args, true, |config| build(config).map(Server::from)),
@@ -218,7 +220,7 @@ pub fn run_with_lifespan<L, E: std::fmt::Display>(
 
 /// Reads the command line and the settings, and serves unless a command is given.
 fn run_configured(serve: impl AsyncFnOnce(ServeArgs, Config) -> ExitCode) -> ExitCode {
-    let ServerCli { command, args } = ServerCli::parse();
+    let ServerCli { command, args } = parse::<ServerCli>();
     if let Some(command) = command {
         return command.run(&[]);
     }

@@ -1,10 +1,11 @@
 //! The upstream that the command line of `larder serve` names.
 
-use std::env;
-
 use clap::Args;
 
-use crate::upstream::{Command, Remote, Settings, Target};
+use crate::{
+    environment,
+    upstream::{Command, Remote, Settings, Target},
+};
 
 /// A server to stand in front of, without a configuration file.
 #[derive(Debug, Default, Clone, Args)]
@@ -44,9 +45,9 @@ impl NamedUpstreams {
         let mut all = Vec::new();
         if let Some(url) = &self.url {
             let headers = self.headers.iter().map(|(name, variable)| {
-                let value = env::var(variable);
-                let value = value
-                    .map_err(|_| format!("--header {name}: the variable {variable} is not set"))?;
+                let value = environment::variable(variable).ok_or_else(|| {
+                    format!("--header {name}: the variable {variable} is not set")
+                })?;
                 Ok((name.clone(), value))
             });
             let headers = headers.collect::<Result<_, String>>()?;
@@ -54,7 +55,7 @@ impl NamedUpstreams {
             all.push(named(Settings::name_of_url(url), remote));
         }
         if !self.command.is_empty() {
-            let set = |name: &String| Some((name.clone(), env::var(name).ok()?));
+            let set = |name: &String| Some((name.clone(), environment::variable(name)?));
             let env = self.env.iter().filter_map(set).collect();
             let command = Command { line: self.command.clone(), env };
             all.push(named(Settings::name_of(&self.command), command));

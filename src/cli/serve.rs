@@ -13,10 +13,11 @@ use crate::{
     app::App,
     config::{Config, ConfigError},
     http::{self, Dependencies, ServeLimits},
+    query::Queries,
     registry::BuildError,
     shutdown,
     telemetry::{self, Inventory, Metrics},
-    upstream::Upstreams,
+    upstream::{Upstreams, supervise_programs},
 };
 
 pub(super) async fn serve(
@@ -26,13 +27,14 @@ pub(super) async fn serve(
     build: impl FnOnce(&Config) -> Result<Server, BuildError>,
 ) -> ExitCode {
     telemetry::init(&config.telemetry());
+    supervise_programs();
     if args.stdio && config.has_exchanges() {
         let problem = "over stdio, callers have no token to exchange: serve over HTTP";
         return fail(USAGE, &ConfigError::new("upstreams.exchange", problem));
     }
     // There is no HTTP over which content could be downloaded.
     config.content.enabled &= !args.stdio;
-    let Server { registry, upstreams } = match build(&config) {
+    let Server { registry, upstreams, queries } = match build(&config) {
         Ok(server) => server,
         Err(error) => return fail(USAGE, &error),
     };
@@ -47,6 +49,10 @@ pub(super) async fn serve(
     if let Some(upstreams) = &upstreams {
         app.live().manage(Arc::clone(upstreams));
     }
+    let _confinement = queries.clone().map(|queries| {
+        let check = async move { queries.confinement().await };
+        AbortOnDropHandle::new(tokio::spawn(check))
+    });
     let stop = match shutdown::stop_signal() {
         Ok(stop) => stop,
         Err(error) => return fail(1, &error),
@@ -79,7 +85,8 @@ pub(super) async fn serve(
     eprintln!("larder listening on {scheme}://{address}{path}");
     let (inventory, dependencies) = (app.inventory(), app.dependencies());
     let metrics = metrics.map(|(listener, address)| {
-        serve_metrics(listener, address, inventory, dependencies, upstreams)
+        let measured = Measured { inventory, dependencies, upstreams, queries };
+        serve_metrics(listener, address, measured)
     });
     let _metrics_tasks = match metrics.transpose() {
         Ok(tasks) => tasks,
@@ -116,24 +123,43 @@ fn bind(setting: &str, listen: SocketAddr) -> Result<(TcpListener, SocketAddr), 
     try_bind().map_err(|error| fail(USAGE, &format!("{setting}: {listen} cannot be used: {error}")))
 }
 
+/// The parts of the server whose gauges are measured with each scrape.
+struct Measured {
+    inventory: Inventory,
+    dependencies: Dependencies,
+    upstreams: Option<Arc<Upstreams>>,
+    queries: Option<Arc<Queries>>,
+}
+
+impl Measured {
+    async fn measure(&self) {
+        let confinement = async {
+            if let Some(queries) = &self.queries {
+                queries.measure().await;
+            }
+        };
+        tokio::join!(self.inventory.measure(), self.dependencies.measure(), confinement);
+
+        if let Some(upstreams) = &self.upstreams {
+            upstreams.measure();
+        }
+    }
+}
+
 /// Collects metrics and serves them, until dropped.
 fn serve_metrics(
     listener: TcpListener,
     address: SocketAddr,
-    inventory: Inventory,
-    dependencies: Dependencies,
-    upstreams: Option<Arc<Upstreams>>,
+    measured: Measured,
 ) -> Result<[AbortOnDropHandle<()>; 2], String> {
     let metrics = Metrics::install()?;
-    let shared = Arc::new((metrics.clone(), inventory, dependencies, upstreams.clone()));
+    let upstreams = measured.upstreams.clone();
+    let shared = Arc::new((metrics.clone(), measured));
     let router = http::metrics_router(move || {
         let shared = Arc::clone(&shared);
         async move {
-            let (metrics, inventory, dependencies, upstreams) = &*shared;
-            tokio::join!(inventory.measure(), dependencies.measure());
-            if let Some(upstreams) = upstreams {
-                upstreams.measure();
-            }
+            let (metrics, measured) = &*shared;
+            measured.measure().await;
             metrics.render()
         }
     });

@@ -86,7 +86,7 @@ fn lines_of_json(upstreams: &[Status]) -> String {
 
 fn table(upstreams: &[Status]) -> String {
     let mut rows = vec![
-        ["NAME", "STATE", "PROCESSES", "ERA", "TOOLS", "KEPT OUT", "FAILURES", "LAST ERROR"]
+        ["NAME", "STATE", "PROCESSES", "ERA", "TOOLS", "KEPT OUT", "FAILURES", "PROBLEM"]
             .map(str::to_owned),
     ];
     let or_none = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
@@ -96,13 +96,14 @@ fn table(upstreams: &[Status]) -> String {
             status.state.as_str().to_owned(),
             status.processes.to_string(),
             or_none(status.era.clone()),
-            or_none(status.tools.map(|tools| tools.to_string())),
+            or_none(status.tools.map(|tools| match status.left_out.len() {
+                0 => tools.to_string(),
+                left_out => format!("{tools}, {left_out} left out"),
+            })),
             number(status.kept_out_bytes),
             status.failures.to_string(),
             // A terminal would obey what the error contains.
-            or_none(status.last_error.as_ref().map(|error| {
-                format!("{} s ago: {}", number(error.seconds_ago), visible(&error.text))
-            })),
+            or_none(problem(status)),
         ]
     }));
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
@@ -116,7 +117,23 @@ fn table(upstreams: &[Status]) -> String {
         text += &row[7];
         text.push('\n');
     }
+    for status in upstreams {
+        for left_out in &status.left_out {
+            text += &format!("{}: left out: {}\n", status.name, visible(left_out));
+        }
+    }
     text
+}
+
+/// Why a part of the lists is missing, and the last error. A terminal would obey what an error
+/// contains.
+fn problem(status: &Status) -> Option<String> {
+    let last = status
+        .last_error
+        .as_ref()
+        .map(|error| format!("{} s ago: {}", number(error.seconds_ago), visible(&error.text)));
+    let problems: Vec<_> = status.degraded.clone().into_iter().chain(last).collect();
+    (!problems.is_empty()).then(|| problems.join("; "))
 }
 
 #[cfg(test)]
@@ -128,10 +145,12 @@ mod tests {
     fn a_table_has_a_row_for_each_upstream() {
         let status = Status {
             name: "fs".into(),
-            state: State::Up,
+            state: State::Degraded,
+            degraded: Some("tools/list is cut".into()),
             processes: 2,
             era: Some("legacy".into()),
             tools: Some(14),
+            left_out: vec!["wide: its definition is over 64 KiB".into()],
             kept_out_bytes: 12_345_678,
             failures: 1,
             last_error: Some(LastError { text: "exit 1: \u{1b}[2J".into(), seconds_ago: 61 }),
@@ -139,17 +158,21 @@ mod tests {
         let new = Status {
             name: "filesystem".into(),
             state: State::Idle,
+            degraded: None,
             processes: 0,
             era: None,
             tools: None,
+            left_out: Vec::new(),
             kept_out_bytes: 0,
             failures: 0,
             last_error: None,
         };
         let shown = table(&[status, new]);
         let lines: Vec<_> = shown.lines().collect();
-        assert!(lines[1].starts_with("fs          up     2"), "{shown}");
-        assert!(lines[1].contains("12,345,678") && lines[1].contains("61 s ago: exit 1: "));
+        assert!(lines[1].starts_with("fs          degraded  2"), "{shown}");
+        assert!(lines[1].contains("14, 1 left out"), "{shown}");
+        assert!(lines[1].contains("12,345,678"));
+        assert!(lines[1].contains("tools/list is cut; 61 s ago: exit 1: "), "{shown}");
         assert!(!shown.contains('\u{1b}') && lines[2].ends_with('-'), "{shown}");
     }
 }

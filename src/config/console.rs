@@ -13,6 +13,9 @@ use super::{PublicUrl, secret::client_secret};
 #[cfg(all(feature = "console", feature = "login"))]
 use crate::login::AccessClientOptions;
 
+/// The places of one caller are read and written as a whole, at each login.
+const MAX_SESSIONS: u16 = 256;
+
 /// `[console]`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -23,6 +26,8 @@ pub struct ConsoleConfig {
     pub path: String,
     /// How long a login lasts at most, in seconds. It ends with its token.
     pub session: u64,
+    /// Sessions of one caller at a time, at most 256. A login beyond it ends the oldest.
+    pub sessions_per_principal: u16,
     /// The login at an authorization server, besides that by a token.
     pub oidc: Option<ConsoleOidcConfig>,
 }
@@ -54,6 +59,10 @@ impl ConsoleConfig {
         auth: &AuthConfig,
     ) -> Result<(), ConfigError> {
         ConfigError::require_positive("console.session", self.session)?;
+        if !(1..=MAX_SESSIONS).contains(&self.sessions_per_principal) {
+            let problem = format!("it must be between 1 and {MAX_SESSIONS}");
+            return Err(ConfigError::new("console.sessions_per_principal", problem));
+        }
         let is_plain = |part: &str| {
             !part.is_empty()
                 && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))
@@ -144,7 +153,13 @@ impl ConsoleOidcConfig {
 
 impl Default for ConsoleConfig {
     fn default() -> Self {
-        Self { enabled: false, path: "/console".to_owned(), session: 8 * 60 * 60, oidc: None }
+        Self {
+            enabled: false,
+            path: "/console".to_owned(),
+            session: 8 * 60 * 60,
+            sessions_per_principal: 16,
+            oidc: None,
+        }
     }
 }
 
@@ -187,6 +202,19 @@ mod tests {
         refused("client_secret_file", &auth, |config| config.client_secret_env = None);
         refused("client_secret_file", &auth, |config| config.client_secret_file = Some("x".into()));
         refused("scopes", &auth, |config| config.scopes = vec!["mcp:read".into()]);
+    }
+
+    #[test]
+    fn the_sessions_of_a_caller_are_bounded() {
+        for (sessions, is_valid) in [(0, false), (1, true), (256, true), (257, false)] {
+            let config =
+                ConsoleConfig { sessions_per_principal: sessions, ..ConsoleConfig::default() };
+            let checked = config.check(&ServerConfig::default(), &AuthConfig::default());
+            assert_eq!(checked.is_ok(), is_valid, "{sessions}");
+            if let Err(error) = checked {
+                assert!(error.to_string().starts_with("console.sessions_per_principal: "));
+            }
+        }
     }
 
     #[test]

@@ -60,8 +60,9 @@ pub struct LimitsConfig {
     pub total_transfers: usize,
     /// Bytes of request bodies of all callers together; 0 for no limit.
     pub total_body_bytes: usize,
-    /// Bytes of messages of all upstreams together that are received or in use, parsed values
-    /// included. A message for which there is no room waits for 10 seconds, then its call fails.
+    /// Bytes of all upstreams together, parsed values included: their lists, and messages that are
+    /// received or in use. A caller holds at most twice what is free, and at one upstream at most
+    /// what is free. A message over this share waits for 10 seconds, then its call fails.
     pub upstream_bytes: usize,
     /// Connections of all callers together. Connections over the limit get a 503.
     pub connections: usize,

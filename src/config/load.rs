@@ -6,6 +6,7 @@ use serde::Deserialize as _;
 use toml::{Deserializer, de::DeTable};
 
 use super::{Config, ConfigError, show::mask_url, variables::Variables};
+use crate::environment;
 
 impl Config {
     /// Reads the file if there is one, then the environment; applies the overrides of the
@@ -18,10 +19,8 @@ impl Config {
         overrides: impl FnOnce(&mut Self),
     ) -> Result<Self, ConfigError> {
         // Values that are not Unicode cannot be settings.
-        let environment = std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-            .collect();
-        let mut config = Self::from_sources(file, environment)?;
+        let variables = environment::variables().collect();
+        let mut config = Self::from_sources(file, variables)?;
         overrides(&mut config);
         config.check()?;
         Ok(config)

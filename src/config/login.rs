@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, secret::client_secret};
 #[cfg(feature = "login")]
-use crate::login::{Allow, Policy, ProviderKind, ProviderOptions, ProviderOptionsError, Rule};
+use crate::login::{
+    Allow, Policy, ProviderKind, ProviderOptions, ProviderOptionsError, Rule, check_app_scheme,
+};
 use crate::{auth::Scopes, auth::Secret};
 
 /// `[auth.login]`
@@ -43,6 +45,10 @@ pub struct LoginConfig {
     /// The scopes of this server, each with those who may have it: `*`, `group:<name>`,
     /// `email:<address>` or `domain:<name>`.
     pub grants: BTreeMap<String, Vec<String>>,
+    /// The schemes of the redirect URIs of further apps, such as `myapp`. `https`, `http` to
+    /// loopback, schemes that begin with a domain (`com.example.app`) and those of known hosts are
+    /// allowed without it.
+    pub redirect_schemes: Vec<String>,
     /// Whether client metadata documents may be at private addresses and on this machine. For
     /// development only.
     pub allow_private_documents: bool,
@@ -97,6 +103,7 @@ impl Default for LoginConfig {
             groups_claim: None,
             allow: LoginAllowConfig::default(),
             grants: BTreeMap::new(),
+            redirect_schemes: Vec::new(),
             allow_private_documents: false,
             refresh_ttl: 30 * 24 * 3600,
             registrations_per_minute: 60,
@@ -127,6 +134,11 @@ impl LoginConfig {
         }
         #[cfg(feature = "login")]
         {
+            for scheme in &self.redirect_schemes {
+                check_app_scheme(scheme).or_else(|problem| {
+                    invalid("redirect_schemes", &format!("{scheme:?}: {problem}"))
+                })?;
+            }
             self.policy()?;
             self.options(Secret::new(String::new())).check()?;
         }

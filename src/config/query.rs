@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
-use crate::query::QueryLimits;
+use crate::query::{ConfinementPolicy, QueryLimits};
 
 /// `[query]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -16,7 +16,10 @@ pub struct QueryConfig {
     pub enabled: bool,
     /// The longest that one query runs, in seconds.
     pub seconds: u64,
-    /// The most memory of one query, in bytes. Each query runs in a process of its own.
+    /// How long a query runs although another caller waits and all processes are busy, in
+    /// seconds. Then the query that runs longest is stopped.
+    pub share_seconds: u64,
+    /// The most memory of one query, in bytes, with the process of its own in which it runs.
     pub memory_bytes: u64,
     /// The most content that one query reads, in bytes.
     pub input_bytes: u64,
@@ -27,16 +30,24 @@ pub struct QueryConfig {
     /// How long an idle process keeps its tables for the next query over the same
     /// content, in seconds; 0 to keep none.
     pub warm_seconds: u64,
+    /// What to do where the system cannot confine the processes by Landlock and seccomp:
+    /// `required` refuses queries, `best_effort` runs them all the same. By default `required`
+    /// on Linux, and `best_effort` elsewhere.
+    pub confinement: ConfinementPolicy,
 }
+
+/// The least memory: the program, its stack and its allocator take about half of that.
+const MIN_MEMORY_BYTES: u64 = 128 << 20;
 
 impl QueryConfig {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
-        // The program itself needs some.
-        if self.memory_bytes < 16 << 20 {
-            return Err(ConfigError::new("query.memory_bytes", "it must be at least 16777216"));
+        if self.memory_bytes < MIN_MEMORY_BYTES {
+            let problem = format!("it must be at least {MIN_MEMORY_BYTES}");
+            return Err(ConfigError::new("query.memory_bytes", problem));
         }
         let positive = [
             ("query.seconds", self.seconds),
+            ("query.share_seconds", self.share_seconds),
             ("query.input_bytes", self.input_bytes),
             ("query.result_bytes", self.result_bytes),
             ("query.concurrent", self.concurrent as u64),
@@ -48,11 +59,13 @@ impl QueryConfig {
     pub fn limits(&self) -> QueryLimits {
         QueryLimits {
             time: Duration::from_secs(self.seconds),
+            share: Duration::from_secs(self.share_seconds),
             memory_bytes: self.memory_bytes,
             input_bytes: self.input_bytes,
             result_bytes: self.result_bytes,
             concurrent: self.concurrent,
             warm: Duration::from_secs(self.warm_seconds),
+            confinement: self.confinement,
             program: None,
         }
     }
@@ -64,11 +77,13 @@ impl Default for QueryConfig {
         Self {
             enabled: true,
             seconds: limits.time.as_secs(),
+            share_seconds: limits.share.as_secs(),
             memory_bytes: limits.memory_bytes,
             input_bytes: limits.input_bytes,
             result_bytes: limits.result_bytes,
             concurrent: limits.concurrent,
             warm_seconds: limits.warm.as_secs(),
+            confinement: limits.confinement,
         }
     }
 }

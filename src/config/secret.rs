@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::ConfigError;
-use crate::auth::Secret;
+use crate::{auth::Secret, environment::variable};
 
 /// Reads `client_secret_file` or `client_secret_env` of the section at `path`.
 ///
@@ -19,7 +19,7 @@ pub(super) fn client_secret(
         ("client_secret_file", read.map_err(|error| format!("{}: {error}", file.display())))
     } else {
         let name = env.unwrap_or_default();
-        ("client_secret_env", std::env::var(name).map_err(|_| format!("{name} is not set")))
+        ("client_secret_env", variable(name).ok_or_else(|| format!("{name} is not set")))
     };
     let problem = |problem| ConfigError::new(&format!("{path}.{setting}"), problem);
     let secret = read.map_err(problem)?;

@@ -6,12 +6,23 @@ use super::{Config, ConfigError};
 
 /// Replaces a secret.
 const MASK: &str = "***";
+/// The shortest segment of a path that may be a key.
+const MIN_KEY: usize = 16;
+/// The longest name of an option that is shown.
+const MAX_OPTION: usize = 32;
 /// Suffixes of the names of secret settings. Settings that name a file or a variable
 /// (`…_file`, `…_env`) are not secret.
 const SECRET_SUFFIXES: [&str; 5] = ["password", "secret", "token", "sha256", "access_key"];
 
 impl Config {
-    /// All settings as TOML. Passwords in URLs and hashes of tokens are masked.
+    /// All settings as TOML, without secrets:
+    ///
+    /// - secrets, passwords and hashes of tokens are masked;
+    /// - of an `env` and of `headers`, only values that are one `${NAME}` are shown;
+    /// - of a `command`, only the program and the names of its long options are shown;
+    /// - of an `http` or `https` URL, credentials and the values of the query are masked, and of
+    ///   the setting `url` also segments of the path that may be keys;
+    /// - of other URLs, passwords and secret parameters are masked.
     ///
     /// ```
     /// let mut config = larder::config::Config::default();
@@ -37,13 +48,19 @@ impl Config {
 fn mask(name: &str, value: &mut Value) {
     match value {
         Value::String(text) if is_secret(name) => *text = MASK.into(),
+        Value::String(text) if name == "url" => *text = mask_keys(&mask_url(text)),
         Value::String(text) => *text = mask_url(text),
         // Environment and headers of an upstream, where secrets have any name.
         Value::Table(table) if matches!(name, "env" | "headers") => {
             for (_, value) in table.iter_mut() {
-                if !value.as_str().is_some_and(|text| text.starts_with("${")) {
+                if !value.as_str().is_some_and(is_variable) {
                     *value = MASK.into();
                 }
+            }
+        }
+        Value::Array(words) if name == "command" => {
+            for word in words.iter_mut().skip(1) {
+                *word = mask_argument(word.as_str().unwrap_or_default()).into();
             }
         }
         Value::Array(values) => values.iter_mut().for_each(|value| mask(name, value)),
@@ -56,16 +73,64 @@ fn is_secret(name: &str) -> bool {
     SECRET_SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
 }
 
-/// Masks passwords and secret parameters in a URL or a comma-separated list of URLs.
-/// Returns other text unchanged.
+/// Whether a value is one variable of the environment, and nothing besides.
+fn is_variable(value: &str) -> bool {
+    let name = value.strip_prefix("${").and_then(|value| value.strip_suffix('}'));
+    name.is_some_and(|name| !name.is_empty() && !name.contains(['$', '{', '}']))
+}
+
+/// The argument of a program. Any may be a secret, so only the name of a long option is shown.
+fn mask_argument(argument: &str) -> String {
+    let (option, has_value) = match argument.split_once('=') {
+        Some((option, _)) => (option, true),
+        None => (argument, false),
+    };
+    let is_option = option.strip_prefix("--").is_some_and(|name| {
+        name.len() <= MAX_OPTION
+            && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')
+    });
+    match (is_option, has_value) {
+        (true, true) => format!("{option}={MASK}"),
+        (true, false) => option.to_owned(),
+        (false, _) => MASK.to_owned(),
+    }
+}
+
+fn is_web(scheme: &str) -> bool {
+    scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https")
+}
+
+/// Masks segments of the path of a web URL that may be keys: long, of letters and digits.
+fn mask_keys(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://").filter(|(scheme, _)| is_web(scheme)) else {
+        return url.to_owned();
+    };
+    let end = rest.find('?').unwrap_or(rest.len());
+    let (path, query) = rest.split_at(end);
+    let has = |segment: &str, is: fn(char) -> bool| segment.chars().any(is);
+    let segments = path.split('/').enumerate().map(|(at, segment)| {
+        let is_key = segment.len() >= MIN_KEY
+            && has(segment, |c| c.is_ascii_digit())
+            && has(segment, char::is_alphabetic);
+        // The first one is the host.
+        if at > 0 && is_key { MASK } else { segment }
+    });
+    format!("{scheme}://{}{query}", segments.collect::<Vec<_>>().join("/"))
+}
+
+/// Masks credentials and secret parameters in a URL or a comma-separated list of URLs. Of a web
+/// URL, all credentials and parameters may be secrets: a token is often the user. Returns other
+/// text unchanged.
 pub(super) fn mask_url(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
     // Up to the last @: a password that is not percent-encoded may contain one.
     let hosts = rest.rfind('@').map_or(0, |index| index + 1);
     let end = rest[hosts..].find(['/', '?']).map_or(rest.len(), |index| hosts + index);
     let (authority, path) = rest.split_at(end);
+    let is_web = is_web(scheme);
     let hosts = authority.split(',').map(|host| match host.rsplit_once('@') {
         None => host.to_owned(),
+        Some((_, host)) if is_web => format!("{MASK}@{host}"),
         Some((user, host)) => match user.split_once(':') {
             None => format!("{user}@{host}"),
             Some((user, _)) => format!("{user}:{MASK}@{host}"),
@@ -76,7 +141,8 @@ pub(super) fn mask_url(text: &str) -> String {
         return format!("{scheme}://{hosts}{path}");
     };
     let parameters = query.split('&').map(|parameter| match parameter.split_once('=') {
-        Some((name, _)) if is_secret(name) => format!("{name}={MASK}"),
+        Some((name, _)) if is_web || is_secret(name) => format!("{name}={MASK}"),
+        None if is_web && !parameter.is_empty() => MASK.to_owned(),
         _ => parameter.to_owned(),
     });
     let query = parameters.collect::<Vec<_>>().join("&");
@@ -102,9 +168,47 @@ mod tests {
                 "redis+sentinel://u:***@a:1/name/0?sentinel_username=s&sentinel_password=***",
             ),
             ("https://a.example/mcp", "https://a.example/mcp"),
+            ("https://hush@a.example/x", "https://***@a.example/x"),
+            ("https://hush:hush@a.example/x", "https://***@a.example/x"),
+            ("HTTPS://a.example/x?key=hush&hush&", "HTTPS://a.example/x?key=***&***&"),
             ("memory:", "memory:"),
         ] {
             assert_eq!(mask_url(url), shown);
+        }
+    }
+
+    #[test]
+    fn segments_of_a_path_that_may_be_keys_are_masked() {
+        for (url, shown) in [
+            ("https://a.example/s/0123456789abcdef/mcp?k=***", "https://a.example/s/***/mcp?k=***"),
+            ("https://a0123456789abcdef.example/mcp", "https://a0123456789abcdef.example/mcp"),
+            ("https://a.example/v1/workspaces/mcp", "https://a.example/v1/workspaces/mcp"),
+            ("file:///var/lib/larder0123456789abcdef", "file:///var/lib/larder0123456789abcdef"),
+        ] {
+            assert_eq!(mask_keys(url), shown);
+        }
+    }
+
+    #[test]
+    fn of_an_argument_only_the_name_of_a_long_option_is_shown() {
+        for (argument, shown) in [
+            ("--api-key=hush", "--api-key=***"),
+            ("--token", "--token"),
+            ("--", "--"),
+            ("-phush", "***"),
+            ("-y", "***"),
+            ("hush", "***"),
+            ("KEY=hush", "***"),
+            ("--HUSH", "***"),
+            ("--0123abcd", "***"),
+            ("", "***"),
+        ] {
+            assert_eq!(mask_argument(argument), shown, "{argument}");
+        }
+        for (value, is_shown) in
+            [("${A}", true), ("${A}hush", false), ("${A}${B}", false), ("${}", false), ("x", false)]
+        {
+            assert_eq!(is_variable(value), is_shown, "{value}");
         }
     }
 

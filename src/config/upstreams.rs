@@ -15,8 +15,12 @@ use super::{
 };
 use crate::{
     auth::check_url,
+    environment::variable,
     registry::Spill,
-    upstream::{Command, OAuth, Remote, RemoteAuth, SessionPolicy, Settings, Target, ToolFilter},
+    upstream::{
+        Command, LoginIssuer, OAuth, OAuthClient, Remote, RemoteAuth, SessionPolicy, Settings,
+        Target, ToolFilter,
+    },
 };
 
 /// `[[upstreams]]`
@@ -95,6 +99,10 @@ pub struct UpstreamConfig {
     /// its few bytes of JSON.
     #[serde(default = "max_values")]
     pub max_values: usize,
+    /// The most memory for the definitions of all its tools, prompts, resources and templates,
+    /// about as large as their JSON and 96 bytes for each value. What is over it is not offered.
+    #[serde(default = "max_catalogue")]
+    pub max_catalogue: Size,
     /// How long a call of a client without a session waits for the answer to the upstream's
     /// question. Then the upstream is told to stop.
     #[serde(default = "answer_timeout")]
@@ -140,36 +148,55 @@ pub struct UpstreamAuthConfig {
     /// Larder uses a Client ID Metadata Document or registers itself.
     #[serde(default)]
     pub client_id: Option<String>,
-    /// The secret of that client. `${NAME}` is replaced as in `env`.
+    /// The secret of that client. `${NAME}` is replaced as in `env`. It needs `issuer`, so that no
+    /// other authorization server gets it.
     #[serde(default)]
     pub client_secret: Option<String>,
     /// The scopes to ask for, beside those that the upstream demands.
     #[serde(default)]
     pub scopes: Vec<String>,
-    /// The only authorization server that may be used, by its issuer URL. By default the first
-    /// one that the upstream names.
+    /// The only authorization server that may be used, by its issuer URL. It may be at a private
+    /// address. By default the first one that the upstream names, at a public address.
     #[serde(default)]
     pub issuer: Option<String>,
 }
 
 /// A secret, with the variables of Larder's environment filled in.
 pub(super) fn expand_secret(setting: &str, value: &str) -> Result<String, ConfigError> {
-    expand(value, |name| std::env::var(name).ok())
+    expand(value, variable)
         .map_err(|missing| ConfigError::new(setting, format!("the variable {missing} is not set")))
 }
 
 impl UpstreamAuthConfig {
-    fn settings(&self) -> Result<OAuth, ConfigError> {
-        let client_secret = self.client_secret.as_ref();
-        let client_secret = client_secret
-            .map(|value| expand_secret("upstreams.auth.client_secret", value))
-            .transpose()?;
-        Ok(OAuth {
-            client_id: self.client_id.clone(),
-            client_secret,
-            scopes: self.scopes.clone(),
-            issuer: self.issuer.clone(),
-        })
+    /// The settings of the login at this upstream.
+    fn settings(&self, upstream: &str) -> Result<OAuth, ConfigError> {
+        let problem = |setting: &str, problem: &str| {
+            ConfigError::new(
+                &format!("upstreams.auth.{setting}"),
+                format!("{upstream:?}: {problem}"),
+            )
+        };
+        let secret = self.client_secret.as_ref();
+        let secret =
+            secret.map(|value| expand_secret("upstreams.auth.client_secret", value)).transpose()?;
+
+        let client = match (self.client_id.clone(), secret) {
+            (Some(id), secret) => Some(OAuthClient { id, secret }),
+            (None, None) => None,
+            (None, Some(_)) => {
+                return Err(problem("client_id", "there is a client_secret without it"));
+            }
+        };
+        let issuer = match (self.issuer.clone(), client) {
+            (Some(issuer), client) => LoginIssuer::Configured { issuer, client },
+            (None, Some(OAuthClient { secret: Some(_), .. })) => {
+                let why = "a client_secret needs the issuer of its authorization server: without \
+                           it, the upstream chooses who gets the secret";
+                return Err(problem("issuer", why));
+            }
+            (None, client) => LoginIssuer::Named { client_id: client.map(|client| client.id) },
+        };
+        Ok(OAuth { issuer, scopes: self.scopes.clone() })
     }
 }
 
@@ -199,6 +226,10 @@ fn max_message() -> Size {
 
 fn max_values() -> usize {
     500_000
+}
+
+fn max_catalogue() -> Size {
+    Size(16 << 20)
 }
 
 fn answer_timeout() -> Span {
@@ -267,9 +298,6 @@ impl UpstreamConfig {
                 if upstream.session == SessionPolicy::All {
                     return problem("session", "with auth, each caller needs its own");
                 }
-                if auth.client_secret.is_some() && auth.client_id.is_none() {
-                    return problem("auth.client_id", "there is a client_secret without it");
-                }
                 if let Some(Err(why)) = auth.issuer.as_deref().map(check_url) {
                     return problem("auth.issuer", why);
                 }
@@ -291,8 +319,12 @@ impl UpstreamConfig {
             if upstream.ttl.values().any(|ttl| ttl.0.is_zero() || ttl.0 > max_ttl) {
                 return problem("ttl", "it must be more than 0 and at most store.max_ttl");
             }
-            if upstream.max_message.0 < 1024 {
-                return problem("max_message", "it must be at least 1KiB");
+            for (setting, size) in
+                [("max_message", upstream.max_message), ("max_catalogue", upstream.max_catalogue)]
+            {
+                if size.0 < 1024 {
+                    return problem(setting, "it must be at least 1KiB");
+                }
             }
             for (setting, number) in
                 [("max_processes", upstream.max_processes), ("max_values", upstream.max_values)]
@@ -342,7 +374,7 @@ impl UpstreamConfig {
                     headers.insert(name.clone(), read_header(name, file)?);
                 }
                 let auth = match (&self.auth, &self.exchange) {
-                    (Some(auth), _) => Some(RemoteAuth::Login(auth.settings()?)),
+                    (Some(auth), _) => Some(RemoteAuth::Login(auth.settings(&self.name)?)),
                     (None, Some(exchange)) => Some(RemoteAuth::Exchange(exchange.settings()?)),
                     (None, None) => None,
                 };
@@ -369,6 +401,7 @@ impl UpstreamConfig {
             call_timeout: self.call_timeout.0,
             max_message: usize::try_from(self.max_message.0).unwrap_or(usize::MAX),
             max_values: self.max_values,
+            max_catalogue: usize::try_from(self.max_catalogue.0).unwrap_or(usize::MAX),
             answer_timeout: self.answer_timeout.0,
             max_parked: self.max_parked,
             max_parked_per_caller: self.max_parked_per_caller,
@@ -398,7 +431,7 @@ fn expand_all(
     values: &BTreeMap<String, String>,
 ) -> Result<BTreeMap<String, String>, ConfigError> {
     let expanded = values.iter().map(|(name, value)| {
-        let value = expand(value, |name| std::env::var(name).ok()).map_err(|missing| {
+        let value = expand(value, variable).map_err(|missing| {
             let setting = format!("upstreams.{setting}.{name}");
             ConfigError::new(&setting, format!("the variable {missing} is not set"))
         })?;

@@ -114,10 +114,13 @@ impl CallMetrics {
     /// Records the duration of the call, by its end.
     pub(super) fn record(&self, end: End) {
         self.traffic.ended(end);
-        // The caller may have made up the name. Only a result shows that the tool exists.
-        let exists = matches!(end, End::Done | End::InputRequired | End::ToolError);
-        let tool = self.tool.as_deref().filter(|_| exists).unwrap_or_default();
-        self.traffic.record(self.method, tool, end.error_type(), self.started.elapsed());
+        // A call without a result may not have reached its tool.
+        let has_result = matches!(end, End::Done | End::InputRequired | End::ToolError);
+        let tool = self.tool.as_deref().filter(|_| has_result).unwrap_or_default();
+
+        let is_listed = |tool: &str| self.registry.lists_tool(tool);
+        let took = self.started.elapsed();
+        self.traffic.record(self.method, tool, end.error_type(), took, is_listed);
     }
 }
 

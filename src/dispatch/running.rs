@@ -1,11 +1,14 @@
 //! A running call.
 
-use std::{future::poll_fn, pin::Pin, sync::Arc, task::Poll};
+use std::{future::poll_fn, panic::AssertUnwindSafe, pin::Pin, sync::Arc, task::Poll};
+
+use futures_util::FutureExt;
 
 use super::Reply;
 use crate::{
     handler::{AskMode, Cancellation, Control, OutboxReader, Suspended},
     in_span::InSpan,
+    panics::PanicSite,
     protocol::{Fault, Outgoing},
 };
 
@@ -18,8 +21,16 @@ pub(super) struct Handler {
 
 impl Handler {
     /// Polls the handler until it returns, fails or is suspended. Safe to cancel.
+    /// A panic outside of a handler of the server's author is an error of the call.
     pub(super) async fn poll(&mut self) -> Result<Result<Result<Reply, Fault>, Suspended>, Fault> {
-        self.control.run(&self.asking, self.run.as_mut()).await
+        let run = self.control.run(&self.asking, self.run.as_mut());
+        // After a panic nothing of the call is used again.
+        AssertUnwindSafe(run).catch_unwind().await.unwrap_or_else(|_| {
+            PanicSite::Call.count();
+            tracing::error!("a call panicked");
+            let message = "Internal error. Other requests are not affected.";
+            Ok(Ok(Err(Fault::Internal(message.into()))))
+        })
     }
 }
 

@@ -32,6 +32,7 @@ impl StepAccounts for Accounts {
     }
 
     fn record(&self, method: Method, tool: Option<&str>, error: &'static str, took: Duration) {
-        self.traffic.record(method, tool.unwrap_or_default(), error, took);
+        let is_listed = |tool: &str| self.registry.lists_tool(tool);
+        self.traffic.record(method, tool.unwrap_or_default(), error, took, is_listed);
     }
 }

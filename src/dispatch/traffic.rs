@@ -6,12 +6,14 @@ use std::{
     time::Duration,
 };
 
+use metrics::Histogram;
 use quick_cache::Equivalent;
 
 use super::End;
 use crate::{
     histograms::Histograms,
     in_flight::{InFlight, InFlightCount},
+    metric::{self, Label, LabelNames},
     protocol::Method,
 };
 
@@ -25,6 +27,8 @@ pub struct Traffic {
     running: InFlightCount,
     streams: InFlightCount,
     durations: Histograms<CallLabels>,
+    /// The tools that have labels.
+    tools: LabelNames,
 }
 
 /// The numbers of [`Traffic`] at one moment.
@@ -86,18 +90,32 @@ impl Traffic {
         }
     }
 
-    /// Records the duration of a call or of a step. `tool` is empty if no such tool is known.
-    pub(super) fn record(&self, method: Method, tool: &str, error: &'static str, took: Duration) {
-        let register = || {
-            let histogram = metrics::histogram!(
-                "mcp_server_operation_duration_seconds",
-                "mcp_method_name" => method.as_str(),
-                "gen_ai_tool_name" => tool.to_owned(),
-                "error_type" => error,
-            );
-            (CallLabels { method, tool: tool.to_owned(), error }, histogram)
-        };
-        self.durations.get(&CallLabelsRef { method, tool, error }, register).record(took);
+    /// Records the duration of a call or of a step. `tool` is empty if there is none. A tool has a
+    /// label of its own if `is_listed` says that the server lists it.
+    pub(super) fn record(
+        &self,
+        method: Method,
+        tool: &str,
+        error: &'static str,
+        took: Duration,
+        is_listed: impl FnOnce(&str) -> bool,
+    ) {
+        let histogram = self.durations.known(&CallLabelsRef { method, tool, error });
+
+        let histogram = histogram.unwrap_or_else(|| {
+            let label = self.tool_label(tool, is_listed);
+            let labels = CallLabelsRef { method, tool: label.as_str(), error };
+            self.durations.get(&labels, || labels.register(label.clone()))
+        });
+        histogram.record(took);
+    }
+
+    fn tool_label(&self, tool: &str, is_listed: impl FnOnce(&str) -> bool) -> Label {
+        match tool {
+            "" => Label::fixed(""),
+            listed if is_listed(listed) => self.tools.label(listed),
+            _ => Label::OTHER,
+        }
     }
 }
 
@@ -110,11 +128,28 @@ struct CallLabels {
 }
 
 /// [`CallLabels`], with the same hash.
-#[derive(Hash)]
+#[derive(Clone, Copy, Hash)]
 struct CallLabelsRef<'a> {
     method: Method,
     tool: &'a str,
     error: &'static str,
+}
+
+impl CallLabelsRef<'_> {
+    /// Asks the recorder for the histogram.
+    fn register(self, tool: Label) -> (CallLabels, Histogram) {
+        let Self { method, error, .. } = self;
+        let labels = CallLabels { method, tool: tool.as_str().to_owned(), error };
+        let histogram = metric::histogram(
+            "mcp_server_operation_duration_seconds",
+            [
+                ("mcp_method_name", Label::fixed(method.as_str())),
+                ("gen_ai_tool_name", tool),
+                ("error_type", Label::fixed(error)),
+            ],
+        );
+        (labels, histogram)
+    }
 }
 
 impl Equivalent<CallLabels> for CallLabelsRef<'_> {

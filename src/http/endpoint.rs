@@ -30,37 +30,78 @@ pub(super) async fn post(
     identity: Identity,
     permit: &RequestPermit,
 ) -> Response {
+    match receive(endpoint, headers, body, identity, permit).await {
+        Ok((post, inbound)) => respond(post, inbound).await,
+        Err(response) => *response,
+    }
+}
+
+/// Handles a POST request that has one request of 2026-07-28. No other message has an effect, so
+/// that no session begins.
+#[cfg(feature = "console")]
+pub(super) async fn post_modern(
+    endpoint: &Endpoint,
+    headers: &HeaderMap,
+    body: Body,
+    identity: Identity,
+    permit: &RequestPermit,
+) -> Response {
+    match receive(endpoint, headers, body, identity, permit).await {
+        Ok((post, inbound @ (Inbound::Modern(..) | Inbound::Rejected { .. }))) => {
+            respond(post, inbound).await
+        }
+        Ok(_) => HttpError::ModernOnly.into_response(),
+        Err(response) => *response,
+    }
+}
+
+/// Reads the message of a POST request.
+///
+/// # Errors
+/// The response to what is no message, or cannot be read now.
+async fn receive<'a>(
+    endpoint: &'a Endpoint,
+    headers: &'a HeaderMap,
+    body: Body,
+    identity: Identity,
+    permit: &RequestPermit,
+) -> Result<(Post<'a>, Inbound), Box<Response>> {
+    let refused = |error: HttpError| Err(Box::new(error.into_response()));
     let options = endpoint.options.load_full();
     let mut accepts = accept::accepts(headers);
     if !accepts.message && !accepts.stream {
-        return HttpError::NotAcceptable.into_response();
+        return refused(HttpError::NotAcceptable);
     }
     if options.json_response {
         if !accepts.message {
-            return HttpError::JsonOnly.into_response();
+            return refused(HttpError::JsonOnly);
         }
         accepts.stream = false;
     }
     let body = match body::read(headers, body, &options, permit).await {
         Ok(body) => body,
-        Err(BodyError::Http(error)) => return error.into_response(),
+        Err(BodyError::Http(error)) => return refused(error),
         Err(BodyError::Limited(limited)) => {
             audit::refused(&identity, &"a request body", &limited);
-            return rejected(limited.into());
+            return Err(Box::new(rejected(limited.into())));
         }
     };
+
     let max_values = options.body_values;
     let context = MessageContext {
         version: header(headers, &VERSION),
         in_session: headers.contains_key(&SESSION),
     };
     let (owner, dispatcher) = (identity.owner(), &endpoint.dispatcher);
-    let inbound = match Inbound::receive(body, context, max_values, owner, dispatcher).await {
-        Ok(inbound) => inbound,
-        Err(Unread::TooManyValues) => return HttpError::TooManyValues(max_values).into_response(),
-        Err(Unread::Busy(fault)) => return rejected(fault),
-    };
-    let post = Post { endpoint, headers, identity, accepts };
+    match Inbound::receive(body, context, max_values, owner, dispatcher).await {
+        Ok(inbound) => Ok((Post { endpoint, headers, identity, accepts }, inbound)),
+        Err(Unread::TooManyValues) => refused(HttpError::TooManyValues(max_values)),
+        Err(Unread::Busy(fault)) => Err(Box::new(rejected(fault))),
+    }
+}
+
+/// Handles a message.
+async fn respond(post: Post<'_>, inbound: Inbound) -> Response {
     match inbound {
         Inbound::Modern(request, meta) => {
             let id = request.id.clone();

@@ -11,6 +11,7 @@ use http::{HeaderValue, StatusCode, header};
 use crate::{
     auth::{Denied, MAX_TOKEN_BYTES},
     era::{Era, encode_error},
+    panics::PanicSite,
     protocol::{Fault, RequestId},
 };
 
@@ -55,6 +56,11 @@ pub(super) enum HttpError {
     TooSlow,
     #[error("The body is incomplete.")]
     Incomplete,
+    #[cfg(feature = "console")]
+    #[error(
+        "Only requests of 2026-07-28 are served here: send the header mcp-protocol-version: 2026-07-28."
+    )]
+    ModernOnly,
     #[error("{0} is not allowed here. {1}")]
     Method(String, &'static str),
     #[error("Not found. The MCP endpoint is {0}.")]
@@ -87,6 +93,8 @@ impl HttpError {
             | Self::Credentials(_) => StatusCode::BAD_REQUEST,
             Self::Method(..) => StatusCode::METHOD_NOT_ALLOWED,
             Self::Path(_) => StatusCode::NOT_FOUND,
+            #[cfg(feature = "console")]
+            Self::ModernOnly => StatusCode::BAD_REQUEST,
             Self::NoCredentials | Self::Token(_) => StatusCode::UNAUTHORIZED,
             Self::TokenTooLong => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             Self::AuthUnavailable => StatusCode::SERVICE_UNAVAILABLE,
@@ -165,6 +173,7 @@ fn status(fault: &Fault, era: Era) -> StatusCode {
         Fault::SessionsUnavailable(_) | Fault::Busy { .. } => StatusCode::SERVICE_UNAVAILABLE,
         Fault::MethodNotFound(_)
         | Fault::InvalidParams { .. }
+        | Fault::Relayed { .. }
         | Fault::ResourceNotFound { .. }
         | Fault::TokenExpired
         | Fault::TimedOut { .. }
@@ -186,6 +195,7 @@ pub(super) fn json_response(status: StatusCode, body: Body) -> Response {
 /// The response after a panic outside of a handler.
 #[allow(clippy::needless_pass_by_value, reason = "the signature that tower-http requires")]
 pub(super) fn panic_response(_: Box<dyn Any + Send>) -> Response {
+    PanicSite::Request.count();
     tracing::error!("a request panicked");
     let fault = Fault::Internal("Internal error. Other requests are not affected.".into());
     json_response(StatusCode::INTERNAL_SERVER_ERROR, encode_error(None, &fault, Era::Legacy).into())

@@ -19,6 +19,7 @@ use super::{Endpoint, error};
 use crate::{
     auth::{Authenticator, Principal},
     dispatch::Dispatcher,
+    metric::{self, Label},
     session::{SessionError, Sessions},
     store::{Store, StoreError},
 };
@@ -87,7 +88,8 @@ impl Dependencies {
     /// Measures the gauge of the parts.
     pub async fn measure(&self) {
         for (name, available) in self.report().await.parts() {
-            metrics::gauge!("larder_dependency_up", "dependency" => name).set(u8::from(available));
+            metric::gauge("larder_dependency_up", [("dependency", Label::fixed(name))])
+                .set(u8::from(available));
         }
     }
 

@@ -1,12 +1,13 @@
 //! Checks Host and Origin before a request is read: a page in a browser must not reach a
 //! server that only listens locally (2026-07-28, Streamable HTTP: Security & Endpoint).
 
-use std::{borrow::Cow, net::IpAddr};
+use std::borrow::Cow;
 
 use axum::extract::Request;
 use http::{HeaderMap, HeaderName, HeaderValue, Uri, header, uri::Authority};
 
 use super::{Endpoint, error::HttpError};
+use crate::network::is_loopback_host;
 
 /// The host names of the server and the origins whose pages may call it. Loopback is always
 /// allowed.
@@ -41,7 +42,8 @@ impl AllowedHosts {
     }
 
     fn allows_host(&self, name: &str) -> bool {
-        is_loopback(name) || self.hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(name))
+        is_loopback_host(name)
+            || self.hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(name))
     }
 
     fn allows_origin(&self, origin: &str) -> bool {
@@ -173,12 +175,6 @@ fn default_port(uri: &Uri) -> Option<u16> {
         Some("https") => Some(443),
         _ => None,
     }
-}
-
-fn is_loopback(host: &str) -> bool {
-    let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    host.eq_ignore_ascii_case("localhost")
-        || address.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 #[cfg(test)]

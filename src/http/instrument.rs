@@ -15,7 +15,12 @@ use http::{Extensions, HeaderName, HeaderValue, Method};
 use tokio::time::Instant;
 
 use super::Endpoint;
-use crate::{histograms::Histograms, in_flight::InFlight, in_span::InSpan};
+use crate::{
+    histograms::Histograms,
+    in_flight::InFlight,
+    in_span::InSpan,
+    metric::{self, Label},
+};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// The maximum length of a request ID that a proxy sets.
@@ -125,10 +130,12 @@ impl Drop for RequestMetrics<'_> {
     fn drop(&mut self) {
         let labels = (self.method, self.status);
         let register = || {
-            let histogram = metrics::histogram!(
+            let histogram = metric::histogram(
                 "http_server_request_duration_seconds",
-                "http_request_method" => self.method,
-                "http_response_status_code" => self.status.to_string(),
+                [
+                    ("http_request_method", Label::fixed(self.method)),
+                    ("http_response_status_code", Label::status(self.status)),
+                ],
             );
             (labels, histogram)
         };

@@ -3,19 +3,13 @@
 use std::net::{IpAddr, SocketAddr};
 
 use http::{HeaderMap, HeaderName};
+use ipnet::IpNet;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 /// The proxies in front of the server. By default there is none, and the header is ignored.
 #[derive(Debug, Clone, Default)]
-pub struct TrustedProxies(Vec<Network>);
-
-/// The first bits of an address. IPv4 is mapped to IPv6.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Network {
-    address: u128,
-    prefix: u32,
-}
+pub struct TrustedProxies(Vec<IpNet>);
 
 impl TrustedProxies {
     /// The proxies at these addresses and in these networks (CIDR).
@@ -23,11 +17,11 @@ impl TrustedProxies {
     /// # Errors
     /// The entry that is neither.
     pub fn parse(networks: &[String]) -> Result<Self, String> {
-        let network = |text: &String| {
+        let parsed = |text: &String| {
             let problem = || format!("{text:?} is neither an address nor a network (10.0.0.0/8)");
-            Network::parse(text).ok_or_else(problem)
+            network(text.trim()).ok_or_else(problem)
         };
-        networks.iter().map(network).collect::<Result<_, _>>().map(Self)
+        networks.iter().map(parsed).collect::<Result<_, _>>().map(Self)
     }
 
     /// Where a request comes from that arrived from this address: the rightmost forwarded
@@ -48,33 +42,24 @@ impl TrustedProxies {
     }
 
     fn trusts(&self, address: IpAddr) -> bool {
-        self.0.iter().any(|network| network.contains(address))
+        self.0.iter().any(|network| network.contains(&address))
     }
 }
 
-impl Network {
-    fn parse(text: &str) -> Option<Self> {
-        let (address, prefix) = match text.split_once('/') {
-            Some((address, prefix)) => (address, Some(prefix)),
-            None => (text, None),
-        };
-        let address: IpAddr = address.trim().parse().ok()?;
-        // The bits before those of an IPv4 address are part of the mapped one.
-        let (bits, before) = if address.is_ipv4() { (32, 96) } else { (128, 0) };
-        let prefix = prefix.map_or(Some(bits), |prefix| prefix.trim().parse().ok())?;
-        (prefix <= bits).then(|| Self { address: mapped(address), prefix: before + prefix })
+/// A network, or an address as a network. Addresses of IPv4 that are mapped to IPv6 are those of
+/// IPv4, as the addresses of clients are.
+fn network(text: &str) -> Option<IpNet> {
+    if let Ok(address) = text.parse::<IpAddr>() {
+        return Some(address.to_canonical().into());
     }
 
-    fn contains(self, address: IpAddr) -> bool {
-        let differing = (self.address ^ mapped(address)).leading_zeros();
-        differing >= self.prefix
-    }
-}
-
-fn mapped(address: IpAddr) -> u128 {
-    match address {
-        IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
-        IpAddr::V6(address) => address.to_bits(),
+    let network: IpNet = text.parse().ok()?;
+    let mapped = network.prefix_len().checked_sub(128 - 32);
+    match (network.addr().to_canonical(), mapped) {
+        (address @ IpAddr::V4(_), Some(prefix)) if network.addr().is_ipv6() => {
+            IpNet::new(address, prefix).ok()
+        }
+        _ => Some(network),
     }
 }
 
@@ -128,6 +113,11 @@ mod tests {
         }
         assert_eq!(client(&[], "10.0.0.1", &["1.2.3.4"]), "10.0.0.1");
         assert_eq!(client(&["10.0.0.1"], "10.0.0.2", &["1.2.3.4"]), "10.0.0.2");
+        assert_eq!(client(&["10.0.0.9/8"], "10.0.0.2", &["1.2.3.4"]), "1.2.3.4");
+        for mapped in ["::ffff:10.0.0.0/104", "::ffff:10.0.0.2"] {
+            assert_eq!(client(&[mapped], "10.0.0.2", &["1.2.3.4"]), "1.2.3.4", "{mapped}");
+            assert_eq!(client(&[mapped], "11.0.0.2", &["1.2.3.4"]), "11.0.0.2", "{mapped}");
+        }
         assert_eq!(client(&["0.0.0.0/0"], "10.0.0.2", &["1.2.3.4"]), "1.2.3.4");
     }
 

@@ -30,12 +30,15 @@ const CONTEXT: &str = "auth/flow";
 pub enum Step {
     /// To this URL, with these cookies.
     Redirect(String, Vec<Cookie>),
-    /// Nowhere: the user may not log in. The URL tells the client.
-    Denied {
+    /// Nowhere: the login has failed, and the user has not allowed the client anything before. They
+    /// decide whether the browser goes on to the client.
+    Refused {
         /// Why, for the user.
-        text: String,
+        problem: Problem,
         /// The client's redirect URI, with the error.
         back: String,
+        /// Where that leads, for the user.
+        destination: String,
         /// Cookies that are of no use any more.
         cookies: Vec<Cookie>,
     },
@@ -91,9 +94,8 @@ impl LoginServer {
     async fn begin(&self, query: &[u8], peer: Option<IpAddr>) -> Result<Step, Problem> {
         self.requests.check(peer)?;
         let parameters = Parameters::read(query)?;
-        let client = self.full_client(parameters.required("client_id")?).await?;
-        let redirect_uri = client.redirect(parameters.get("redirect_uri"))?;
-        // From here on the client is told.
+        let client = self.client(parameters.required("client_id")?, peer).await?;
+        let redirect_uri = client.redirect(parameters.get("redirect_uri"), &self.schemes)?;
         let request = match self.request(&parameters) {
             Ok((challenge, scopes, state)) => Request {
                 client: facts(&client),
@@ -105,7 +107,9 @@ impl LoginServer {
             },
             Err(problem) => {
                 let state = parameters.get("state").filter(|state| is_state(state));
-                return self.failed(&redirect_uri, state, &problem);
+                let step = self.failed(&redirect_uri, state, &problem)?;
+                self.audit_unknown("authorize", &problem);
+                return Ok(step);
             }
         };
         let flow = Flow {
@@ -202,16 +206,23 @@ impl LoginServer {
         is_this.then_some(flow)
     }
 
-    /// Tells a client that its request has failed. What is temporary is for the user.
-    fn failed(
+    /// Tells a client on the user's device that its request has failed. Anybody can register
+    /// a client that leads elsewhere, so for all others the user sees a page: before a login, nobody
+    /// is known who could have allowed it (RFC 9700, section 4.11.2). A temporary problem is for
+    /// the user, too.
+    pub(super) fn failed(
         &self,
         redirect_uri: &str,
         state: Option<&str>,
         problem: &Problem,
     ) -> Result<Step, Problem> {
-        let Problem::Refused(code, text) = problem else { return Err(problem.clone()) };
-        self.audit_unknown("authorize", problem);
-        Ok(Step::Redirect(self.error_url(redirect_uri, state, *code, text), Vec::new()))
+        match problem {
+            Problem::Refused(code, text) if redirect::is_loopback(redirect_uri) => {
+                let url = self.error_url(redirect_uri, state, *code, text);
+                Ok(Step::Redirect(url, Vec::new()))
+            }
+            _ => Err(problem.clone()),
+        }
     }
 
     /// The client's redirect URI with an error.

@@ -66,9 +66,9 @@ impl LoginServer {
                 cookies.push(Cookie::removed(name));
                 Step::Redirect(url, cookies)
             }
-            Step::Denied { text, back, mut cookies } => {
+            Step::Refused { problem, back, destination, mut cookies } => {
                 cookies.push(Cookie::removed(name));
-                Step::Denied { text, back, cookies }
+                Step::Refused { problem, back, destination, cookies }
             }
         })
     }
@@ -89,7 +89,11 @@ impl LoginServer {
             let error = &*shortened(error);
             tracing::info!(error, "the provider refuses a login");
             let text = "The identity provider has refused the login.";
-            return Ok(self.back(&request, ErrorCode::AccessDenied, text));
+            let problem = Problem::refused(ErrorCode::AccessDenied, text);
+            let Request { redirect_uri, state, .. } = &request;
+            let step = self.failed(redirect_uri, state.as_deref(), &problem)?;
+            self.audit_unknown("login", &problem);
+            return Ok(step);
         }
         let redirect_uri = self.callback_url();
         let redemption = Redemption {
@@ -108,11 +112,9 @@ impl LoginServer {
                  access, or log in with another account.",
                 display(&user)
             );
-            let Request { redirect_uri, state, .. } = &request;
-            let code = ErrorCode::AccessDenied;
-            let message = "The user may not use this server.";
-            let back = self.error_url(redirect_uri, state.as_deref(), code, message);
-            return Ok(Step::Denied { text, back, cookies: Vec::new() });
+            let told = "The user may not use this server.";
+            let problem = Problem::refused(ErrorCode::AccessDenied, text);
+            return Ok(self.refused(&request, problem, ErrorCode::AccessDenied, told));
         };
         audit(user.principal(), &request.client, "login");
         let allowed = self.options.hierarchy.expand(allowed);
@@ -126,7 +128,7 @@ impl LoginServer {
         if names.is_empty() && !asked.is_empty() {
             audit_refused(user.principal(), &request.client, "login", "no scope granted");
             let text = "The user has none of the requested scopes.";
-            return Ok(self.back(&request, ErrorCode::InvalidScope, text));
+            return self.failed_for(&request, &user, ErrorCode::InvalidScope, text).await;
         }
         let scopes = names.join(" ");
         if self.has_consent(&request, &user, &scopes).await? {
@@ -195,7 +197,7 @@ impl LoginServer {
         if !is_allowed {
             audit_refused(user.principal(), &request.client, "consent", "the user denies");
             let text = "The user has denied the request.";
-            return Ok(self.back(&request, ErrorCode::AccessDenied, text));
+            return self.failed_for(&request, &user, ErrorCode::AccessDenied, text).await;
         }
         audit(user.principal(), &request.client, "consent");
         let owner = user.principal().owner();
@@ -235,9 +237,37 @@ impl LoginServer {
         Ok(redirect::with_parameters(&redirect_uri, &parameters))
     }
 
-    fn back(&self, request: &Request, code: ErrorCode, text: &str) -> Step {
+    /// Tells a client that the login of this user has failed, if the user has allowed it anything
+    /// before or it is on the user's device. Otherwise the user sees a page.
+    async fn failed_for(
+        &self,
+        request: &Request,
+        user: &User,
+        code: ErrorCode,
+        text: &str,
+    ) -> Result<Step, Problem> {
+        let is_known = redirect::is_loopback(&request.redirect_uri) || {
+            let owner = user.principal().owner();
+            self.records.consented(&owner, &consent_name(request)).await?.is_some()
+        };
+        if !is_known {
+            return Ok(self.refused(request, Problem::refused(code, text), code, text));
+        }
+
         let Request { redirect_uri, state, .. } = request;
-        Step::Redirect(self.error_url(redirect_uri, state.as_deref(), code, text), Vec::new())
+        let url = self.error_url(redirect_uri, state.as_deref(), code, text);
+        Ok(Step::Redirect(url, Vec::new()))
+    }
+
+    /// A page with a problem for the user, which links to the client's redirect URI with the error.
+    fn refused(&self, request: &Request, problem: Problem, code: ErrorCode, told: &str) -> Step {
+        let Request { redirect_uri, state, .. } = request;
+        Step::Refused {
+            problem,
+            back: self.error_url(redirect_uri, state.as_deref(), code, told),
+            destination: redirect::destination(redirect_uri),
+            cookies: Vec::new(),
+        }
     }
 }
 

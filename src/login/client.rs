@@ -8,7 +8,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{ErrorCode, Problem, redirect};
+use super::{
+    ErrorCode, Problem,
+    redirect::{self, AppSchemes},
+};
 use crate::{clock::Timestamp, hex::hex, quote::quoted, vault::Sealer};
 
 /// How long a registration that nobody has used is valid.
@@ -58,7 +61,11 @@ pub(super) struct Client {
 
 impl Client {
     /// Reads what a client says of itself.
-    pub(super) fn read(id: String, metadata: &Metadata) -> Result<Self, Problem> {
+    pub(super) fn read(
+        id: String,
+        metadata: &Metadata,
+        schemes: &AppSchemes,
+    ) -> Result<Self, Problem> {
         let name = metadata.client_name.as_deref().map(str::trim).unwrap_or_default();
         // One line, and nothing that a reader cannot see.
         let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -72,7 +79,8 @@ impl Client {
             return Err(invalid(format!("redirect_uris is over {MAX_REDIRECT_BYTES} bytes.")));
         }
         for uri in &redirects {
-            redirect::check(uri)
+            schemes
+                .check(uri)
                 .map_err(|problem| invalid(format!("The URI {} {problem}.", quoted(uri))))?;
         }
         let has = |types: &Option<Vec<String>>, needed: &str| {
@@ -91,6 +99,7 @@ impl Client {
     /// Registers a client. Returns the response (RFC 7591, section 3.2.1).
     pub(super) fn register(
         body: &[u8],
+        schemes: &AppSchemes,
         sealer: &Sealer,
         now: Timestamp,
     ) -> Result<(Self, Value), Problem> {
@@ -100,7 +109,7 @@ impl Client {
         }
         let metadata: Metadata = serde_json::from_slice(body)
             .map_err(|error| invalid(crate::quote::parse_error(&error.to_string())))?;
-        let client = Self::read(String::new(), &metadata)?;
+        let client = Self::read(String::new(), &metadata, schemes)?;
         let Self { name, redirects, .. } = client;
         let sealed = Sealed { name, redirects, issued: now };
         let id = sealer.seal_text(CONTEXT, &sealed);
@@ -146,8 +155,21 @@ impl Client {
         }
     }
 
-    /// The redirect URI of a request.
-    pub(super) fn redirect(&self, requested: Option<&str>) -> Result<String, Problem> {
+    /// The redirect URI of a request. Registrations are older than the settings, so their URIs are
+    /// checked again.
+    pub(super) fn redirect(
+        &self,
+        requested: Option<&str>,
+        schemes: &AppSchemes,
+    ) -> Result<String, Problem> {
+        let uri = self.registered_redirect(requested)?;
+        schemes.check(&uri).map_err(|problem| {
+            Problem::request(format!("The redirect URI {} {problem}.", quoted(&uri)))
+        })?;
+        Ok(uri)
+    }
+
+    fn registered_redirect(&self, requested: Option<&str>) -> Result<String, Problem> {
         match (requested, self.redirects.as_slice()) {
             (None, [only]) => Ok(only.clone()),
             (None, _) => Err(Problem::request("The parameter redirect_uri is missing.")),
@@ -184,7 +206,8 @@ mod tests {
 
     fn register(body: &Value) -> Result<(Client, Value), Problem> {
         let now = Timestamp::from_millis(1_000);
-        Client::register(body.to_string().as_bytes(), &Sealer::new(b"key"), now)
+        let schemes = AppSchemes::default();
+        Client::register(body.to_string().as_bytes(), &schemes, &Sealer::new(b"key"), now)
     }
 
     #[test]
@@ -202,13 +225,24 @@ mod tests {
         assert_eq!(found, client);
         assert!(!found.name.contains('\u{202e}') && !found.name.contains('\n'), "{}", found.name);
         assert!(Client::registered(&client.id, &Sealer::new(b"other")).is_none());
-        assert_eq!(found.redirect(Some(uris[1])).unwrap(), uris[1]);
-        assert_eq!(found.redirect(Some("http://127.0.0.1:9/cb")).unwrap(), "http://127.0.0.1:9/cb");
-        assert!(
-            found.redirect(None).is_err() && found.redirect(Some("https://b.example")).is_err()
-        );
+        let redirect = |requested| found.redirect(requested, &AppSchemes::default());
+        assert_eq!(redirect(Some(uris[1])).unwrap(), uris[1]);
+        assert_eq!(redirect(Some("http://127.0.0.1:9/cb")).unwrap(), "http://127.0.0.1:9/cb");
+        assert!(redirect(None).is_err() && redirect(Some("https://b.example")).is_err());
         // Two registrations of the same are two clients.
         assert_ne!(register(&body).unwrap().0.id, client.id);
+    }
+
+    #[test]
+    fn a_scheme_that_is_no_longer_allowed_is_refused_to_older_clients() {
+        let client = Client {
+            id: "a".to_owned(),
+            name: String::new(),
+            redirects: vec!["myapp://cb".to_owned()],
+            registered: Some(Timestamp::from_millis(1_000)),
+        };
+        assert!(client.redirect(None, &AppSchemes::new(&["myapp".to_owned()])).is_ok());
+        assert!(client.redirect(None, &AppSchemes::default()).is_err());
     }
 
     #[test]

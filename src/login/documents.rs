@@ -1,29 +1,27 @@
 //! Client ID metadata documents: a client whose identifier is the URL of what it says of itself
 //! (2025-11-25, authorization: Client ID Metadata Documents).
 
-use std::{sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use quick_cache::sync::Cache;
 use reqwest::{Client as Http, redirect::Policy};
-use tokio::sync::Semaphore;
 use url::Url;
 
 use super::{
     ErrorCode, Problem,
     client::{Client, Metadata},
+    fetch_slots::FetchSlots,
+    redirect::AppSchemes,
 };
 use crate::{
-    auth::is_loopback,
     clock::{Clock, Timestamp},
+    network::{PublicNames, is_loopback, may_be_public},
     quote::quoted,
-    sources::{PublicNames, is_public},
 };
 
 const TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_BYTES: usize = 64 << 10;
 const MAX_URL: usize = 512;
-/// Documents that are fetched at the same time. More are refused.
-const CONCURRENT: usize = 16;
 const CACHED: usize = 1_000;
 /// How long a document is used, and how long a failure is not tried again.
 const TTL: Duration = Duration::from_secs(300);
@@ -37,13 +35,18 @@ type Found = Result<Arc<Client>, Problem>;
 pub(super) struct Documents {
     http: Http,
     allow_private: bool,
+    schemes: Arc<AppSchemes>,
     clock: Arc<dyn Clock>,
-    cached: Cache<Arc<str>, (Found, Timestamp)>,
-    concurrent: Semaphore,
+    cached: Cache<String, (Found, Timestamp)>,
+    slots: FetchSlots,
 }
 
 impl Documents {
-    pub(super) fn new(allow_private: bool, clock: Arc<dyn Clock>) -> Result<Self, reqwest::Error> {
+    pub(super) fn new(
+        allow_private: bool,
+        schemes: Arc<AppSchemes>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, reqwest::Error> {
         // No proxy, because it would resolve names itself; no redirects, because the document
         // is at its own URL.
         let mut http = Http::builder()
@@ -58,9 +61,10 @@ impl Documents {
         Ok(Self {
             http: http.build()?,
             allow_private,
+            schemes,
             clock,
             cached: Cache::new(CACHED),
-            concurrent: Semaphore::new(CONCURRENT),
+            slots: FetchSlots::default(),
         })
     }
 
@@ -69,25 +73,36 @@ impl Documents {
         id.starts_with("https://") || id.starts_with("http://")
     }
 
-    /// The client of a URL.
-    pub(super) async fn client(&self, id: &str) -> Result<Arc<Client>, Problem> {
-        let now = self.clock.now();
-        if let Some((found, until)) = self.cached.get(id)
-            && until > now
-        {
-            return found;
-        }
+    /// The client of a URL, for a request from this address. Of all requests that need the same
+    /// document at the same time, one fetches it. A cached document needs no slot.
+    pub(super) async fn client(&self, id: &str, peer: Option<IpAddr>) -> Found {
         let url = self.checked(id)?;
-        let busy = |_| Problem::Limited(Duration::from_secs(1));
-        let _permit = self.concurrent.try_acquire().map_err(busy)?;
-        let found = self.fetch(id, url).await.map(Arc::new).map_err(|problem| {
+        loop {
+            let now = self.clock.now();
+            match self.cached.get_value_or_guard_async(id).await {
+                Ok((found, until)) if until > now => return found,
+                Ok(_) => {
+                    self.cached.remove_if(id, |(_, until)| *until <= now);
+                }
+                Err(guard) => {
+                    let host = url.host_str().unwrap_or_default();
+                    let _slot = self.slots.take(peer, host)?;
+                    let found = self.found(id, url).await;
+                    let ttl = if found.is_ok() { TTL } else { FAILURE_TTL };
+                    // Fails if the entry was removed meanwhile: then the next request fetches.
+                    let _ = guard.insert((found.clone(), now.saturating_add(ttl)));
+                    return found;
+                }
+            }
+        }
+    }
+
+    async fn found(&self, id: &str, url: Url) -> Found {
+        self.fetch(id, url).await.map(Arc::new).map_err(|problem| {
             tracing::info!(document = id, problem, "a client's metadata document is refused");
             let text = format!("The client metadata document {} {problem}.", quoted(id));
             Problem::refused(ErrorCode::InvalidClient, text)
-        });
-        let ttl = if found.is_ok() { TTL } else { FAILURE_TTL };
-        self.cached.insert(id.into(), (found.clone(), now.saturating_add(ttl)));
-        found
+        })
     }
 
     fn checked(&self, id: &str) -> Result<Url, Problem> {
@@ -106,9 +121,7 @@ impl Documents {
         if url.scheme() != "https" && !is_development {
             return problem("is not an https URL");
         }
-        let host = url.host_str().unwrap_or_default();
-        let address = host.trim_start_matches('[').trim_end_matches(']').parse();
-        if !self.allow_private && address.is_ok_and(|address| !is_public(address)) {
+        if !self.allow_private && !may_be_public(&url) {
             return problem("is not at a public address");
         }
         Ok(url)
@@ -132,11 +145,11 @@ impl Documents {
             }
             body.extend_from_slice(&chunk);
         }
-        read(id, &body)
+        read(id, &body, &self.schemes)
     }
 }
 
-fn read(id: &str, body: &[u8]) -> Result<Client, String> {
+fn read(id: &str, body: &[u8], schemes: &AppSchemes) -> Result<Client, String> {
     let metadata: Metadata =
         serde_json::from_slice(body).map_err(|_| "is not client metadata".to_owned())?;
     if metadata.client_id.as_deref() != Some(id) {
@@ -145,7 +158,8 @@ fn read(id: &str, body: &[u8]) -> Result<Client, String> {
     if metadata.token_endpoint_auth_method.as_deref().is_some_and(|method| method != "none") {
         return Err("has a token_endpoint_auth_method other than none".to_owned());
     }
-    Client::read(id.to_owned(), &metadata).map_err(|problem| format!("is not valid: {problem}"))
+    Client::read(id.to_owned(), &metadata, schemes)
+        .map_err(|problem| format!("is not valid: {problem}"))
 }
 
 #[cfg(test)]
@@ -158,7 +172,7 @@ mod tests {
     use crate::clock::ManualClock;
 
     fn documents(allow_private: bool) -> Documents {
-        Documents::new(allow_private, Arc::new(ManualClock::new())).unwrap()
+        Documents::new(allow_private, Arc::default(), Arc::new(ManualClock::new())).unwrap()
     }
 
     #[test]
@@ -192,7 +206,7 @@ mod tests {
             let mut document =
                 json!({ "client_id": id, "redirect_uris": ["https://a.example/cb"] });
             document.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
-            read(id, document.to_string().as_bytes())
+            read(id, document.to_string().as_bytes(), &AppSchemes::default())
         };
         assert_eq!(document(json!({})).unwrap().registered, None);
         assert!(document(json!({ "token_endpoint_auth_method": "none" })).is_ok());
@@ -203,12 +217,12 @@ mod tests {
         ] {
             assert!(document(wrong).is_err());
         }
-        assert!(read(id, b"<html>").is_err());
+        assert!(read(id, b"<html>", &AppSchemes::default()).is_err());
     }
 
     #[tokio::test]
     async fn names_of_private_addresses_are_not_fetched() {
-        let refused = documents(false).client("https://localhost/c").await.unwrap_err();
+        let refused = documents(false).client("https://localhost/c", None).await.unwrap_err();
         assert!(matches!(refused, Problem::Refused(ErrorCode::InvalidClient, _)), "{refused}");
     }
 }

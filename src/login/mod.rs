@@ -9,6 +9,7 @@ mod authorize;
 mod callback;
 mod client;
 mod documents;
+mod fetch_slots;
 mod own_tokens;
 mod parameters;
 mod person;
@@ -36,11 +37,12 @@ pub use self::{
     parameters::{MAX_BYTES as MAX_PARAMETER_BYTES, Parameters},
     person::Person,
     policy::{Allow, Policy, Rule},
-    problem::{ErrorCode, Problem},
+    problem::{ErrorCode, FetchLimit, Problem},
     provider::{
         Authenticated, AuthorizationRequest, IdentityProvider, ProviderError, ProviderGrant,
         Redemption, Renewed, ResponseIssuer,
     },
     providers::{ProviderKind, ProviderOptions, ProviderOptionsError},
+    redirect::check_app_scheme,
     server::{LoginOptions, LoginServer},
 };

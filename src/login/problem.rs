@@ -1,6 +1,6 @@
 //! [`Problem`]: why a request to the authorization server fails.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use super::ProviderError;
 use crate::vault::VaultError;
@@ -17,9 +17,33 @@ pub enum Problem {
     /// There were too many of the kind from this address.
     #[error("Too many requests from this address. Try again in a moment.")]
     Limited(Duration),
+    /// Too many client metadata documents are being fetched.
+    #[error("Too many client metadata documents are being fetched{0}. Try again in a moment.")]
+    Busy(FetchLimit, Duration),
     /// Something that the login needs does not respond.
     #[error("The login is not available at the moment. Try again in a moment.")]
     Unavailable(Duration),
+}
+
+/// A limit of the client metadata documents that are fetched at the same time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FetchLimit {
+    /// The limit of the address that a request comes from.
+    Address,
+    /// The limit of this host, which has the document.
+    Host(String),
+    /// The limit of all clients together.
+    Total,
+}
+
+impl fmt::Display for FetchLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address => f.write_str(" for clients of this address"),
+            Self::Host(host) => write!(f, " from {host}"),
+            Self::Total => Ok(()),
+        }
+    }
 }
 
 /// The error codes of RFC 6749, 7591 and 8707.

@@ -35,13 +35,13 @@ impl RateLimit {
     pub(crate) fn check(&self, peer: Option<IpAddr>) -> Result<(), Problem> {
         let now = self.clock.now();
         let full = || Ok::<_, Infallible>(Arc::new(Mutex::new(Bucket::full(self.per_minute, now))));
-        let Ok(bucket) = self.addresses.get_or_insert_with(&key(peer), full);
+        let Ok(bucket) = self.addresses.get_or_insert_with(&host_of(peer), full);
         bucket.lock().take(self.per_minute, WINDOW, now).map_err(Problem::Limited)
     }
 }
 
-/// One host of IPv6 has at least the addresses of a /64.
-fn key(peer: Option<IpAddr>) -> IpAddr {
+/// The address that stands for a host: one host of IPv6 has at least the addresses of a /64.
+pub(super) fn host_of(peer: Option<IpAddr>) -> IpAddr {
     match peer.map(|peer| peer.to_canonical()) {
         Some(IpAddr::V6(address)) => {
             let [a, b, c, d, ..] = address.segments();

@@ -2,11 +2,31 @@
 
 use url::Url;
 
+use crate::network::is_loopback_host;
+
 /// The most bytes of a redirect URI.
 const MAX_BYTES: usize = 1024;
 
+/// The schemes that MCP hosts have registered for themselves, without a domain.
+const HOST_SCHEMES: [&str; 14] = [
+    "claude",
+    "code-oss",
+    "cursor",
+    "goose",
+    "kiro",
+    "raycast",
+    "trae",
+    "vscode",
+    "vscode-insiders",
+    "vscodium",
+    "warp",
+    "windsurf",
+    "windsurf-next",
+    "zed",
+];
+
 /// Schemes that a browser or the system handles itself, so that no client can receive a code.
-const FORBIDDEN_SCHEMES: [&str; 16] = [
+const FORBIDDEN_SCHEMES: [&str; 18] = [
     "about",
     "blob",
     "chrome",
@@ -14,6 +34,8 @@ const FORBIDDEN_SCHEMES: [&str; 16] = [
     "file",
     "filesystem",
     "ftp",
+    "http",
+    "https",
     "intent",
     "javascript",
     "mailto",
@@ -25,32 +47,81 @@ const FORBIDDEN_SCHEMES: [&str; 16] = [
     "wss",
 ];
 
-/// Checks a redirect URI that a client registers: `https`, `http` to this machine, or the scheme
-/// of an app with a host (RFC 8252, section 7).
-pub(super) fn check(uri: &str) -> Result<(), &'static str> {
-    if uri.len() > MAX_BYTES {
-        return Err("is too long");
+/// The schemes of redirect URIs that lead to apps: those of known hosts, those that begin with
+/// a domain of their maker (RFC 8252, section 7.1), and those of the settings.
+#[derive(Debug, Default)]
+pub(super) struct AppSchemes {
+    configured: Vec<String>,
+}
+
+impl AppSchemes {
+    pub(super) fn new(configured: &[String]) -> Self {
+        Self { configured: configured.to_vec() }
     }
-    if !uri.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte)) {
-        return Err("has characters that no URI has");
+
+    fn allow(&self, scheme: &str) -> bool {
+        HOST_SCHEMES.contains(&scheme)
+            || is_reversed_domain(scheme)
+            || self.configured.iter().any(|configured| configured == scheme)
     }
-    let url = Url::parse(uri).map_err(|_| "is not a URI")?;
-    if url.fragment().is_some() {
-        return Err("has a fragment");
+
+    /// Checks a redirect URI of a client: `https`, `http` to this machine, or the scheme of an app.
+    pub(super) fn check(&self, uri: &str) -> Result<(), &'static str> {
+        if uri.len() > MAX_BYTES {
+            return Err("is too long");
+        }
+        if !uri.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte)) {
+            return Err("has characters that no URI has");
+        }
+        let url = Url::parse(uri).map_err(|_| "is not a URI")?;
+        if url.fragment().is_some() {
+            return Err("has a fragment");
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err("has credentials");
+        }
+
+        match url.scheme() {
+            "https" if url.host_str().is_some_and(|host| !host.is_empty()) => Ok(()),
+            "http" if loopback(uri).is_some() => Ok(()),
+            "http" => Err("must be https, or http to a loopback address"),
+            scheme if !self.allow(scheme) => {
+                Err("has a scheme that is neither https, that of a known app, nor one that begins \
+                 with a domain, such as com.example.app")
+            }
+            _ if url.cannot_be_a_base() => Err("has no path"),
+            _ => Ok(()),
+        }
     }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err("has credentials");
+}
+
+/// Whether a scheme is a domain in reverse order, which begins with a top-level domain.
+fn is_reversed_domain(scheme: &str) -> bool {
+    let is_top = |label: &str| {
+        label.starts_with("xn--")
+            || label.len() >= 2 && label.bytes().all(|byte| byte.is_ascii_alphabetic())
+    };
+    scheme
+        .split_once('.')
+        .is_some_and(|(top, rest)| is_top(top) && rest.split('.').all(|label| !label.is_empty()))
+}
+
+/// Checks a scheme of the settings.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_app_scheme(scheme: &str) -> Result<(), &'static str> {
+    let is_part = |byte: u8| {
+        byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.')
+    };
+    let begins = scheme.starts_with(|first: char| first.is_ascii_lowercase());
+    if !begins || !scheme.bytes().all(is_part) {
+        return Err("it must be a scheme in lower case without ://, such as myapp");
     }
-    if url.cannot_be_a_base() || url.host_str().is_none_or(str::is_empty) {
-        return Err("has no host");
+    if FORBIDDEN_SCHEMES.contains(&scheme) {
+        return Err("it is no scheme of an app");
     }
-    match url.scheme() {
-        "https" => Ok(()),
-        "http" if loopback(uri).is_some() => Ok(()),
-        "http" => Err("must be https, or http to a loopback address"),
-        scheme if FORBIDDEN_SCHEMES.contains(&scheme) => Err("has a scheme that is not allowed"),
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
 /// Whether a requested URI is the registered one: the same string. At a loopback address the
@@ -70,14 +141,15 @@ fn loopback(uri: &str) -> Option<(&str, &str)> {
     let rest = uri.strip_prefix("http://")?;
     let end = rest.find(['/', '?']).unwrap_or(rest.len());
     let (authority, rest) = rest.split_at(end);
-    let host = ["127.0.0.1", "[::1]", "localhost"];
-    let host = host.into_iter().find(|host| authority.starts_with(host))?;
-    let port = &authority[host.len()..];
+    // After the bracket of an IPv6 address.
+    let name = authority.rfind(']').map_or(0, |bracket| bracket + 1);
+    let end = authority[name..].find(':').map_or(authority.len(), |colon| name + colon);
+    let (host, port) = authority.split_at(end);
     let is_port = |port: &str| {
         (1..=5).contains(&port.len()) && port.bytes().all(|byte| byte.is_ascii_digit())
     };
     let is_free = port.is_empty() || port.strip_prefix(':').is_some_and(is_port);
-    (is_free && !rest.contains('#')).then_some((host, rest))
+    (is_loopback_host(host) && is_free && !rest.contains('#')).then_some((host, rest))
 }
 
 /// Where a redirect leads, as users see it.
@@ -87,6 +159,7 @@ pub(super) fn destination(uri: &str) -> String {
     match url.scheme() {
         "https" => host.to_owned(),
         "http" => format!("{host} (this device)"),
+        scheme if host.is_empty() => format!("the app for {scheme}:"),
         scheme => format!("the app for {scheme}://{host}"),
     }
 }
@@ -104,6 +177,7 @@ mod tests {
 
     #[test]
     fn only_uris_that_lead_to_a_client_can_be_registered() {
+        let schemes = AppSchemes::new(&["myapp".to_owned()]);
         for good in [
             "https://claude.ai/api/mcp/auth_callback",
             "https://a.example/cb?x=1",
@@ -112,8 +186,12 @@ mod tests {
             "http://[::1]:1/x",
             "cursor://anysphere.cursor-mcp/oauth/callback",
             "com.example.app://host/cb",
+            "com.example.app:/cb",
+            "vscode-insiders://vscode.mcp/cb",
+            "xn--p1ai.app:/cb",
+            "myapp://cb",
         ] {
-            assert_eq!(check(good), Ok(()), "{good}");
+            assert_eq!(schemes.check(good), Ok(()), "{good}");
         }
         for bad in [
             "javascript:alert(1)",
@@ -130,13 +208,28 @@ mod tests {
             "https://a.example/cb#x",
             "https://a.example/c b",
             "https://a.example\\@evil.example/",
-            "com.example.app:/cb",
+            "com.example.app:cb",
+            "com.:/cb",
+            ".com:/cb",
+            "com..app:/cb",
+            "x-apple.systempreferences:/cb",
+            "otherapp://cb",
+            "ssh://a.example/cb",
+            "ms-settings:/cb",
             "mailto:a@b.example",
             "/callback",
             "",
             &format!("https://a.example/{}", "x".repeat(MAX_BYTES)),
         ] {
-            assert!(check(bad).is_err(), "{bad}");
+            assert!(schemes.check(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn no_setting_allows_what_a_browser_handles_itself() {
+        assert_eq!(check_app_scheme("myapp+x-1.y"), Ok(()));
+        for bad in ["", "javascript", "https", "http", "MyApp", "my app", "myapp:", "1app"] {
+            assert!(check_app_scheme(bad).is_err(), "{bad}");
         }
     }
 

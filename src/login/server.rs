@@ -10,11 +10,13 @@ use super::{
     documents::Documents,
     rate::RateLimit,
     records::{ClientFacts, Records},
+    redirect::AppSchemes,
     signing::SigningKeys,
 };
 use crate::{
     auth::{Grant, Hierarchy, Identity, Principal, Scopes, audit},
     clock::Clock,
+    metric::{self, Label},
     random::Random,
     vault::Vault,
 };
@@ -28,6 +30,8 @@ pub struct LoginOptions {
     pub default_scopes: Scopes,
     /// Which scopes imply others.
     pub hierarchy: Hierarchy,
+    /// The schemes of redirect URIs to further apps.
+    pub redirect_schemes: Vec<String>,
     /// Whether client metadata documents may be at private addresses.
     pub allow_private_documents: bool,
     /// How long a grant lasts that is not refreshed.
@@ -48,6 +52,7 @@ pub struct LoginServer {
     pub(super) keys: SigningKeys,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) random: Random,
+    pub(super) schemes: Arc<AppSchemes>,
     documents: Documents,
     registrations: RateLimit,
     pub(super) requests: RateLimit,
@@ -66,9 +71,15 @@ impl LoginServer {
         random: Random,
     ) -> Result<Arc<Self>, String> {
         crate::auth::install_crypto();
-        let documents = Documents::new(options.allow_private_documents, Arc::clone(&clock));
+        let schemes = Arc::new(AppSchemes::new(&options.redirect_schemes));
+        let documents = Documents::new(
+            options.allow_private_documents,
+            Arc::clone(&schemes),
+            Arc::clone(&clock),
+        );
         let limit = |per_minute| RateLimit::new(per_minute, Arc::clone(&clock));
         Ok(Arc::new(Self {
+            schemes,
             documents: documents.map_err(|error| error.to_string())?,
             registrations: limit(options.registrations_per_minute),
             requests: limit(options.requests_per_minute),
@@ -148,18 +159,13 @@ impl LoginServer {
     /// There were too many from this address, or it is not valid.
     pub fn register(&self, body: &[u8], peer: Option<IpAddr>) -> Result<Value, Problem> {
         self.registrations.check(peer)?;
-        let registered = Client::register(body, self.vault.sealer(), self.clock.now());
+        let registered =
+            Client::register(body, &self.schemes, self.vault.sealer(), self.clock.now());
         let (client, response) =
             registered.inspect_err(|problem| self.audit_unknown("registration", problem))?;
         count("registered");
         tracing::info!(target: "audit", who = "unknown", client = client.label(), "registered");
         Ok(response)
-    }
-
-    /// The client of an identifier.
-    pub(super) async fn client(&self, id: &str) -> Result<ClientFacts, Problem> {
-        let client = self.full_client(id).await?;
-        Ok(facts(&client))
     }
 
     /// What its codes and grants name the client by. A metadata document need not be read for it,
@@ -168,13 +174,22 @@ impl LoginServer {
         if Documents::is_url(id) {
             return Ok(client::key(id));
         }
-        Ok(self.client(id).await?.key)
+        Ok(self.registered(id).await?.key())
     }
 
-    pub(super) async fn full_client(&self, id: &str) -> Result<Arc<Client>, Problem> {
+    /// The client of an identifier, for a request from this address.
+    pub(super) async fn client(
+        &self,
+        id: &str,
+        peer: Option<IpAddr>,
+    ) -> Result<Arc<Client>, Problem> {
         if Documents::is_url(id) {
-            return self.documents.client(id).await;
+            return self.documents.client(id, peer).await;
         }
+        self.registered(id).await.map(Arc::new)
+    }
+
+    async fn registered(&self, id: &str) -> Result<Client, Problem> {
         let unknown = || {
             let text = "This client is not registered here, or its registration has expired. \
                         Register it again.";
@@ -185,7 +200,7 @@ impl LoginServer {
             .registered
             .is_some_and(|registered| registered.saturating_add(UNUSED_TTL) > self.clock.now());
         if is_new || self.records.is_used(&client.key()).await? {
-            Ok(Arc::new(client))
+            Ok(client)
         } else {
             Err(unknown())
         }
@@ -224,7 +239,7 @@ pub(super) fn facts(client: &Client) -> ClientFacts {
 
 /// Counts what has happened. The label is one of a few words.
 fn count(event: &'static str) {
-    metrics::counter!("larder_logins_total", "event" => event).increment(1);
+    metric::counter("larder_logins_total", [("event", Label::fixed(event))]).increment(1);
 }
 
 fn count_what(what: &str) {

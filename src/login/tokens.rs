@@ -13,7 +13,7 @@ use super::{
     records::{Code, Grant, IssuedCode, Records, Versioned},
     server::{audit, audit_refused},
 };
-use crate::auth::Scopes;
+use crate::{auth::Scopes, panics::PanicSite};
 
 /// How long an access token is valid.
 pub(super) const ACCESS_TTL: Duration = Duration::from_secs(600);
@@ -50,8 +50,10 @@ impl LoginServer {
         let span = tracing::Span::current();
         let answer = async move { this.answer(&form, has_credentials).await };
         let answer = tokio::spawn(tracing::Instrument::instrument(answer, span)).await;
-        let answer = answer
-            .unwrap_or_else(|error| Err(Problem::unavailable("a request panicked", &error).into()));
+        let answer = answer.unwrap_or_else(|error| {
+            PanicSite::Request.count();
+            Err(Problem::unavailable("a request panicked", &error).into())
+        });
         answer.map_err(|Failure { problem, is_audited }| {
             if !is_audited {
                 self.audit_unknown("token", &problem);

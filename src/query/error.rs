@@ -28,6 +28,29 @@ pub enum QueryError {
         /// All rows, if they were counted.
         total: Option<u64>,
     },
+    /// The query ran longer than its share of time while another caller waited.
+    #[error(
+        "Stopped after {share} s (query.share_seconds){}, because another caller waits and all {concurrent} query workers are busy (query.concurrent). Ask for less in one query, or send the same call again later.",
+        progress(*read, *total)
+    )]
+    Yielded {
+        /// How long a query runs in any case, in seconds.
+        share: u64,
+        /// The number of workers.
+        concurrent: usize,
+        /// The rows that were read so far.
+        read: u64,
+        /// All rows, if they were counted.
+        total: Option<u64>,
+    },
+    /// The system cannot confine the worker as the server requires.
+    #[error(
+        "This server runs no queries, because its system cannot confine them by {missing} (query.confinement). Read or search the resource instead."
+    )]
+    Unconfined {
+        /// The missing barriers.
+        missing: String,
+    },
     /// The query needs too much memory.
     #[error("It needs more than {} MiB (query.memory_bytes): {hint}.", bytes >> 20)]
     Memory {
@@ -98,5 +121,8 @@ mod tests {
         let memory = QueryError::memory(512 << 20, false).to_string();
         let expected = "It needs more than 512 MiB (query.memory_bytes): drop slurp, or use sql.";
         assert_eq!(memory, expected);
+        let yielded = QueryError::Yielded { share: 2, concurrent: 4, read: 0, total: None };
+        let expected = "Stopped after 2 s (query.share_seconds), because another caller waits and all 4 query workers are busy (query.concurrent). Ask for less in one query, or send the same call again later.";
+        assert_eq!(yielded.to_string(), expected);
     }
 }

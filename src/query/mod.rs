@@ -6,6 +6,7 @@
 //! it asks for it. [`Queries`] starts, feeds and ends these processes.
 
 mod cell;
+mod confinement;
 mod error;
 mod limits;
 mod pool;
@@ -15,6 +16,7 @@ mod turns;
 mod wire;
 pub mod worker;
 
+pub use confinement::{Confinement, ConfinementPolicy};
 pub use error::QueryError;
 pub use limits::QueryLimits;
 pub use pool::Queries;

@@ -13,10 +13,13 @@ use std::{
 use bytes::Bytes;
 use parking_lot::Mutex;
 use serde_json::json;
-use tokio::{sync::mpsc, time::timeout};
+use tokio::{
+    sync::{OnceCell, mpsc},
+    time::timeout,
+};
 
 use super::{
-    Answer, Engine, QueryError, QueryLimits, Question, process::Worker, turns::Turns,
+    Answer, Confinement, Engine, QueryError, QueryLimits, Question, process::Worker, turns::Turns,
     wire::Progress,
 };
 use crate::{auth::Owner, store::StoredResource};
@@ -29,6 +32,8 @@ const GRACE: Duration = Duration::from_millis(500);
 pub struct Queries {
     limits: QueryLimits,
     turns: Turns,
+    /// The confinement of the first worker: later workers have the same.
+    confinement: OnceCell<Confinement>,
     warm: Arc<Mutex<Vec<Warm>>>,
     /// The number of the next idle worker.
     next: AtomicU64,
@@ -52,8 +57,9 @@ impl std::fmt::Debug for Warm {
 impl Queries {
     /// Queries within these limits.
     pub fn new(limits: QueryLimits) -> Self {
-        let turns = Turns::new(limits.concurrent);
-        Self { limits, turns, warm: Arc::default(), next: AtomicU64::new(0) }
+        let turns = Turns::new(limits.concurrent, limits.share);
+        let confinement = OnceCell::new();
+        Self { limits, turns, confinement, warm: Arc::default(), next: AtomicU64::new(0) }
     }
 
     /// The limits.
@@ -80,23 +86,57 @@ impl Queries {
         }
         let concurrent = self.limits.concurrent.max(1);
         let busy = QueryError::Busy { concurrent };
-        let _turn = self.turns.next(caller, self.limits.time).await.ok_or(busy)?;
+        let turn = self.turns.next(caller, self.limits.time).await.ok_or(busy)?;
+
         let key = key(caller, question, contents);
-        let mut worker = self.worker(&key)?;
         let progress = Mutex::new(Progress::default());
-        let asking = worker.ask(question, contents, store, &progress);
-        let Ok((result, usable)) = timeout(self.limits.time + GRACE, asking).await else {
-            let Progress { read, total } = *progress.lock();
-            return Err(QueryError::Time { seconds: question.seconds, read, total });
+        let answering = timeout(self.limits.time + GRACE, async {
+            let mut worker = self.worker(&key).await?;
+            let (result, usable) = worker.ask(question, contents, store, &progress).await;
+            if usable && question.engine == Engine::Sql {
+                self.keep(key, worker);
+            }
+            result
+        });
+        let answered = tokio::select! {
+            biased;
+            answered = answering => answered,
+            () = turn.has_to_end() => {
+                let share = self.limits.share.as_secs();
+                let Progress { read, total } = *progress.lock();
+                return Err(QueryError::Yielded { share, concurrent, read, total });
+            }
         };
-        if usable && question.engine == Engine::Sql {
-            self.keep(key, worker);
+
+        answered.unwrap_or_else(|_| {
+            let Progress { read, total } = *progress.lock();
+            Err(QueryError::Time { seconds: question.seconds, read, total })
+        })
+    }
+
+    /// How far the system confines the workers. Starts one if none has started yet, and tells the
+    /// operator what is missing.
+    ///
+    /// # Errors
+    /// No worker can be started.
+    pub async fn confinement(&self) -> Result<Confinement, QueryError> {
+        let first = self.confinement.get_or_try_init(|| async {
+            let (_, confinement) = Worker::start(&self.limits).await?;
+            confinement.log(self.limits.confinement);
+            Ok(confinement)
+        });
+        first.await.copied()
+    }
+
+    /// Sets the metrics of the confinement.
+    pub async fn measure(&self) {
+        if let Ok(confinement) = self.confinement().await {
+            confinement.measure();
         }
-        result
     }
 
     /// A worker that has the tables, or a new one.
-    fn worker(&self, key: &str) -> Result<Worker, QueryError> {
+    async fn worker(&self, key: &str) -> Result<Worker, QueryError> {
         let concurrent = self.limits.concurrent.max(1);
         let mut dropped = Vec::new();
         {
@@ -105,15 +145,15 @@ impl Queries {
                 return Ok(warm.remove(index).worker);
             }
             // Idle ones count: each may have as much memory as a busy one.
-            while !warm.is_empty() && warm.len() + self.turns.running(concurrent) > concurrent {
+            while !warm.is_empty() && warm.len() + self.turns.running() > concurrent {
                 dropped.push(warm.remove(0));
             }
         }
         drop(dropped);
-        Worker::start(&self.limits).map_err(|error| {
-            tracing::error!(%error, "a query worker cannot be started");
-            QueryError::Failed
-        })
+
+        let (worker, confinement) = Worker::start(&self.limits).await?;
+        confinement.check(self.limits.confinement)?;
+        Ok(worker)
     }
 
     /// Keeps a worker for the next question, for a while.

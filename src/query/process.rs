@@ -3,7 +3,7 @@
 use std::{
     io,
     path::{Path, PathBuf},
-    process::Stdio,
+    process::{ExitStatus, Stdio},
 };
 
 use bytes::Bytes;
@@ -16,7 +16,7 @@ use tokio::{
 };
 
 use super::{
-    Answer, Engine, QueryError, QueryLimits, Question,
+    Answer, Confinement, Engine, QueryError, QueryLimits, Question,
     wire::{self, Progress},
     worker::COMMAND,
 };
@@ -37,7 +37,30 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    pub(super) fn start(limits: &QueryLimits) -> io::Result<Self> {
+    /// Starts a worker, and waits until it is confined.
+    ///
+    /// # Errors
+    /// [`QueryError::Failed`] if it does not start.
+    pub(super) async fn start(limits: &QueryLimits) -> Result<(Self, Confinement), QueryError> {
+        let mut worker = Self::spawn(limits).map_err(|error| {
+            tracing::error!(%error, "a query worker cannot be started");
+            QueryError::Failed
+        })?;
+
+        let confinement = match worker.messages.recv().await {
+            Some((wire::READY, payload)) => serde_json::from_slice(&payload).ok(),
+            _ => None,
+        };
+        match confinement {
+            Some(confinement) => Ok((worker, confinement)),
+            None => {
+                worker.log_death().await;
+                Err(QueryError::Failed)
+            }
+        }
+    }
+
+    fn spawn(limits: &QueryLimits) -> io::Result<Self> {
         let program = limits.program.clone().map_or_else(this_program, Ok)?;
         let mut child = command(&program, limits.memory_bytes).spawn()?;
         let missing = || io::Error::other("a pipe is missing");
@@ -69,7 +92,11 @@ impl Worker {
                 Err(error) => return (Err(error), false),
             };
             match message {
-                Message::Ended(result) => return (result, true),
+                Message::Ended(result) => {
+                    // The memory that a query has used stays with the process.
+                    let usable = !matches!(result, Err(QueryError::Memory { .. }));
+                    return (result, usable);
+                }
                 Message::Pull(index) => {
                     let Some(content) = contents.get(index) else { break };
                     if let Some(ended) = self.feed(content, store, progress).await {
@@ -124,15 +151,27 @@ impl Worker {
         }
     }
 
-    /// Why the worker has ended without an answer.
-    async fn cause_of_death(&mut self, question: &Question) -> QueryError {
+    /// The standard error and the status of the worker, which has ended.
+    async fn death(&mut self) -> (String, Option<ExitStatus>) {
         let mut stderr = Vec::new();
         let _ = (&mut self.stderr).take(STDERR_BYTES).read_to_end(&mut stderr).await;
-        let stderr = String::from_utf8_lossy(&stderr);
+
         let status = match &mut self.child {
             Some(child) => child.wait().await.ok(),
             None => None,
         };
+        (String::from_utf8_lossy(&stderr).into_owned(), status)
+    }
+
+    /// Logs a death that no query explains.
+    async fn log_death(&mut self) {
+        let (stderr, status) = self.death().await;
+        tracing::error!(?status, stderr = %stderr.trim(), "a query worker has failed");
+    }
+
+    /// Why the worker has ended without an answer.
+    async fn cause_of_death(&mut self, question: &Question) -> QueryError {
+        let (stderr, status) = self.death().await;
         let is_sql = question.engine == Engine::Sql;
         if stderr.contains("overflowed its stack") {
             return QueryError::Refused("The query recurs too deeply.".into());

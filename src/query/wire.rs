@@ -13,6 +13,8 @@ pub(super) const QUESTION: u8 = b'Q';
 pub(super) const BLOCK: u8 = b'B';
 /// To the worker: the end of that content.
 pub(super) const END: u8 = b'E';
+/// From the worker, once at its start: its [`Confinement`](super::Confinement).
+pub(super) const READY: u8 = b'R';
 /// From the worker: it asks for the content of a table, by index.
 pub(super) const PULL: u8 = b'P';
 /// From the worker: [`Progress`].

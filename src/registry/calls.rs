@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rmcp::model;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     catalog::Catalog,
@@ -11,7 +11,7 @@ use super::{
     definition::Registry,
     headers::HeaderParameter,
     prompt,
-    provider::{ProvidedTool, unknown_tool},
+    provider::{FoundTool, ProvidedTool, as_object, unknown_tool},
     resource::CacheRule,
 };
 use crate::{
@@ -32,6 +32,13 @@ impl Registry {
     /// The provider's tool of that name, as far as it is known.
     pub(super) fn known_tool(&self, name: &str) -> Option<Arc<ProvidedTool>> {
         self.definition.providers.iter().find_map(|provider| provider.known_tool(name))
+    }
+
+    /// Whether a tool of that name was listed to somebody, as far as that is known: the name is
+    /// no caller's invention.
+    pub(crate) fn lists_tool(&self, name: &str) -> bool {
+        self.catalog().tools.get(name).is_some()
+            || self.definition.providers.iter().any(|provider| provider.lists_tool(name))
     }
 
     /// The tool's arguments that it stores as they are, not parsed.
@@ -58,10 +65,15 @@ impl Registry {
         }
 
         for provider in &self.definition.providers {
-            if let Some(tool) = provider.tool(name, &scope).await? {
-                self.check_tool_scopes(&scope.identity, name)?;
-                return Box::pin(tool.call(&*provider, arguments, scope)).await;
-            }
+            let Some(found) = provider.tool(name, &scope).await? else { continue };
+            self.check_tool_scopes(&scope.identity, name)?;
+            return match found {
+                FoundTool::Listed(tool) => Box::pin(tool.call(&*provider, arguments, scope)).await,
+                FoundTool::Unlisted => {
+                    let arguments = as_object(arguments.unwrap_or_else(|| json!({})))?;
+                    provider.call_unlisted(name, arguments, scope).await
+                }
+            };
         }
 
         Err(if self.hides_provided_tools() {

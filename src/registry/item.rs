@@ -6,7 +6,7 @@ use std::panic::AssertUnwindSafe;
 use futures_util::FutureExt;
 use rmcp::model;
 
-use crate::auth::Scopes;
+use crate::{auth::Scopes, panics::PanicSite};
 
 /// Setters of all items. They write to the fields `listed`, `scopes` and `origin`.
 macro_rules! common_setters {
@@ -180,6 +180,7 @@ pub(super) async fn catch_panic<F: Future>(
     run: impl FnOnce() -> F,
 ) -> Result<F::Output, Panicked> {
     AssertUnwindSafe(async { run().await }).catch_unwind().await.map_err(|_| {
+        PanicSite::Handler.count();
         tracing::error!(what = kind, name, request_id, "a handler panicked");
         Panicked
     })

@@ -52,7 +52,7 @@ pub(crate) use output_rules::lookup;
 pub use output_rules::{OutputRules, Spill};
 pub use paging::{Cursor, ListPage};
 pub use prompt::Prompt;
-pub use provider::{Followed, Offer, ProvidedTool, Provider, ProviderState, Subscriber};
+pub use provider::{Followed, FoundTool, Offer, ProvidedTool, Provider, ProviderState, Subscriber};
 pub(crate) use resource::ResourceStat;
 pub use resource::{CacheRule, Resource};
 pub use scope_rules::ScopeRules;

@@ -74,18 +74,19 @@ pub trait Provider: Send + Sync + 'static {
         Ok(Vec::new())
     }
 
-    /// The tool with this name, if this caller has it.
-    async fn tool(
-        &self,
-        _name: &str,
-        _scope: &Arc<Scope>,
-    ) -> Result<Option<Arc<ProvidedTool>>, Fault> {
+    /// The tool of that name, if this caller has it or may have it.
+    async fn tool(&self, _name: &str, _scope: &Arc<Scope>) -> Result<Option<FoundTool>, Fault> {
         Ok(None)
     }
 
     /// The tool with this name, if it is known without a request to the provider's server.
     fn known_tool(&self, _name: &str) -> Option<Arc<ProvidedTool>> {
         None
+    }
+
+    /// Whether the provider has listed a tool of that name to somebody.
+    fn lists_tool(&self, name: &str) -> bool {
+        self.known_tool(name).is_some()
     }
 
     /// Calls a tool that [`Provider::tool`] has found.
@@ -96,6 +97,16 @@ pub trait Provider: Send + Sync + 'static {
         _scope: Arc<Scope>,
     ) -> Result<CallToolResult, Fault> {
         Err(unknown_tool(&tool.listed.name))
+    }
+
+    /// Calls a tool that [`Provider::tool`] has found [unlisted](FoundTool::Unlisted).
+    async fn call_unlisted(
+        &self,
+        name: &str,
+        _arguments: JsonObject,
+        _scope: Arc<Scope>,
+    ) -> Result<CallToolResult, Fault> {
+        Err(unknown_tool(name))
     }
 
     /// The prompts of this caller.
@@ -222,14 +233,26 @@ pub trait Provider: Send + Sync + 'static {
 pub struct ProviderState {
     /// The name in the configuration.
     pub name: String,
-    /// `idle`, `starting`, `up` or `down`.
+    /// `idle`, `starting`, `down`, `up` or `degraded`.
     pub state: &'static str,
-    /// The number of tools in its last list.
+    /// Why a part of its lists is not offered.
+    pub degraded: Option<String>,
+    /// How many tools it has offered last.
     pub tools: Option<usize>,
     /// The class of its last error, such as `start` or `timeout`.
     pub last_error: Option<&'static str>,
     /// The seconds since the last error.
     pub error_seconds_ago: Option<u64>,
+}
+
+/// A tool that a call names, as a provider has found it.
+#[derive(Debug, Clone)]
+pub enum FoundTool {
+    /// The provider lists it.
+    Listed(Arc<ProvidedTool>),
+    /// The provider has no list for this caller now, so the caller may have made up the name.
+    /// Only the call shows whether the tool exists.
+    Unlisted,
 }
 
 /// A provider's tool.
@@ -341,7 +364,7 @@ impl ProvidedTool {
     }
 }
 
-fn as_object(arguments: Value) -> Result<JsonObject, Fault> {
+pub(super) fn as_object(arguments: Value) -> Result<JsonObject, Fault> {
     match arguments {
         Value::Object(arguments) => Ok(arguments),
         _ => Err(Fault::invalid_params("\"arguments\" must be an object.")),

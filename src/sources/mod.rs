@@ -1,15 +1,11 @@
 //! Content that is fetched for each read: files, directories and web pages.
 
-#[cfg(feature = "web")]
-mod addresses;
 mod file;
 mod file_ranges;
 mod sniff;
 #[cfg(feature = "web")]
 mod web;
 
-#[cfg(feature = "login")]
-pub(crate) use addresses::{PublicNames, is_public};
 pub use file::{DirectoryResource, FileResource};
 #[cfg(feature = "http")]
 pub(crate) use sniff::is_text;

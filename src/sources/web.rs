@@ -1,16 +1,14 @@
 //! Web pages as resources. Each read fetches the page.
 
-use std::{io, net::IpAddr, sync::OnceLock, time::Duration};
+use std::{io, sync::OnceLock, time::Duration};
 
 use futures_util::{StreamExt, TryStreamExt};
 use reqwest::{Client, Response, StatusCode, Url, redirect};
 
-use super::{
-    addresses::{PublicNames, is_public},
-    sniff::{is_text, sniff},
-};
+use super::sniff::{is_text, sniff};
 use crate::{
     handler::{Context, IntoContent, ResourceError},
+    network::{PublicNames, may_be_public},
     registry::Resource,
     store::Content,
 };
@@ -173,10 +171,8 @@ fn is_allowed(url: &Url, allow_private: bool) -> bool {
     let is_valid = matches!(url.scheme(), "http" | "https")
         && url.username().is_empty()
         && url.password().is_none();
-    // IPv6 addresses have brackets in URLs. The resolver checks host names.
-    let host = url.host_str().unwrap_or_default();
-    let literal = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-    is_valid && !host.is_empty() && (allow_private || literal.map_or(true, is_public))
+    // The resolver checks the addresses of host names.
+    is_valid && (allow_private || may_be_public(url))
 }
 
 /// The shared client, which pools connections and loads the root certificates once.

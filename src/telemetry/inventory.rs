@@ -7,12 +7,22 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-use crate::{random::Random, session::Sessions, store::Store};
+use crate::{
+    metric::{self, LabelNames},
+    random::Random,
+    session::Sessions,
+    store::Store,
+};
 
 /// How long a measurement is reused, so that frequent scrapes put no load on the store.
 const MEASUREMENT_TTL: Duration = Duration::from_secs(2);
 /// How long a measurement may take. Scrapers give up after a few seconds.
 const MEASUREMENT_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The most locations that have labels.
+const MAX_STORES: usize = 8;
+/// The longest location that has a label, in bytes.
+const MAX_LOCATION_BYTES: usize = 2_048;
 
 /// The gauges of stored resources and sessions.
 ///
@@ -26,6 +36,8 @@ pub struct Inventory {
     sessions: Arc<dyn Sessions>,
     /// The label of what belongs to this instance alone.
     instance_label: String,
+    /// The locations that have labels: of the resources, the sessions and the instance.
+    stores: LabelNames,
     last: Mutex<Option<Instant>>,
 }
 
@@ -33,7 +45,8 @@ impl Inventory {
     /// Creates the gauges for a store and a session store.
     pub fn new(store: Store, sessions: Arc<dyn Sessions>, random: &Random) -> Self {
         let instance_label = format!("memory:{}", &random.id()[..8]);
-        Self { store, sessions, instance_label, last: Mutex::default() }
+        let stores = LabelNames::new(MAX_STORES, MAX_LOCATION_BYTES);
+        Self { store, sessions, instance_label, stores, last: Mutex::default() }
     }
 
     /// Measures, unless a recent measurement exists. A value that is not available within a
@@ -63,7 +76,7 @@ impl Inventory {
     fn set(&self, name: &'static str, location: Option<String>, number: Option<u64>) {
         #[allow(clippy::cast_precision_loss, reason = "exact up to 2^53")]
         let number = number.map_or(f64::NAN, |number| number as f64);
-        metrics::gauge!(name, "store" => location.unwrap_or_else(|| self.instance_label.clone()))
-            .set(number);
+        let store = location.as_deref().unwrap_or(&self.instance_label);
+        metric::gauge(name, [("store", self.stores.label(store))]).set(number);
     }
 }

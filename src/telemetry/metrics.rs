@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
+use crate::panics::PanicSite;
+
 /// The type of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -23,12 +25,14 @@ pub enum Kind {
     LabelledCounter,
     /// A gauge for each upstream.
     UpstreamGauge,
+    /// A gauge of the processes of queries.
+    QueryGauge,
     /// A distribution of values.
     Histogram,
 }
 
 /// Every metric: type, name, description.
-pub const METRICS: [(Kind, &str, &str); 25] = [
+pub const METRICS: [(Kind, &str, &str); 27] = [
     (
         Kind::Histogram,
         "mcp_server_operation_duration_seconds",
@@ -95,6 +99,11 @@ pub const METRICS: [(Kind, &str, &str); 25] = [
     ),
     (Kind::UpstreamGauge, "larder_upstream_processes", "Running processes of an upstream."),
     (
+        Kind::QueryGauge,
+        "larder_query_confinement",
+        "Whether a barrier holds around the processes of queries, by barrier.",
+    ),
+    (
         Kind::LabelledCounter,
         "larder_logins_total",
         "What happened at the server's own login, by event.",
@@ -113,6 +122,11 @@ pub const METRICS: [(Kind, &str, &str); 25] = [
         Kind::LabelledCounter,
         "larder_upstream_kept_out_bytes_total",
         "The share of an upstream in larder_context_kept_out_bytes_total.",
+    ),
+    (
+        Kind::LabelledCounter,
+        "larder_panics_total",
+        "Panics that were caught, by the part of the server.",
     ),
 ];
 
@@ -151,11 +165,17 @@ impl Metrics {
                 }
                 // Have a label, so their series appear with the first measurement.
                 Kind::LabelledCounter => metrics::describe_counter!(name, description),
-                Kind::DependencyGauge | Kind::SharedGauge | Kind::UpstreamGauge => {
+                Kind::DependencyGauge
+                | Kind::SharedGauge
+                | Kind::UpstreamGauge
+                | Kind::QueryGauge => {
                     metrics::describe_gauge!(name, description);
                 }
                 Kind::Histogram => metrics::describe_histogram!(name, description),
             }
+        }
+        for site in PanicSite::ALL {
+            site.describe();
         }
         Ok(Self(handle))
     }

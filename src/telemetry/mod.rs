@@ -14,6 +14,8 @@ use tracing_subscriber::{
     reload, util::SubscriberInitExt,
 };
 
+use crate::environment::variable;
+
 pub use self::{
     inventory::Inventory,
     metrics::{Kind, METRICS, Metrics},
@@ -43,7 +45,8 @@ impl Default for Options {
 
 /// Starts logging and tracing. Later calls have no effect.
 pub fn init(options: &Options) {
-    let level = EnvFilter::try_from_default_env().unwrap_or_else(|_| filter(&options.level));
+    let level = variable(EnvFilter::DEFAULT_ENV).and_then(|level| EnvFilter::try_new(level).ok());
+    let level = level.unwrap_or_else(|| filter(&options.level));
     let (level, handle) = reload::Layer::new(level);
     let tracer = options.traces.as_ref().map(Traces::tracer).transpose();
     let (tracer, problem) = match tracer {
@@ -85,7 +88,7 @@ where
 
 /// Changes the log filter, unless `RUST_LOG` is set.
 pub fn set_level(level: &str) {
-    if std::env::var_os(EnvFilter::DEFAULT_ENV).is_some() {
+    if variable(EnvFilter::DEFAULT_ENV).is_some() {
         return;
     }
     if let Some(handle) = LEVEL.get() {

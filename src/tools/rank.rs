@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use grep_matcher::Matcher;
-
 use super::{
     regex::{SharedMatcher, Syntax, escape, matcher},
     required_text::required_text,
     scan::{LinePart, LineSink},
     wording::line_excerpt,
 };
-use crate::{handler::ToolError, store::RequiredText};
+use crate::{compute::Stop, handler::ToolError, store::RequiredText};
 
 /// The most words and phrases in a query.
 const MAX_TERMS: usize = 16;
@@ -63,9 +61,9 @@ impl Query {
         Arc::clone(&self.any)
     }
 
-    /// The terms in a text, as a bit mask.
-    pub(super) fn terms_in(&self, bytes: &[u8]) -> u32 {
-        let has = |matcher: &SharedMatcher| matcher.is_match(bytes).unwrap_or(false);
+    /// The terms in a text, as a bit mask; once `stop` is set, some of them.
+    pub(super) fn terms_in(&self, bytes: &[u8], stop: &Stop) -> u32 {
+        let has = |matcher: &SharedMatcher| matcher.find_at(bytes, 0, stop).is_some();
         (0..).zip(&self.each).filter(|(_, matcher)| has(matcher)).map(|(index, _)| 1 << index).sum()
     }
 }
@@ -134,7 +132,7 @@ impl Hits {
 impl LineSink for Hits {
     fn matched(&mut self, part: &LinePart<'_>) {
         let (line, text) = (part.line, part.text);
-        let terms = if self.by_term.len() == 1 { 1 } else { self.query.terms_in(text) };
+        let terms = if self.by_term.len() == 1 { 1 } else { self.query.terms_in(text, part.stop) };
         // A long line comes in parts.
         let known = if self.last.0 == line { self.last.1 } else { 0 };
         self.lines += u64::from(self.last.0 != line);
@@ -145,7 +143,7 @@ impl LineSink for Hits {
         let term_count = terms.count_ones();
         let is_better = self.best.last().is_none_or(|worst| term_count > worst.terms.count_ones());
         if self.best.len() < MAX_SNIPPETS || is_better {
-            let offset = self.query.any.find(text).ok().flatten().map_or(0, |m| m.start());
+            let offset = part.matches().next().map_or(0, |found| found.start);
             let text = line_excerpt(text, offset, LINE_BYTES);
             let index = self.best.partition_point(|known| known.terms.count_ones() >= term_count);
             self.best.insert(index, Snippet { terms, line, text });
@@ -196,7 +194,6 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::compute::Stop;
 
     #[test]
     fn quotes_hold_phrases_together() {
@@ -218,7 +215,7 @@ mod tests {
     fn hits(query: &Arc<Query>, text: &str) -> Hits {
         let mut hits = Hits::new(Arc::clone(query));
         for (line, text) in (1..).zip(text.split_inclusive('\n')) {
-            if query.matcher().is_match(text.as_bytes()).unwrap() {
+            if query.matcher().find_at(text.as_bytes(), 0, &Stop::default()).is_some() {
                 hits.matched(&LinePart::whole(
                     &query.any,
                     line,

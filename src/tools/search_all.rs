@@ -20,7 +20,7 @@ use super::{
     wording::{call, check_prefix},
 };
 use crate::{
-    compute::{self, Compute},
+    compute::{self, Compute, Stop},
     handler::{Context, ToolError},
     preview::words::{count, number},
     quote::{quoted, shortened},
@@ -191,7 +191,8 @@ async fn search_one<S>(
     let entry = Arc::clone(&listed.entry);
     let metadata = [Some(&entry.name), entry.title.as_ref(), entry.description.as_ref()];
     let metadata = metadata.into_iter().flatten().map(String::as_str).chain([entry.uri.as_str()]);
-    let metadata_terms = query.terms_in(metadata.collect::<Vec<_>>().join("\n").as_bytes());
+    let metadata = metadata.collect::<Vec<_>>().join("\n");
+    let metadata_terms = query.terms_in(metadata.as_bytes(), &Stop::default());
     let with_metadata = |mut hits: Hits| {
         hits.add_metadata(metadata_terms);
         (hits.lines > 0 || metadata_terms > 0).then_some(hits)

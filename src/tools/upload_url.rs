@@ -106,6 +106,7 @@ fn upload<S>(
     if ctx.scope().server.is_static(uri.as_str()) {
         return Err(StoreError::ReadOnly { uri }.into());
     }
+    ctx.resource_store().check_target(&uri)?;
     let details = create::details(args.name, None, args.mime_type, args.ttl)?;
     let details = ctx.resource_store().check_details(details)?;
     let expires = links.now().saturating_add(lifetime(links, args.expires, DEFAULT_EXPIRES)?);

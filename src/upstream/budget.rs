@@ -1,6 +1,9 @@
-//! [`MessageBudget`]: bounds the memory for messages of all upstreams together.
+//! [`MessageBudget`]: bounds the memory for what all upstreams send, and leaves some of it to each
+//! owner and each upstream.
 
 use std::{
+    collections::HashMap,
+    hash::Hash,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -11,7 +14,10 @@ use std::{
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-/// The size up to which messages do not count. Calls are limited, so these are, too.
+use crate::auth::Owner;
+
+/// The size up to which messages do not count while they arrive. Calls are limited, so these are,
+/// too.
 pub(super) const FREE_BYTES: usize = 16 << 10;
 /// About how much memory a small JSON value takes once it is parsed.
 pub(super) const VALUE_BYTES: usize = 96;
@@ -23,23 +29,50 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const STEP: usize = 64 << 10;
 /// Enough for two messages of the default size, in a server with 1 GiB.
 const DEFAULT_BYTES: usize = 128 << 20;
+/// An owner holds at most so many times what is free, over all upstreams. Whoever takes all it can
+/// leaves a third of what it finds to the next one.
+const OWNER_SHARE: usize = 2;
+/// An owner holds at most so many times what is free at one upstream, so that a slow upstream
+/// leaves some of the owner's memory to the others.
+const UPSTREAM_SHARE: usize = 1;
 
-/// The memory for messages that are received or in use.
+/// The memory for messages that are received or in use, and for lists that are kept.
 pub(super) struct MessageBudget {
     max: AtomicUsize,
-    used: Mutex<usize>,
+    used: Mutex<Used>,
     freed: Notify,
 }
 
-/// The share of one message. Dropping it gives it back.
+/// Whose memory is taken: that of an owner at an upstream. Without an owner, it is the memory of the
+/// upstream, for its lists and for what belongs to no call.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Payer {
+    pub(super) owner: Option<Owner>,
+    pub(super) upstream: Arc<str>,
+}
+
+/// How many bytes are taken. Only holders of bytes have an entry.
+#[derive(Default)]
+struct Used {
+    total: usize,
+    by_owner: HashMap<Option<Owner>, usize>,
+    by_payer: HashMap<Payer, usize>,
+}
+
+/// The bytes that a message or an item takes. Dropping it gives them back.
 #[derive(Default)]
 pub(super) struct Charge {
     /// `None` if it does not count.
-    budget: Option<Arc<MessageBudget>>,
+    account: Option<Account>,
     bytes: usize,
 }
 
-/// The other messages take too much.
+struct Account {
+    budget: Arc<MessageBudget>,
+    payer: Payer,
+}
+
+/// The owner, or the upstream, has taken its share.
 #[derive(Debug)]
 pub(super) struct NoRoom;
 
@@ -62,24 +95,69 @@ impl MessageBudget {
         self.max.load(Ordering::Relaxed)
     }
 
-    /// The share of a message that begins.
-    pub(super) fn charge(self: &Arc<Self>) -> Charge {
-        Charge { budget: Some(Arc::clone(self)), bytes: 0 }
+    /// How much is taken.
+    #[cfg(test)]
+    pub(super) fn used(&self) -> usize {
+        self.used.lock().total
     }
 
-    /// Takes more, if there is room. A message that is larger than the whole budget gets all of
-    /// it.
-    fn try_grow(&self, held: &mut usize, bytes: usize) -> bool {
-        let max = self.max();
-        let wanted = bytes.min(max);
+    /// An empty charge of this payer.
+    pub(super) fn charge(self: &Arc<Self>, payer: Payer) -> Charge {
+        Charge { account: Some(Account { budget: Arc::clone(self), payer }), bytes: 0 }
+    }
+
+    /// Takes more, if there is room for it in the payer's share.
+    fn try_grow(&self, payer: &Payer, held: &mut usize, bytes: usize) -> bool {
         let mut used = self.used.lock();
+        let wanted = bytes.min(used.largest(self.max()));
         let more = wanted.saturating_sub(*held);
-        let fits = more == 0 || *used + more <= max;
+        let fits = more == 0 || used.fits(payer, more, self.max());
+
         if fits {
-            *used += more;
+            used.add(payer, more);
             *held += more;
         }
         fits
+    }
+}
+
+impl Used {
+    /// The most that one message counts: all that its payer may have while nobody else calls. A
+    /// larger message is received nevertheless, because a setting of its upstream bounds it.
+    fn largest(&self, max: usize) -> usize {
+        let kept = self.by_owner.get(&None).copied().unwrap_or_default();
+        max.saturating_sub(kept) * UPSTREAM_SHARE / (UPSTREAM_SHARE + 1)
+    }
+
+    fn fits(&self, payer: &Payer, more: usize, max: usize) -> bool {
+        let Some(free) = max.checked_sub(self.total + more) else { return false };
+        let owner = self.by_owner.get(&payer.owner).copied().unwrap_or_default() + more;
+        let pair = self.by_payer.get(payer).copied().unwrap_or_default() + more;
+        owner <= OWNER_SHARE * free && pair <= UPSTREAM_SHARE * free
+    }
+
+    fn add(&mut self, payer: &Payer, bytes: usize) {
+        if bytes > 0 {
+            self.total += bytes;
+            *self.by_owner.entry(payer.owner.clone()).or_default() += bytes;
+            *self.by_payer.entry(payer.clone()).or_default() += bytes;
+        }
+    }
+
+    fn remove(&mut self, payer: &Payer, bytes: usize) {
+        self.total -= bytes;
+        take(&mut self.by_owner, &payer.owner, bytes);
+        take(&mut self.by_payer, payer, bytes);
+    }
+}
+
+/// Takes bytes from an entry, and removes an entry that has none left.
+fn take<K: Eq + Hash>(entries: &mut HashMap<K, usize>, key: &K, bytes: usize) {
+    if let Some(held) = entries.get_mut(key) {
+        *held -= bytes;
+        if *held == 0 {
+            entries.remove(key);
+        }
     }
 }
 
@@ -89,17 +167,29 @@ impl Charge {
     /// # Errors
     /// [`NoRoom`]. It keeps what it has.
     pub(super) async fn cover(&mut self, bytes: usize) -> Result<(), NoRoom> {
-        let Some(budget) = &self.budget else { return Ok(()) };
-        if bytes <= FREE_BYTES || bytes <= self.bytes {
+        if bytes <= FREE_BYTES {
             return Ok(());
         }
-        let (wanted, held) = (bytes.next_multiple_of(STEP), &mut self.bytes);
+        self.cover_all(bytes.next_multiple_of(STEP)).await
+    }
+
+    /// Takes room for so many bytes, also for few. Waits as [`Charge::cover`] does.
+    ///
+    /// # Errors
+    /// [`NoRoom`]. It keeps what it has.
+    pub(super) async fn cover_all(&mut self, bytes: usize) -> Result<(), NoRoom> {
+        let Some(Account { budget, payer }) = &self.account else { return Ok(()) };
+        let held = &mut self.bytes;
+        if bytes <= *held || budget.try_grow(payer, held, bytes) {
+            return Ok(());
+        }
+
         let room = async {
             loop {
                 let mut freed = std::pin::pin!(budget.freed.notified());
                 // Before the look, so that nothing is missed.
                 freed.as_mut().enable();
-                if budget.try_grow(held, wanted) {
+                if budget.try_grow(payer, held, bytes) {
                     return;
                 }
                 freed.await;
@@ -108,12 +198,53 @@ impl Charge {
         tokio::time::timeout(PATIENCE, room).await.map_err(|_| NoRoom)
     }
 
-    /// Takes over the share of another part of the message.
+    /// Takes room for so many bytes at once, also for few.
+    ///
+    /// # Errors
+    /// [`NoRoom`]. It keeps what it has.
+    pub(super) fn try_cover_all(&mut self, bytes: usize) -> Result<(), NoRoom> {
+        let Some(Account { budget, payer }) = &self.account else { return Ok(()) };
+        let fits = bytes <= self.bytes || budget.try_grow(payer, &mut self.bytes, bytes);
+        fits.then_some(()).ok_or(NoRoom)
+    }
+
+    /// Gives a part of its bytes away, or all that it has.
+    pub(super) fn split(&mut self, bytes: usize) -> Self {
+        let bytes = bytes.min(self.bytes);
+        self.bytes -= bytes;
+        let account = self.account.as_ref();
+        let account = account.map(|Account { budget, payer }| Account {
+            budget: Arc::clone(budget),
+            payer: payer.clone(),
+        });
+        Self { account, bytes }
+    }
+
+    /// Takes over the bytes of another part of the message.
     pub(super) fn add(&mut self, mut other: Self) {
-        if self.budget.is_none() {
-            self.budget = other.budget.take();
+        let Some(own) = &self.account else {
+            *self = other;
+            return;
+        };
+        if let Some(Account { payer, .. }) = &other.account
+            && *payer != own.payer
+        {
+            other.pay_as(own.payer.clone());
         }
         self.bytes += std::mem::take(&mut other.bytes);
+    }
+
+    /// Counts the bytes as those of another payer, also beyond its share: they have arrived.
+    pub(super) fn pay_as(&mut self, payer: Payer) {
+        let Some(account) = &mut self.account else { return };
+        if account.payer == payer {
+            return;
+        }
+        let mut used = account.budget.used.lock();
+        used.remove(&account.payer, self.bytes);
+        used.add(&payer, self.bytes);
+        drop(used);
+        account.payer = payer;
     }
 
     /// Whether it takes anything.
@@ -124,32 +255,43 @@ impl Charge {
 
 impl Drop for Charge {
     fn drop(&mut self) {
-        if let Some(budget) = self.budget.as_ref().filter(|_| self.bytes > 0) {
-            *budget.used.lock() -= self.bytes;
+        if let Some(Account { budget, payer }) = self.account.as_ref().filter(|_| self.bytes > 0) {
+            budget.used.lock().remove(payer, self.bytes);
             budget.freed.notify_waiters();
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
 
-    fn of(max: usize) -> Arc<MessageBudget> {
+    pub(in crate::upstream) fn of(max: usize) -> Arc<MessageBudget> {
         let budget = Arc::new(MessageBudget::default());
         budget.set_max(max);
         budget
     }
 
+    pub(in crate::upstream) fn payer(owner: &str, upstream: &str) -> Payer {
+        Payer { owner: Some(Owner::new(owner)), upstream: upstream.into() }
+    }
+
+    fn is_unused(budget: &MessageBudget) -> bool {
+        let used = budget.used.lock();
+        used.total == 0 && used.by_owner.is_empty() && used.by_payer.is_empty()
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_message_waits_for_another_and_fails_if_that_stays() {
-        let budget = of(4 * STEP);
-        let (mut first, mut second) = (budget.charge(), budget.charge());
+        let budget = of(8 * STEP);
+        let charge = || budget.charge(payer("ana", "fs"));
+        let (mut first, mut second) = (charge(), charge());
         first.cover(3 * STEP).await.unwrap();
         second.cover(STEP).await.unwrap();
         assert!(second.cover(2 * STEP).await.is_err());
+
         let waiting = tokio::spawn(async move {
             second.cover(2 * STEP).await.unwrap();
             second
@@ -157,27 +299,75 @@ mod tests {
         tokio::task::yield_now().await;
         drop(first);
         let mut second = waiting.await.unwrap();
-        // One that is larger than the budget is received alone.
-        second.cover(9 * STEP).await.unwrap();
-        assert_eq!(*budget.used.lock(), 4 * STEP);
-        assert!(budget.charge().cover(FREE_BYTES).await.is_ok(), "small ones do not count");
-        let mut joined = budget.charge();
+
+        // A message that is larger than the share is received alone.
+        second.cover(99 * STEP).await.unwrap();
+        assert_eq!(budget.used.lock().total, 4 * STEP);
+        assert!(charge().cover(FREE_BYTES).await.is_ok(), "small ones do not count");
+        let mut joined = budget.charge(payer("bob", "fs"));
         joined.add(second);
+        assert_eq!(budget.used.lock().by_owner[&Some(Owner::new("bob"))], 4 * STEP);
         drop(joined);
-        assert_eq!(*budget.used.lock(), 0);
+        assert!(is_unused(&budget));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_greater_limit_lets_a_message_go_on() {
-        let budget = of(STEP);
-        let mut first = budget.charge();
+        let budget = of(2 * STEP);
+        let mut first = budget.charge(payer("ana", "fs"));
         first.cover(STEP).await.unwrap();
         let waiting = tokio::spawn({
             let budget = Arc::clone(&budget);
-            async move { budget.charge().cover(STEP).await.is_ok() }
+            async move { budget.charge(payer("ana", "fs")).cover(STEP).await.is_ok() }
         });
         tokio::task::yield_now().await;
-        budget.set_max(2 * STEP);
+        budget.set_max(4 * STEP);
         assert!(waiting.await.unwrap());
+    }
+
+    /// Takes pieces until no further one fits; the bytes that were taken.
+    fn take_all(budget: &Arc<MessageBudget>, payer: &Payer, piece: usize) -> (Vec<Charge>, usize) {
+        let mut taken = Vec::new();
+        loop {
+            let mut charge = budget.charge(payer.clone());
+            if charge.try_cover_all(piece).is_err() {
+                let bytes = taken.len() * piece;
+                return (taken, bytes);
+            }
+            taken.push(charge);
+        }
+    }
+
+    #[test]
+    fn whoever_takes_all_it_can_leaves_a_share_to_the_next() {
+        const MIB: usize = 1 << 20;
+        let budget = of(32 * MIB);
+        let mut greedy = Vec::new();
+        for upstream in ["slow", "other"] {
+            greedy.push(take_all(&budget, &payer("mallory", upstream), 1 << 10));
+        }
+        // One upstream takes at most half, and all of one owner two thirds.
+        assert_eq!(greedy[0].1, 16 * MIB);
+        let all: usize = greedy.iter().map(|(_, bytes)| bytes).sum();
+        assert!(greedy[1].1 > 5 * MIB && all <= 32 * MIB * 2 / 3, "{all}");
+
+        // Another owner has a share at any upstream, and so has an upstream for its lists.
+        for next in [payer("ana", "healthy"), payer("ana", "slow")] {
+            let mut answer = budget.charge(next);
+            answer.try_cover_all(4 * MIB).expect("its own share is free");
+        }
+        let mut list = budget.charge(Payer { owner: None, upstream: "healthy".into() });
+        list.try_cover_all(4 * MIB).expect("its own share is free");
+
+        // Each further one leaves half of what it finds.
+        for number in 0..5 {
+            let free = 32 * MIB - budget.used();
+            let payer = payer(&format!("mallory {number}"), "slow");
+            let (taken, bytes) = take_all(&budget, &payer, 1 << 10);
+            assert!(bytes > STEP && bytes <= free / 2, "{number}: {bytes} of {free}");
+            greedy.push((taken, bytes));
+        }
+        drop((greedy, list));
+        assert!(is_unused(&budget));
     }
 }

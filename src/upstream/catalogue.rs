@@ -1,36 +1,50 @@
 //! What an upstream offers, as Larder lists it.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+mod cut;
+mod load;
+mod pool;
+#[cfg(test)]
+mod tests;
+
+use std::{collections::HashMap, sync::Arc};
 
 use rmcp::model;
-use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
 
-use super::{
-    draft::to_2020_12, error::UpstreamError, link::Link, names::Naming, settings::Settings,
+use self::{
+    cut::Cut,
+    load::Loading,
+    pool::{Digest, digest},
 };
-use crate::{
-    protocol::Announcement,
-    registry::{ProvidedTool, lookup},
-    schema::Validator,
+pub(super) use self::{
+    cut::CutList,
+    load::Source,
+    pool::{CataloguePool, Kept},
 };
+use super::{budget::Charge, error::UpstreamError, received::LeftOut};
+use crate::{protocol::Announcement, registry::ProvidedTool};
 
 /// The most items of one list.
 const MAX_ITEMS: usize = 10_000;
+/// The most pages of one list.
+const MAX_PAGES: usize = 1_000;
+/// The most items that are named as not offered.
+const MAX_LEFT_OUT: usize = 20;
 
 /// What an upstream offers, in its order.
 #[derive(Default)]
 pub(super) struct Catalogue {
-    pub(super) tools: Vec<Tool>,
+    pub(super) tools: Vec<Arc<Kept<Tool>>>,
     tools_by_name: HashMap<String, usize>,
-    pub(super) prompts: Vec<model::Prompt>,
-    /// The upstream's own names of the prompts.
-    own_prompts: HashMap<String, String>,
-    pub(super) resources: Vec<model::Resource>,
-    pub(super) templates: Vec<model::ResourceTemplate>,
+    prompts: Vec<Arc<Kept<Prompt>>>,
+    prompts_by_name: HashMap<String, usize>,
+    resources: Vec<Arc<Kept<model::Resource>>>,
+    templates: Vec<Arc<Kept<model::ResourceTemplate>>>,
+    /// The lists that are not offered to their ends.
+    pub(super) cuts: Vec<CutList>,
+    /// The items that are not offered, the first ones.
+    left_out: Vec<LeftOut>,
+    /// The memory that it takes besides its items.
+    _charge: Charge,
 }
 
 /// A tool of an upstream.
@@ -42,153 +56,96 @@ pub(super) struct Tool {
     pub(super) provided: Arc<ProvidedTool>,
 }
 
+/// A prompt of an upstream.
+pub(super) struct Prompt {
+    /// Its name there.
+    own_name: String,
+    listed: model::Prompt,
+}
+
 impl Catalogue {
-    /// Reads the lists of an upstream, each to its last page.
-    pub(super) async fn load(
-        link: &Arc<Link>,
-        settings: &Settings,
-        naming: &Naming,
-    ) -> Result<Self, UpstreamError> {
-        let upstream = naming.upstream.as_str();
-        let mut catalogue = Self::default();
-        if link.declares("tools") {
-            for tool in list(link, "tools/list", "tools").await? {
-                catalogue.add_tool(tool, settings, naming);
-            }
-            let tools = catalogue.tools.iter();
-            link.mirrored.set(tools.map(|tool| (&tool.own_name, &tool.provided)));
-        }
-        if link.declares("prompts") {
-            for prompt in list(link, "prompts/list", "prompts").await? {
-                catalogue.add_prompt(prompt, upstream, naming);
-            }
-        }
-        if link.declares("resources") {
-            let resources = list(link, "resources/list", "resources").await?;
-            catalogue.resources = offered(resources, "uri", upstream, naming);
-            // Older servers know no templates.
-            let templates = list(link, "resources/templates/list", "resourceTemplates").await;
-            let templates = templates.unwrap_or_default();
-            catalogue.templates = offered(templates, "uriTemplate", upstream, naming);
-        }
-        Ok(catalogue)
+    /// Reads the lists of an upstream, each to its last page or to a bound.
+    pub(super) async fn load(source: Source<'_>) -> Result<Arc<Self>, UpstreamError> {
+        Loading::new(source).all().await
     }
 
-    fn add_tool(&mut self, mut tool: Value, settings: &Settings, naming: &Naming) {
-        let own_name = tool["name"].as_str().unwrap_or_default().to_owned();
-        let Some(name) = settings.tools.name(&own_name) else { return };
-        naming.offer_ui(&mut tool);
-        let is_task = tool["execution"]["taskSupport"] == "required";
-        let Some(mut tool) = parse_tool(tool, &naming.upstream) else { return };
-        let taken = &mut self.tools_by_name;
-        let name = naming.offered(name, |name| taken.contains_key(name));
-        tool.name = name.clone().into();
-        taken.insert(name, self.tools.len());
-        let input = match to_2020_12(Value::Object(model::JsonObject::clone(&tool.input_schema))) {
-            Value::Object(input) => Some(input),
-            _ => None,
-        };
-        let spill = lookup(&settings.spill, &own_name).copied().unwrap_or_default();
-        let ttl = lookup(&settings.ttl, &own_name).copied();
-        let provided = Arc::new(ProvidedTool::new(tool, input).with_results(spill, ttl));
-        self.tools.push(Tool { own_name, is_task, provided });
-    }
-
-    fn add_prompt(&mut self, prompt: Value, upstream: &str, naming: &Naming) {
-        let Some(mut prompt) = parse::<model::Prompt>(prompt, upstream) else { return };
-        let name = naming.offered(&prompt.name, |name| self.own_prompts.contains_key(name));
-        let own_name = std::mem::replace(&mut prompt.name, name.clone());
-        self.own_prompts.insert(name, own_name);
-        self.prompts.push(prompt);
+    /// The items that are not offered, and why.
+    pub(super) fn left_out(&self) -> Vec<String> {
+        self.left_out.iter().map(|LeftOut { name, why }| format!("{name}: {why}")).collect()
     }
 
     /// The tool that is offered under that name.
     pub(super) fn tool(&self, name: &str) -> Option<&Tool> {
-        self.tools_by_name.get(name).map(|index| &self.tools[*index])
+        self.tools_by_name.get(name).map(|index| &**self.tools[*index])
     }
 
     /// The upstream's own name of a prompt.
     pub(super) fn own_prompt(&self, name: &str) -> Option<&str> {
-        self.own_prompts.get(name).map(String::as_str)
+        self.prompts_by_name.get(name).map(|index| &*self.prompts[*index].own_name)
+    }
+
+    /// The prompts as they are listed.
+    pub(super) fn prompts(&self) -> Vec<model::Prompt> {
+        self.prompts.iter().map(|prompt| prompt.listed.clone()).collect()
+    }
+
+    /// The resources as they are listed.
+    pub(super) fn resources(&self) -> Vec<model::Resource> {
+        self.resources.iter().map(|resource| model::Resource::clone(resource)).collect()
+    }
+
+    /// The templates as they are listed.
+    pub(super) fn templates(&self) -> Vec<model::ResourceTemplate> {
+        self.templates.iter().map(|template| model::ResourceTemplate::clone(template)).collect()
+    }
+
+    /// Whether it has such a template.
+    pub(super) fn has_template(&self, uri_template: &str) -> bool {
+        self.templates.iter().any(|known| known.uri_template == uri_template)
+    }
+
+    /// Whether it has resources or templates.
+    pub(super) fn has_resources(&self) -> bool {
+        !self.resources.is_empty() || !self.templates.is_empty()
     }
 
     /// The lists in which it differs from an earlier one.
     pub(super) fn changes_since(&self, earlier: &Self) -> Vec<Announcement> {
-        let tools = |catalogue: &Self| -> Vec<Arc<ProvidedTool>> {
-            catalogue.tools.iter().map(|tool| Arc::clone(&tool.provided)).collect()
-        };
-        let (mine, theirs) = (tools(self), tools(earlier));
-        let same_tools = mine.len() == theirs.len()
-            && mine.iter().zip(&theirs).all(|(mine, theirs)| mine.listed == theirs.listed);
-        let same_resources =
-            self.resources == earlier.resources && self.templates == earlier.templates;
+        let same_resources = are_same(&self.resources, &earlier.resources)
+            && are_same(&self.templates, &earlier.templates);
         let changes = [
-            (same_tools, Announcement::ToolListChanged),
-            (self.prompts == earlier.prompts, Announcement::PromptListChanged),
+            (are_same(&self.tools, &earlier.tools), Announcement::ToolListChanged),
+            (are_same(&self.prompts, &earlier.prompts), Announcement::PromptListChanged),
             (same_resources, Announcement::ResourceListChanged),
         ];
         changes.into_iter().filter(|(same, _)| !same).map(|(_, change)| change).collect()
     }
-}
 
-/// Definitions of resources or templates, under the URIs of which they are offered.
-fn offered<T: DeserializeOwned>(
-    items: Vec<Value>,
-    member: &str,
-    upstream: &str,
-    naming: &Naming,
-) -> Vec<T> {
-    let items = items.into_iter().filter_map(|mut item| {
-        naming.offer_member(&mut item, member);
-        parse(item, upstream)
-    });
-    items.collect()
-}
+    fn items(&self) -> usize {
+        self.tools.len() + self.prompts.len() + self.resources.len() + self.templates.len()
+    }
 
-/// A definition. An invalid one is logged and left out.
-fn parse<T: DeserializeOwned>(item: Value, upstream: &str) -> Option<T> {
-    serde_json::from_value(item)
-        .inspect_err(|error| {
-            tracing::warn!(upstream, %error, "an invalid definition is not listed");
-        })
-        .ok()
-}
-
-/// All items of a list. Stops at a cursor that comes again.
-async fn list(
-    link: &Arc<Link>,
-    method: &'static str,
-    member: &str,
-) -> Result<Vec<Value>, UpstreamError> {
-    let (mut items, mut seen) = (Vec::new(), HashSet::new());
-    let mut params = json!({});
-    loop {
-        let mut page = link.request(method, params).await?;
-        if let Value::Array(more) = page[member].take() {
-            items.extend(more);
-        }
-        let Value::String(cursor) = page["nextCursor"].take() else { return Ok(items) };
-        if items.len() >= MAX_ITEMS || !seen.insert(cursor.clone()) {
-            tracing::warn!(method, "an upstream's list has no end and is cut");
-            items.truncate(MAX_ITEMS);
-            return Ok(items);
-        }
-        params = json!({ "cursor": cursor });
+    /// Tells catalogues apart.
+    fn digest(&self) -> Digest {
+        let lists = [
+            digest_of(&self.tools),
+            digest_of(&self.prompts),
+            digest_of(&self.resources),
+            digest_of(&self.templates),
+        ];
+        let cuts = self.cuts.iter().map(ToString::to_string);
+        let notes: Vec<_> = cuts.chain(self.left_out()).collect();
+        let notes = notes.iter().map(String::as_bytes);
+        digest(lists.iter().map(<[u8; 32]>::as_slice).chain(notes))
     }
 }
 
-/// The tool's definition. An output schema that does not compile is left out,
-/// because clients would refuse the whole list.
-fn parse_tool(tool: Value, upstream: &str) -> Option<model::Tool> {
-    let mut tool: model::Tool = parse(tool, upstream)?;
-    let Some(own) = tool.output_schema.take() else { return Some(tool) };
-    let own = to_2020_12(Value::Object(model::JsonObject::clone(&own)));
-    let Value::Object(own) = own else { return Some(tool) };
-    match Validator::for_output(own) {
-        Ok(validator) => tool.output_schema = Some(validator.schema),
-        Err(problem) => {
-            tracing::warn!(upstream, tool = %tool.name, problem, "an output schema is left out");
-        }
-    }
-    Some(tool)
+fn digest_of<T>(items: &[Arc<Kept<T>>]) -> Digest {
+    digest(items.iter().map(|item| item.digest().as_slice()))
+}
+
+/// Whether two lists have the same definitions in the same order.
+fn are_same<T>(one: &[Arc<Kept<T>>], other: &[Arc<Kept<T>>]) -> bool {
+    one.len() == other.len()
+        && one.iter().zip(other).all(|(one, other)| one.digest() == other.digest())
 }

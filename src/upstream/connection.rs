@@ -1,11 +1,10 @@
 //! [`Connection`]: keeps an upstream running from its first use on. A call wakes
 //! an upstream that is down at once; otherwise attempts to start it back off.
 
+mod offering;
+
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, atomic::AtomicBool},
     time::Duration,
 };
 
@@ -25,7 +24,8 @@ use super::{
     claim::Claim,
     error::{StartError, UpstreamError},
     following::follow,
-    link::{Era, Link},
+    guarded::{PANICKED, Panicked, guarded},
+    link::Link,
     login::LoginNeeded,
     remote_session::KeptSession,
     shared::Shared,
@@ -37,9 +37,6 @@ use crate::auth::Identity;
 
 /// The longest wait between two attempts to start an upstream.
 const MAX_BACKOFF: Duration = Duration::from_secs(60);
-
-/// How long the lists wait for the subscription to their changes.
-const SUBSCRIBED: Duration = Duration::from_secs(3);
 
 type Forget = Box<dyn Fn() -> bool + Send + Sync>;
 
@@ -63,6 +60,8 @@ pub(super) struct Connection {
     state: watch::Sender<Progress>,
     /// What the process offers, kept while it is down.
     catalogue: ArcSwapOption<Catalogue>,
+    /// Why its lists could not be read last time.
+    list_error: Mutex<Option<UpstreamError>>,
     /// Whether a caller got a list without it.
     is_awaited: AtomicBool,
     /// Wakes the task that waits before its next attempt.
@@ -134,26 +133,12 @@ impl Connection {
                 is_failing: false,
             }),
             catalogue: ArcSwapOption::empty(),
+            list_error: Mutex::default(),
             is_awaited: AtomicBool::new(false),
             wake: Notify::new(),
             task: Mutex::default(),
             stop: CancellationToken::new(),
         })
-    }
-
-    /// What the upstream offers. Waits for an upstream that was never listed,
-    /// but not for long: its lists are announced when they come.
-    pub(super) async fn catalogue(self: &Arc<Self>) -> Option<Arc<Catalogue>> {
-        self.ensure_task();
-        if let Some(known) = self.catalogue.load_full() {
-            return Some(known);
-        }
-        let mut state = self.state.subscribe();
-        let listed = state.wait_for(|state| !matches!(state.phase, Phase::Starting));
-        let _ = tokio::time::timeout(self.shared.settings.list_timeout, listed).await;
-        // Set before the catalogue is looked at, so that none is missed.
-        self.is_awaited.store(true, Ordering::SeqCst);
-        self.catalogue.load_full()
     }
 
     /// A caller of this connection, with its credentials of now.
@@ -170,13 +155,16 @@ impl Connection {
 
     /// Whether the process runs.
     pub(super) fn status(&self) -> State {
-        if self.task.lock().is_none() {
-            return State::Idle;
-        }
+        let has_task = self.task.lock().is_some();
         let progress = self.state.borrow();
         match &progress.phase {
+            Phase::Starting if !has_task => State::Idle,
             Phase::Starting if !progress.is_failing => State::Starting,
-            Phase::Up(link) if !link.has_ended() => State::Up,
+            Phase::Up(link) if !link.has_ended() => {
+                let catalogue = self.catalogue.load();
+                let is_whole = catalogue.as_ref().is_none_or(|known| known.cuts.is_empty());
+                if is_whole { State::Up } else { State::Degraded }
+            }
             // It may run for others.
             Phase::Down(error) if error.caller.is_some() => State::Idle,
             Phase::Starting | Phase::Up(_) | Phase::Down(_) => State::Down,
@@ -189,11 +177,6 @@ impl Connection {
         // The sender lives as long as this connection.
         let mut users = self.users.subscribe();
         let _ = users.wait_for(|users| users.count == 0).await;
-    }
-
-    /// What the upstream offers, as far as that is known.
-    pub(super) fn known(&self) -> Option<Arc<Catalogue>> {
-        self.catalogue.load_full()
     }
 
     /// The login that the upstream waits for.
@@ -220,7 +203,10 @@ impl Connection {
                 Phase::Down(error) if current.attempt >= first => {
                     return Err(UpstreamError::Start(error));
                 }
-                Phase::Down(_) => self.wake.notify_one(),
+                Phase::Down(_) => {
+                    self.ensure_task();
+                    self.wake.notify_one();
+                }
                 Phase::Stopped => return Err(self.stopping()),
                 Phase::Starting | Phase::Up(_) => {}
             }
@@ -267,17 +253,31 @@ impl Connection {
         if task.is_none() && !self.stop.is_cancelled() {
             let this = Arc::clone(self);
             *task = Some(tokio::spawn(async move {
-                let idle = Arc::clone(&this).stop_when_idle();
-                let kept = this.keep_session();
-                tokio::join!(Arc::clone(&this).run(), idle, this.keep_claim(), kept);
-                if let Some(claim) = &this.claim {
-                    claim.release().await;
-                }
-                if let Some(kept) = this.kept.as_ref().filter(|kept| kept.has_ended()) {
-                    kept.forget().await;
+                if guarded(&this.shared.settings.name, this.live()).await.is_err() {
+                    this.restart();
                 }
             }));
         }
+    }
+
+    /// Keeps the upstream running until the connection is stopped.
+    async fn live(self: &Arc<Self>) {
+        let idle = Arc::clone(self).stop_when_idle();
+        tokio::join!(self.run(), idle, self.keep_claim(), self.keep_session());
+        if let Some(claim) = &self.claim {
+            claim.release().await;
+        }
+        if let Some(kept) = self.kept.as_ref().filter(|kept| kept.has_ended()) {
+            kept.forget().await;
+        }
+    }
+
+    /// The task has panicked: those who wait hear of it, and the next use begins another task.
+    fn restart(&self) {
+        // Locked, so that the other task does not begin before.
+        let mut task = self.task.lock();
+        self.failed(Failed::from(PANICKED.to_owned()), Duration::ZERO);
+        *task = None;
     }
 
     async fn keep_session(&self) {
@@ -325,7 +325,7 @@ impl Connection {
     }
 
     /// Starts the upstream again and again, until it is stopped.
-    async fn run(self: Arc<Self>) {
+    async fn run(&self) {
         let mut failures = 0;
         loop {
             self.state.send_modify(|state| {
@@ -333,58 +333,20 @@ impl Connection {
                 state.phase = Phase::Starting;
             });
             let mut logins = self.account.as_ref().and_then(|account| account.logins());
-            let shared = &self.shared;
-            let started = start::start(
-                &shared.settings,
-                &shared.budget,
-                &shared.era,
-                &self.client,
-                self.kept.as_ref(),
-                self.account.as_ref(),
-            );
-            let started = tokio::select! {
-                started = started => started,
-                () = self.stop.cancelled() => break,
+            let begun = Instant::now();
+            let failed = match guarded(&self.shared.settings.name, self.run_once()).await {
+                Ok(Some(failed)) => failed,
+                Ok(None) => break,
+                Err(Panicked) => Failed::from(PANICKED.to_owned()),
             };
-            let Failed { reason, stderr, caller } = match started {
-                Ok(Started { link, child, .. }) => {
-                    let up_since = Instant::now();
-                    let caller = tokio::select! {
-                        caller = self.serve(&link) => caller,
-                        () = follow(&link, &self.subscriptions) => None,
-                        () = self.stop.cancelled() => {
-                            child.end().await;
-                            break;
-                        }
-                    };
-                    if up_since.elapsed() >= MAX_BACKOFF {
-                        failures = 0;
-                    }
-                    let stderr = child.last_lines.show();
-                    child.end().await;
-                    let caller = caller.map(Box::new);
-                    Failed { reason: "it ended".to_owned(), stderr, caller }
-                }
-                Err(failed) => failed,
-            };
-            failures += 1;
-            let wait = backoff(failures);
-            let name = self.name();
-            let needs_login = caller.as_ref().is_some_and(|error| error.login().is_some());
-            let next_try = Instant::now() + wait;
-            let error = Arc::new(StartError { name, reason, stderr, next_try, caller });
-            let is_failing = error.caller.is_none();
-            if is_failing {
-                shared.statistics.count_failure(error.what());
-                tracing::warn!(error = %UpstreamError::Start(Arc::clone(&error)));
-            } else {
-                // The message is for the caller only: it may have the link of a login.
-                tracing::debug!(upstream = shared.settings.name, "a caller has no access");
+            if begun.elapsed() >= MAX_BACKOFF {
+                failures = 0;
             }
-            self.state.send_modify(|state| {
-                state.phase = Phase::Down(error);
-                state.is_failing = is_failing;
-            });
+            failures += 1;
+
+            let wait = backoff(failures);
+            let needs_login = failed.caller.as_ref().is_some_and(|error| error.login().is_some());
+            self.failed(failed, wait);
             let logged_in = async {
                 match &mut logins {
                     // The sender lives as long as the upstream.
@@ -402,65 +364,59 @@ impl Connection {
         self.state.send_modify(|state| state.phase = Phase::Stopped);
     }
 
-    /// Lists what a running upstream offers, whenever that changes, until the
-    /// process ends or the caller has no access: then returns why.
-    async fn serve(&self, link: &Arc<Link>) -> Option<UpstreamError> {
-        let mut changed = link.lists_changed();
-        let announces = |list| link.declares_flag(list, "listChanged");
-        if link.era() == Some(Era::Modern)
-            && ["tools", "prompts", "resources"].into_iter().any(announces)
-        {
-            // Listed after the subscription, so that no change is missed.
-            tokio::select! {
-                _ = tokio::time::timeout(SUBSCRIBED, link.acknowledged(1)) => {}
-                () = link.ended() => return None,
+    /// Starts the upstream, and serves it until it ends. `None` once the connection is stopped.
+    async fn run_once(&self) -> Option<Failed> {
+        let shared = &self.shared;
+        let started = start::start(
+            &shared.settings,
+            &shared.budget,
+            &shared.era,
+            &self.client,
+            self.kept.as_ref(),
+            self.account.as_ref(),
+        );
+        let started = tokio::select! {
+            started = started => started,
+            () = self.stop.cancelled() => return None,
+        };
+        let Started { link, child, .. } = match started {
+            Ok(started) => started,
+            Err(failed) => return Some(failed),
+        };
+        let caller = tokio::select! {
+            caller = self.serve(&link) => caller,
+            () = follow(&link, &self.subscriptions) => None,
+            () = self.stop.cancelled() => {
+                child.end().await;
+                return None;
             }
-        }
-        loop {
-            changed.borrow_and_update();
-            tokio::select! {
-                listed = Catalogue::load(link, &self.shared.settings, &self.shared.naming) => match listed {
-                    Ok(catalogue) => self.offer(catalogue),
-                    // With a list, calls go on, whose tokens may be others.
-                    Err(error) if error.login().is_some()
-                        || error.is_callers() && self.catalogue.load().is_none() => return Some(error),
-                    Err(error) => {
-                        tracing::warn!(upstream = self.shared.settings.name, %error, "its lists cannot be read");
-                    }
-                },
-                () = link.ended() => return None,
-            }
-            self.state.send_if_modified(|state| {
-                let is_new = matches!(state.phase, Phase::Starting);
-                if is_new {
-                    state.phase = Phase::Up(Arc::clone(link));
-                    state.is_failing = false;
-                }
-                is_new
-            });
-            tokio::select! {
-                Ok(()) = changed.changed() => {}
-                () = link.ended() => return None,
-            }
-        }
+        };
+        let stderr = child.last_lines.show();
+        child.end().await;
+        Some(Failed { reason: "it ended".to_owned(), stderr, caller: caller.map(Box::new) })
     }
 
-    fn offer(&self, catalogue: Catalogue) {
-        let catalogue = Arc::new(catalogue);
-        // With a login, it is the caller's own.
-        if self.account.is_none() {
-            self.shared.latest.store(Some(Arc::clone(&catalogue)));
+    /// An attempt has failed. The next one begins after `wait`.
+    fn failed(&self, failed: Failed, wait: Duration) {
+        let Failed { reason, stderr, caller } = failed;
+        let shared = &self.shared;
+        let next_try = Instant::now() + wait;
+        let error = Arc::new(StartError { name: self.name(), reason, next_try, caller });
+        let is_failing = error.caller.is_none();
+        if is_failing {
+            // For operators; callers read the reason alone.
+            let gap = if stderr.is_empty() { "" } else { ": " };
+            shared.statistics.count_failure(format!("{}{gap}{stderr}", error.reason));
+            let error = UpstreamError::Start(Arc::clone(&error));
+            tracing::warn!(%error, stderr, "an upstream is down");
+        } else {
+            // The message is for the caller only: it may have the link of a login.
+            tracing::debug!(upstream = shared.settings.name, "a caller has no access");
         }
-        let changed = match self.catalogue.swap(Some(Arc::clone(&catalogue))) {
-            Some(known) => catalogue.changes_since(&known),
-            None if self.is_awaited.load(Ordering::SeqCst) => {
-                catalogue.changes_since(&Catalogue::default())
-            }
-            None => Vec::new(),
-        };
-        for announcement in changed {
-            self.shared.announce(announcement);
-        }
+        self.state.send_modify(|state| {
+            state.phase = Phase::Down(error);
+            state.is_failing = is_failing;
+        });
     }
 }
 
@@ -478,7 +434,47 @@ fn backoff(failures: u32) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::collections::HashSet;
+
+    use serde_json::json;
+
     use super::*;
+    use crate::upstream::{budget::MessageBudget, names::Naming, settings::Settings};
+
+    #[tokio::test(start_paused = true)]
+    async fn a_task_that_panics_is_begun_anew_by_the_next_use() {
+        let mut settings = Settings::new("missing", vec!["/nowhere/at-all".to_owned()]);
+        settings.idle = Duration::from_secs(60);
+        let naming =
+            Naming { upstream: "missing".into(), is_prefixed: false, reserved: HashSet::new() };
+        let budget = Arc::new(MessageBudget::default());
+        let shared = Arc::new(Shared::new(settings, naming, budget));
+        let panics = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let forget = {
+            let panics = Arc::clone(&panics);
+            Box::new(move || {
+                panics.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+                panic!("as the test wants")
+            })
+        };
+        let connection = Connection::new(shared, json!({}), Part::Own, None, forget);
+        for times in 1..=2 {
+            let error = connection.link().await.err().unwrap();
+            assert!(error.to_string().contains("/nowhere/at-all"), "{error}");
+            // Nobody uses it, so it is to be forgotten, which panics.
+            let mut state = connection.state.subscribe();
+            let is_down = |progress: &Progress| match &progress.phase {
+                Phase::Down(error) => error.reason == PANICKED,
+                _ => false,
+            };
+            state.wait_for(is_down).await.unwrap();
+            assert_eq!(panics.load(std::sync::atomic::Ordering::SeqCst), times);
+            assert_eq!(connection.status(), State::Down);
+        }
+        connection.close().await;
+    }
 
     #[test]
     fn attempts_back_off_to_a_minute() {

@@ -230,8 +230,17 @@ impl Connections {
         let open = self.open.lock();
         let states = open.connections.values().map(|opened| opened.connection.status());
         states.fold((State::Idle, 0), |(best, up), state| {
-            (best.max(state), up + usize::from(state == State::Up))
+            (best.max(state), up + usize::from(state.runs()))
         })
+    }
+
+    /// Why a part of the lists is not offered, in a process that runs.
+    pub(super) fn degraded(&self) -> Option<String> {
+        let is_degraded = |connection: &&Arc<Connection>| connection.status() == State::Degraded;
+        let connections = self.all();
+        let catalogue = connections.iter().find(is_degraded)?.known()?;
+        let cuts: Vec<_> = catalogue.cuts.iter().map(ToString::to_string).collect();
+        (!cuts.is_empty()).then(|| cuts.join("; "))
     }
 
     /// Waits until the calls of now have ended.

@@ -2,9 +2,12 @@
 
 use base64::{DecodeError, Engine, prelude::BASE64_STANDARD};
 use bytes::Bytes;
-use serde_json::Value;
 
-use super::{error::UpstreamError, names::Naming};
+use super::{
+    error::UpstreamError,
+    names::Naming,
+    received::{ReadAnswer, ReceivedBody, ReceivedContent},
+};
 use crate::{
     handler::{Contents, ReadContent, ReceivedText, Scope},
     protocol::Fault,
@@ -28,48 +31,40 @@ impl NoContents {
     }
 }
 
-/// The contents in a result of `resources/read`. Long ones come from the store, where they have
+/// The contents in an answer of `resources/read`. Long ones come from the store, where they have
 /// arrived.
-pub(super) async fn of_result(
-    mut result: Value,
+pub(super) async fn of_answer(
+    answer: ReadAnswer,
     naming: &Naming,
     scope: &Scope,
 ) -> Result<Contents, NoContents> {
-    let contents = result["contents"].as_array_mut().map(std::mem::take).unwrap_or_default();
-    let mut parsed = Vec::with_capacity(contents.len());
-    for mut content in contents {
-        naming.offer_member(&mut content, "uri");
-        parsed.push(parse(content, naming, scope).await?);
+    let ReadAnswer { first, further } = answer;
+    let first = of_one(first, naming, scope).await?;
+    let mut others = Vec::with_capacity(further.len());
+    for content in further {
+        others.push(of_one(content, naming, scope).await?);
     }
-    let mut parsed = parsed.into_iter();
-    let first = parsed.next();
-    let first = first.ok_or_else(|| invalid(naming, "a resource must have a content"))?;
-    Ok(Contents { first, further: parsed.collect() })
+    Ok(Contents { first, further: others })
 }
 
-async fn parse(
-    mut content: Value,
+async fn of_one(
+    content: ReceivedContent,
     naming: &Naming,
     scope: &Scope,
 ) -> Result<ReadContent, NoContents> {
-    let parsed = match (content["text"].take(), content["blob"].take()) {
-        (Value::String(text), _) => match scope.control.take_content(&text) {
-            Some(received) => stored(received, naming, scope).await?,
-            None => Content::from(text),
-        },
-        (_, Value::String(blob)) => match scope.control.take_content(&blob) {
-            Some(received) => stored(received, naming, scope).await?,
-            None => Content::from(decode(blob).map_err(|_| not_base64(naming))?),
-        },
-        _ => return Err(invalid(naming, "a content must have text or a blob")),
+    let ReceivedContent { mut uri, mime_type, meta, body } = content;
+    if let Some(uri) = &mut uri {
+        naming.offer(uri);
+    }
+    let (ReceivedBody::Text(name) | ReceivedBody::Blob(name)) = &body;
+    let content = match (scope.control.take_content(name), body) {
+        (Some(received), _) => stored(received, naming, scope).await?,
+        (None, ReceivedBody::Text(text)) => Content::from(text),
+        (None, ReceivedBody::Blob(blob)) => {
+            Content::from(decode(blob).map_err(|_| not_base64(naming))?)
+        }
     };
-    let text = |member: &Value| member.as_str().map(str::to_owned);
-    Ok(ReadContent {
-        uri: text(&content["uri"]),
-        mime_type: text(&content["mimeType"]),
-        meta: content["_meta"].as_object_mut().map(std::mem::take),
-        content: parsed,
-    })
+    Ok(ReadContent { uri, mime_type, meta, content })
 }
 
 /// The bytes of base64, with the line breaks of MIME or without (RFC 2045, section 6.8), as of long
@@ -93,11 +88,8 @@ async fn stored(
 }
 
 fn not_base64(naming: &Naming) -> NoContents {
-    invalid(naming, "its blob is not base64")
-}
-
-fn invalid(naming: &Naming, problem: &str) -> NoContents {
-    let (name, problem) = (naming.upstream.as_str().into(), problem.to_owned());
+    let name = naming.upstream.as_str().into();
+    let problem = "its blob is not base64".to_owned();
     NoContents::Upstream(UpstreamError::Invalid { name, problem })
 }
 

@@ -1,11 +1,15 @@
 //! Why a request to an upstream has no result.
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::login::LoginNeeded;
 use crate::protocol::{ErrorResponse, Fault};
+
+/// The JSON-RPC code of an error that has none of its own.
+const INTERNAL: i32 = -32603;
 
 /// An error of an upstream, as the caller reads it.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -32,7 +36,7 @@ pub(super) enum UpstreamError {
     TooManyValues { name: Arc<str>, max: usize },
     /// There is no room for its message.
     #[error(
-        "{name} sent a message for which there is no room: those of all upstreams have at most {} together (limits.upstream_bytes). Nothing was kept. Try again shortly, or ask for less.",
+        "{name} sent a message for which there is no room: your calls have their share of the {} for messages of upstreams (limits.upstream_bytes). Nothing was kept. Try again when other calls have ended, or ask for less.",
         bytes(*.max)
     )]
     NoRoom { name: Arc<str>, max: usize },
@@ -45,6 +49,15 @@ pub(super) enum UpstreamError {
     /// What it sent is not what the protocol says.
     #[error("{name} sent an answer that cannot be used: {problem}")]
     Invalid { name: Arc<str>, problem: String },
+    /// The same of the answer to a call, which it has executed.
+    #[error("The upstream {name} executed the tool, but its answer is invalid: {problem}")]
+    InvalidResult { name: Arc<str>, problem: String },
+    /// It sent no answer.
+    #[error("{name} did not answer: {problem}; whether the request was done is unknown.")]
+    NoAnswer { name: Arc<str>, problem: String },
+    /// It refused the request by a status of HTTP.
+    #[error("{0}")]
+    Status(Box<StatusError>),
     /// The call does not wait for its client's next round any more.
     #[error(
         "{name} no longer waits for this answer: it has got one already, or was told to stop after {} s (upstreams.answer_timeout). To start over, send the request without requestState.",
@@ -83,36 +96,61 @@ pub(super) enum UpstreamError {
     Refused(ErrorResponse),
 }
 
+/// A response with a status of HTTP that is no success.
+#[derive(Debug, Clone)]
+pub(super) struct StatusError {
+    pub(super) name: Arc<str>,
+    pub(super) status: u16,
+    /// The value of `Retry-After`, as it was sent.
+    pub(super) retry_after: Option<String>,
+    /// The beginning of the body, if it is a text.
+    pub(super) body: String,
+}
+
+impl fmt::Display for StatusError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, status, retry_after, body } = self;
+        write!(f, "{name} refused the request with HTTP {status}")?;
+        if let Some(after) = retry_after {
+            write!(f, " (Retry-After: {after})")?;
+        }
+        if body.is_empty() { f.write_str(".") } else { write!(f, ": {body}") }
+    }
+}
+
+impl StatusError {
+    /// The error for clients.
+    fn into_fault(self) -> Fault {
+        let mut data = json!({ "status": self.status });
+        if let (Some(after), Value::Object(members)) = (&self.retry_after, &mut data) {
+            members.insert("retryAfter".into(), after.as_str().into());
+        }
+        Fault::Relayed { code: INTERNAL, message: self.to_string(), data: Some(data) }
+    }
+}
+
 /// Why an upstream could not be started, and when it is tried again.
 #[derive(Debug)]
 pub(super) struct StartError {
     pub(super) name: Arc<str>,
-    /// `exit 127`, or what else happened.
+    /// `exit code 127`, or what else happened. Its standard error, which may have secrets, is in the
+    /// log alone.
     pub(super) reason: String,
-    /// The last lines of its standard error.
-    pub(super) stderr: String,
     pub(super) next_try: Instant,
     /// What the caller lacks. Then it is no failure of the upstream.
     pub(super) caller: Option<Box<UpstreamError>>,
 }
 
 impl StartError {
-    /// What happened.
-    pub(super) fn what(&self) -> String {
-        let gap = if self.stderr.is_empty() { "" } else { ": " };
-        format!("{}{gap}{}", self.reason, self.stderr)
-    }
-
     fn show(&self) -> String {
-        let Self { name, reason, stderr, next_try, caller } = self;
+        let Self { name, reason, next_try, caller } = self;
         if let Some(error) = caller {
             return error.to_string();
         }
         let wait = next_try.saturating_duration_since(Instant::now());
         let wait = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-        let (gap, stderr) = if stderr.is_empty() { ("", "") } else { (": ", stderr.as_str()) };
         format!(
-            "{name} could not be started ({reason}){gap}{stderr}. Next try in {wait} s, or with the next call."
+            "{name} could not be started ({reason}). Next try in {wait} s, or with the next call."
         )
     }
 }
@@ -127,7 +165,7 @@ impl UpstreamError {
             Self::TimedOut { .. } => "timeout",
             Self::TooLong { .. } | Self::TooManyValues { .. } => "too_long",
             Self::NoRoom { .. } => "no_room",
-            Self::Refused(_) => "refused",
+            Self::Refused(_) | Self::Status(_) => "refused",
             _ => "error",
         }
     }
@@ -150,6 +188,19 @@ impl UpstreamError {
         }
     }
 
+    /// The same error of a call, during which it came.
+    pub(super) fn of_call(self) -> Self {
+        match self {
+            Self::Invalid { name, problem } => Self::InvalidResult { name, problem },
+            other => other,
+        }
+    }
+
+    /// Whether the same call must not be repeated because of it.
+    pub(super) fn is_permanent(&self) -> bool {
+        matches!(self, Self::InvalidResult { .. })
+    }
+
     /// The error of a whole request. An upstream's own error keeps its meaning.
     pub(super) fn into_fault(self) -> Fault {
         match self {
@@ -159,17 +210,24 @@ impl UpstreamError {
             Self::Refused(ErrorResponse { code: -32601, message, .. }) => {
                 Fault::MethodNotFound(message)
             }
-            Self::Refused(ErrorResponse { code: -32021, data: Some(mut data), .. }) => {
-                Fault::MissingCapability { required: data["requiredCapabilities"].take() }
+            Self::Refused(ErrorResponse { code: -32021, message, data }) => match data {
+                Some(Value::Object(mut data)) => Fault::MissingCapability {
+                    required: data.remove("requiredCapabilities").unwrap_or_default(),
+                },
+                data => Fault::Relayed { code: -32021, message, data },
+            },
+            Self::Refused(ErrorResponse { code, message, data }) => {
+                let code = i32::try_from(code).unwrap_or(INTERNAL);
+                Fault::Relayed { code, message, data }
             }
-            Self::Refused(ErrorResponse { message, .. }) => Fault::Internal(message),
+            Self::Status(error) => error.into_fault(),
             other => Fault::Unavailable(other.to_string()),
         }
     }
 }
 
 /// A number of bytes, in the largest unit that divides it.
-fn bytes(bytes: usize) -> String {
+pub(super) fn bytes(bytes: usize) -> String {
     let units = [(1usize << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     match units.iter().find(|(unit, _)| bytes >= *unit && bytes.is_multiple_of(*unit)) {
         Some((unit, name)) => format!("{} {name}", bytes / unit),
@@ -184,27 +242,25 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn errors_say_what_happened_and_what_follows() {
         let name: Arc<str> = "fs".into();
-        let start = |stderr: &str| {
-            let next_try = Instant::now() + Duration::from_millis(7_500);
-            let (reason, stderr) = ("exit 127".to_owned(), stderr.to_owned());
-            UpstreamError::Start(Arc::new(StartError {
-                name: "fs".into(),
-                reason,
-                stderr,
-                next_try,
-                caller: None,
-            }))
+        let next_try = Instant::now() + Duration::from_millis(7_500);
+        let reason = "exit code 127".to_owned();
+        let start = StartError { name: "fs".into(), reason, next_try, caller: None };
+        let refused = StatusError {
+            name: name.clone(),
+            status: 429,
+            retry_after: Some("17".into()),
+            body: "slow down".into(),
         };
         let (how, request) = ("signal 9".into(), "read".to_owned());
         let (max, after) = (64 << 20, Duration::from_secs(300));
         for (error, text) in [
             (
-                start("sh: nope: not found"),
-                "fs could not be started (exit 127): sh: nope: not found. Next try in 8 s, or with the next call.",
+                UpstreamError::Start(Arc::new(start)),
+                "fs could not be started (exit code 127). Next try in 8 s, or with the next call.",
             ),
             (
-                start(""),
-                "fs could not be started (exit 127). Next try in 8 s, or with the next call.",
+                UpstreamError::Status(Box::new(refused)),
+                "fs refused the request with HTTP 429 (Retry-After: 17): slow down",
             ),
             (
                 UpstreamError::Ended { name: name.clone(), how, request },

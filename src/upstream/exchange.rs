@@ -10,9 +10,11 @@ use tokio::{
 };
 
 use super::{
+    budget::Charge,
     error::UpstreamError,
-    link::{Answer, Era, Event, Expects, Link, Opened},
-    questions::{OpenQuestions, Question, capabilities},
+    link::{Answered, Era, Event, Expects, Link, Opened},
+    questions::{OpenQuestions, capabilities},
+    received::{Answer, Done, Question, RawResult},
     wire,
 };
 use crate::{
@@ -31,7 +33,7 @@ pub(super) struct Exchange {
     era: Option<Era>,
     /// Absent once it is sent.
     message: Option<Bytes>,
-    answer: oneshot::Receiver<Result<Answer, UpstreamError>>,
+    answer: oneshot::Receiver<Result<Answered, UpstreamError>>,
     events: mpsc::Receiver<Event>,
     /// The upstream's questions that wait for the client's next round, or for the first one.
     questions: Vec<Question>,
@@ -40,25 +42,40 @@ pub(super) struct Exchange {
 /// How far an exchange has come.
 pub(super) enum Step {
     /// The upstream has answered.
-    Done(Value),
+    Done(RawResult),
     /// The client has to be asked in a round.
     Asks(Exchange),
 }
 
 impl Link {
-    /// Sends a request of Larder's own.
-    pub(super) async fn request(
+    /// Sends a request of Larder's own, and reads its answer.
+    pub(super) async fn request<T: Answer>(
         self: &Arc<Self>,
         method: &'static str,
         params: Value,
-    ) -> Result<Value, UpstreamError> {
+    ) -> Result<T, UpstreamError> {
+        self.request_counted(method, params).await.map(|(answer, _)| answer)
+    }
+
+    /// Sends a request of Larder's own, and reads its answer. Returns the memory of the answer as
+    /// well.
+    pub(super) async fn request_counted<T: Answer>(
+        self: &Arc<Self>,
+        method: &'static str,
+        params: Value,
+    ) -> Result<(T, Charge), UpstreamError> {
         let mut exchange = Exchange::begin(self, method, params, method, None)?;
         exchange.send().await;
         let timeout = self.call_timeout();
         let answer = tokio::time::timeout(timeout, &mut exchange.answer).await;
         let answer = answer.map_err(|_| self.timed_out())?;
         let answer = answer.unwrap_or_else(|_| Err(self.ended_during(method)))?;
-        Ok(answer.value)
+
+        let Answered { result, charge, .. } = answer;
+        match result.read() {
+            Ok(read) => Ok((read, charge)),
+            Err(problem) => Err(self.invalid(&format!("{method}: {problem}"))),
+        }
     }
 
     /// Tells a legacy upstream which log messages the caller wants, if it has
@@ -68,7 +85,8 @@ impl Link {
             && self.raise_log_level(level)
         {
             // A refusal costs log messages, not the call.
-            let _ = self.request("logging/setLevel", json!({ "level": level })).await;
+            let told = self.request::<Done>("logging/setLevel", json!({ "level": level }));
+            let _ = told.await;
         }
     }
 }
@@ -98,7 +116,7 @@ impl Exchange {
         let message = None;
         let mut exchange = Self { link, id, method, what, era, message, answer, events, questions };
         if scope.is_some_and(|scope| scope.progress_token.is_some()) {
-            params["_meta"]["progressToken"] = json!(id);
+            wire::add_meta(&mut params, "progressToken", json!(id));
         }
         if era == Some(Era::Modern) {
             let client = match scope {
@@ -108,7 +126,7 @@ impl Exchange {
             };
             wire::declare_modern(&mut params, &client);
             if let Some(level) = scope.and_then(|scope| scope.log_level) {
-                params["_meta"]["io.modelcontextprotocol/logLevel"] = json!(level);
+                wire::add_meta(&mut params, "io.modelcontextprotocol/logLevel", json!(level));
             }
         }
         exchange.message = Some(wire::request(id, method, &params));
@@ -127,10 +145,8 @@ impl Exchange {
     }
 
     /// Waits for the response, or for the end of the upstream.
-    pub(super) async fn ended(&mut self) -> Result<Value, UpstreamError> {
-        let answer = (&mut self.answer).await;
-        let answer = answer.unwrap_or_else(|_| Err(self.link.ended_during(&self.what)))?;
-        Ok(answer.value)
+    pub(super) async fn ended(&mut self) {
+        let _ = (&mut self.answer).await;
     }
 
     /// The request's id.
@@ -198,7 +214,7 @@ impl Exchange {
                 }
                 answer = &mut self.answer => {
                     let answer = answer.unwrap_or_else(|_| Err(self.link.ended_during(&self.what)));
-                    let Answer { value, charge, received } = answer?;
+                    let Answered { result, charge, received } = answer?;
                     match self.method {
                         "resources/read" => scope.control.add_contents(received.texts),
                         _ => scope.control.set_received(received),
@@ -207,7 +223,7 @@ impl Exchange {
                         // The result takes memory until the call ends.
                         scope.control.keep(Box::new(charge));
                     }
-                    return Ok(Step::Done(value));
+                    return Ok(Step::Done(result));
                 }
                 () = asked.answered() => deadline = Instant::now() + timeout,
                 // The client's time to answer has a limit of its own.
@@ -231,7 +247,7 @@ impl Exchange {
                 self.questions.retain(|question| question.id != id);
                 asked.withdraw(&id);
             }
-            Event::Progress { progress, total, message } => {
+            Event::Progress { progress, total, message, .. } => {
                 context.send_progress(progress, total, message.as_deref()).await;
             }
             Event::Log { level, logger, data, .. } => {

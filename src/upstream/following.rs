@@ -7,11 +7,12 @@ use std::{
     time::Duration,
 };
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{
     exchange::Exchange,
     link::{Era, Link},
+    received::Done,
     subscriptions::Subscriptions,
 };
 
@@ -43,7 +44,8 @@ async fn subscribe(link: &Arc<Link>, subscriptions: &Subscriptions) {
             let ended = active.difference(&wanted).map(|uri| ("resources/unsubscribe", uri));
             let begun = wanted.difference(&active).map(|uri| ("resources/subscribe", uri));
             for (method, uri) in ended.chain(begun) {
-                if let Err(error) = link.request(method, json!({ "uri": uri })).await {
+                let told = link.request::<Done>(method, json!({ "uri": uri }));
+                if let Err(error) = told.await {
                     tracing::warn!(method, %error, "an upstream refuses a subscription");
                 }
             }
@@ -111,18 +113,19 @@ async fn listen(link: &Arc<Link>, subscriptions: &Subscriptions) {
 
 /// What the upstream is asked to announce. `None` for nothing.
 fn filter(link: &Link, wanted: &HashSet<String>) -> Option<Value> {
-    let mut filter = json!({});
+    let mut filter = Map::new();
     for (capability, list) in [
         ("tools", "toolsListChanged"),
         ("prompts", "promptsListChanged"),
         ("resources", "resourcesListChanged"),
     ] {
         if link.declares_flag(capability, "listChanged") {
-            filter[list] = json!(true);
+            filter.insert(list.into(), json!(true));
         }
     }
     if link.declares_flag("resources", "subscribe") && !wanted.is_empty() {
-        filter["resourceSubscriptions"] = json!(wanted.iter().collect::<BTreeSet<_>>());
+        let wanted = json!(wanted.iter().collect::<BTreeSet<_>>());
+        filter.insert("resourceSubscriptions".into(), wanted);
     }
-    (filter != json!({})).then_some(filter)
+    (!filter.is_empty()).then_some(Value::Object(filter))
 }

@@ -12,30 +12,28 @@ use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt};
 use reqwest::{
     Client, Method as Verb, RequestBuilder, Response, StatusCode, Url,
-    header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
+    header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER},
     redirect::Policy,
 };
-use serde_json::Value;
 use tokio::{sync::mpsc, task::JoinSet};
 use tokio_util::{io::StreamReader, sync::CancellationToken};
 
 use super::{
     account::Account,
-    error::UpstreamError,
-    link::Link,
+    error::{StatusError, UpstreamError},
+    guarded::{PANICKED, guarded},
+    link::{Link, Source},
     login::Refused,
-    message::{
-        Arrived, Assembly, Refusal,
-        line::{Incoming, answered_by},
-        sse::read_event,
-    },
+    message::{Arrived, Assembly, Refusal, line::Incoming, sse::read_event},
     mirrored::header_text,
+    received::{MESSAGE_CHARS, without_id},
     remote_session::{RemoteSession, Session},
     settings::Remote,
 };
 use crate::{
     auth::Identity,
     protocol::{self, Member, Message, Meta, ProtocolVersion, RequestId},
+    quote::{bounded, shortened},
 };
 
 const SESSION: &str = "mcp-session-id";
@@ -117,7 +115,7 @@ async fn serve(
         // It goes on with the session of another link.
         let (http, link) = (Arc::clone(&http), Arc::clone(&link));
         requests.spawn(async move {
-            http.listen(&link).await;
+            let _ = guarded(link.name(), http.listen(&link)).await;
             None
         });
     }
@@ -139,7 +137,9 @@ async fn serve(
         match outline.id {
             Some(id) => {
                 let request = requests.spawn(async move {
-                    if let Err(error) = http.send(&link, message, &outline).await {
+                    let sent = guarded(link.name(), http.send(&link, message, &outline)).await;
+                    let sent = sent.unwrap_or_else(|_| Err(link.no_answer(PANICKED)));
+                    if let Err(error) = sent {
                         link.fail(id, error);
                     }
                     Some(id)
@@ -157,7 +157,7 @@ async fn serve(
                 let _ = tokio::time::timeout(CONNECT_TIMEOUT, sent).await;
                 if opens {
                     requests.spawn(async move {
-                        http.listen(&link).await;
+                        let _ = guarded(link.name(), http.listen(&link)).await;
                         None
                     });
                 }
@@ -187,29 +187,20 @@ impl Http {
             self.session.now.lock().id = response.headers().get(SESSION).cloned();
         }
         if is_stream(&response) {
-            self.read_stream(link, response, outline.id, outline.method == "initialize").await;
+            self.read_stream(link, response, outline.id).await;
             // Without effect if the response has come.
-            return Err(link.invalid("it closed the stream without a response"));
+            return Err(link.no_answer("it closed the stream without a response"));
         }
-        let max = if status.is_success() { self.max_message } else { ERROR_BYTES };
-        let body = read_body(response, Assembly::of(max, link, outline.id)).await;
-        let body = body.map_err(|error| link.invalid(&error))?;
+        if !status.is_success() {
+            return Err(refusal(link, response).await);
+        }
+        let body = read_body(response, Assembly::of(self.max_message, link, outline.id)).await;
+        let body = body.map_err(|error| link.no_answer(&error))?;
         let body = body.map_err(|why| link.refusal_error(why))?;
-        // The ends of a long body nearly always tell which request it answers.
-        let in_body = |body: &[u8]| serde_json::from_slice::<Envelope>(body).ok()?.id;
-        let answers = |body: &[u8]| answered_by(body).or_else(|| in_body(body)) == outline.id;
-        if outline.id.is_some() && answers(&body.bytes) {
-            if outline.method == "initialize" {
-                self.negotiated(&body.bytes);
-            }
-            link.receive(None, body).await;
-        }
-        match outline.id {
-            // Errors are without effect if the response has come.
-            Some(_) if status.is_success() => Err(link.invalid("there is no response in its body")),
-            _ if !status.is_success() => Err(link.invalid(&format!("HTTP {}", status.as_u16()))),
-            _ => Ok(()),
-        }
+        let Some(id) = outline.id else { return Ok(()) };
+        link.receive(Source::Body(id), body).await;
+        // Without effect if the response has come.
+        Err(link.no_answer("there is no response in its body"))
     }
 
     /// The response to a message.
@@ -242,7 +233,7 @@ impl Http {
             Ok(response) => Ok(response),
             // Surely not processed.
             Err(error) if error.is_connect() => Err(self.gone(link, outline, &describe(&error))),
-            Err(error) => Err(link.invalid(&describe(&error))),
+            Err(error) => Err(link.no_answer(&describe(&error))),
         }
     }
 
@@ -288,14 +279,6 @@ impl Http {
         request
     }
 
-    /// Remembers the version that `initialize` has negotiated.
-    fn negotiated(&self, body: &[u8]) {
-        let body: Value = serde_json::from_slice(body).unwrap_or_default();
-        let version = body["result"]["protocolVersion"].as_str();
-        self.session.now.lock().version =
-            version.and_then(|version| HeaderValue::from_str(version).ok());
-    }
-
     /// The server does not know the session any more, or cannot be reached: the
     /// link ends, and the request may be sent again on another one.
     fn gone(&self, link: &Link, outline: &Outline, reason: &str) -> UpstreamError {
@@ -308,23 +291,14 @@ impl Http {
         error
     }
 
-    /// `request`: the one that the stream answers, if any; `opens`: it is `initialize`.
-    async fn read_stream(
-        &self,
-        link: &Link,
-        response: Response,
-        request: Option<i64>,
-        opens: bool,
-    ) {
+    /// `request` is the one that the stream answers, if it answers one.
+    async fn read_stream(&self, link: &Link, response: Response, request: Option<i64>) {
         let bytes = response.bytes_stream().map_err(std::io::Error::other);
         let mut input = StreamReader::new(bytes);
         loop {
             match read_event(&mut input, self.max_message, link, request).await {
                 Ok(Incoming::Message(message)) => {
-                    if opens {
-                        self.negotiated(&message.bytes);
-                    }
-                    link.receive(request, message).await;
+                    link.receive(Source::Stream(request), message).await;
                 }
                 Ok(Incoming::Refused { answers, why }) => {
                     link.refuse_message(answers.or(request), why);
@@ -346,7 +320,7 @@ impl Http {
             match opened.await {
                 Ok(Ok(response)) if is_stream(&response) => {
                     wait = Duration::from_secs(1);
-                    self.read_stream(link, response, None, false).await;
+                    self.read_stream(link, response, None).await;
                 }
                 // It offers no such stream, or the next request asks for a login.
                 Ok(Ok(_)) | Err(UpstreamError::Login(_)) => return,
@@ -365,11 +339,6 @@ impl Http {
             let _ = tokio::time::timeout(END_TIMEOUT, ended).await;
         }
     }
-}
-
-#[derive(serde::Deserialize)]
-struct Envelope {
-    id: Option<i64>,
 }
 
 impl Outline {
@@ -425,6 +394,42 @@ async fn read_body(
         }
     }
     Ok(Ok(message.finish()))
+}
+
+/// The error of a response with a status that is no success. An error of JSON-RPC in its body keeps
+/// its meaning, also without an id, as of a request that the server has not read.
+async fn refusal(link: &Link, response: Response) -> UpstreamError {
+    let status = response.status().as_u16();
+    let retry_after = response.headers().get(RETRY_AFTER);
+    let retry_after =
+        retry_after.map(|value| shortened(&String::from_utf8_lossy(value.as_bytes())).into_owned());
+    let body = beginning(response).await;
+    if let Some(mut error) = without_id(&body) {
+        let retry = retry_after.map(|after| format!(", Retry-After: {after}"));
+        error.message.push_str(&format!(" (HTTP {status}{})", retry.unwrap_or_default()));
+        return UpstreamError::Refused(error);
+    }
+    let body = bounded(String::from_utf8_lossy(&body).trim(), MESSAGE_CHARS).into_owned();
+    UpstreamError::Status(Box::new(StatusError {
+        name: link.name().into(),
+        status,
+        retry_after,
+        body,
+    }))
+}
+
+/// The first bytes of a body.
+async fn beginning(response: Response) -> Vec<u8> {
+    let mut chunks = response.bytes_stream();
+    let mut body = Vec::new();
+    while let Some(Ok(chunk)) = chunks.next().await {
+        let room = ERROR_BYTES - body.len();
+        body.extend_from_slice(&chunk[..chunk.len().min(room)]);
+        if body.len() == ERROR_BYTES {
+            break;
+        }
+    }
+    body
 }
 
 /// The innermost cause, without the URL, which may have secrets.

@@ -5,6 +5,8 @@ mod errors;
 mod incoming;
 mod receiving;
 
+pub(super) use self::incoming::Source;
+
 use std::{
     collections::BTreeMap,
     sync::{
@@ -16,7 +18,6 @@ use std::{
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::{
     mpsc::{self, error::TrySendError},
@@ -28,7 +29,7 @@ use super::{
     budget::{Charge, MessageBudget},
     error::UpstreamError,
     mirrored::Mirrored,
-    questions::Question,
+    received::{Capabilities, Question, RawResult},
     settings::Settings,
     subscriptions::Subscriptions,
     wire,
@@ -36,7 +37,7 @@ use super::{
 use crate::{
     auth::{Identity, Owner},
     handler::{ReceivedResult, Receiving},
-    protocol::{LogLevel, Member, Message, Params, RequestId, SUBSCRIPTION_ID},
+    protocol::{LogLevel, RequestId},
 };
 
 /// The messages that may wait for an upstream that reads slowly.
@@ -87,14 +88,14 @@ struct LinkState {
     era: Option<Era>,
     /// The level of log messages that the upstream was told to send.
     log_level: Option<LogLevel>,
-    capabilities: Value,
+    capabilities: Capabilities,
     /// Questions that came while no call was running. The next call asks them.
     waiting: Vec<Question>,
 }
 
 /// A running request.
 struct Running {
-    reply: oneshot::Sender<Result<Answer, UpstreamError>>,
+    reply: oneshot::Sender<Result<Answered, UpstreamError>>,
     events: mpsc::Sender<Event>,
     /// Whose call it is; `None` for Larder's own requests.
     caller: Option<Identity>,
@@ -117,9 +118,9 @@ pub(super) enum Expects {
     Other,
 }
 
-/// A result of the upstream.
-pub(super) struct Answer {
-    pub(super) value: Value,
+/// The answer to a request.
+pub(super) struct Answered {
+    pub(super) result: RawResult,
     /// The memory that it takes.
     pub(super) charge: Charge,
     /// The parts that were stored while they arrived.
@@ -129,7 +130,7 @@ pub(super) struct Answer {
 /// A registered request.
 pub(super) struct Opened {
     pub(super) id: i64,
-    pub(super) answer: oneshot::Receiver<Result<Answer, UpstreamError>>,
+    pub(super) answer: oneshot::Receiver<Result<Answered, UpstreamError>>,
     pub(super) events: mpsc::Receiver<Event>,
     /// Questions that came while no call was running.
     pub(super) questions: Vec<Question>,
@@ -142,6 +143,8 @@ pub(super) enum Event {
         progress: f64,
         total: Option<f64>,
         message: Option<String>,
+        /// The memory that it takes while it waits.
+        _charge: Charge,
     },
     Log {
         level: LogLevel,
@@ -178,6 +181,11 @@ impl Link {
             mirrored: Mirrored::default(),
         };
         (Arc::new(link), messages)
+    }
+
+    /// The name of the upstream.
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 
     /// What the client can be asked for.
@@ -262,7 +270,7 @@ impl Link {
     pub(super) fn raise_log_level(&self, level: LogLevel) -> bool {
         let mut state = self.state.lock();
         let is_set = state.log_level.is_some_and(|set| set <= level);
-        if is_set || state.era != Some(Era::Legacy) || state.capabilities["logging"].is_null() {
+        if is_set || state.era != Some(Era::Legacy) || !state.capabilities.has("logging") {
             return false;
         }
         state.log_level = Some(level);
@@ -270,7 +278,7 @@ impl Link {
     }
 
     /// Sets what the start has found out.
-    pub(super) fn set_era(&self, era: Era, capabilities: Value) {
+    pub(super) fn set_era(&self, era: Era, capabilities: Capabilities) {
         let mut state = self.state.lock();
         state.era = Some(era);
         state.capabilities = capabilities;
@@ -278,12 +286,12 @@ impl Link {
 
     /// Whether the upstream declares the capability.
     pub(super) fn declares(&self, capability: &str) -> bool {
-        self.state.lock().capabilities.get(capability).is_some_and(Value::is_object)
+        self.state.lock().capabilities.has(capability)
     }
 
     /// Whether the upstream declares a feature of the capability.
     pub(super) fn declares_flag(&self, capability: &str, flag: &str) -> bool {
-        self.state.lock().capabilities[capability][flag] == true
+        self.state.lock().capabilities.has_feature(capability, flag)
     }
 
     /// The protocol era, once the start has found it out.
@@ -389,68 +397,6 @@ impl Link {
         state.waiting.retain(|waiting| waiting.id != *question);
         for call in state.running.values().filter(|call| call.caller.is_some()) {
             let _ = call.events.try_send(Event::Withdrawn(question.clone()));
-        }
-    }
-
-    fn notified(&self, method: &str, params: &Params, charge: Charge) {
-        #[derive(Deserialize)]
-        struct Progress {
-            #[serde(rename = "progressToken")]
-            token: i64,
-            #[serde(rename = "progress")]
-            done: f64,
-            total: Option<f64>,
-            message: Option<String>,
-        }
-        #[derive(Deserialize)]
-        struct Log {
-            level: LogLevel,
-            logger: Option<String>,
-            #[serde(default)]
-            data: Value,
-        }
-        match method {
-            "notifications/progress" => {
-                let Ok(update) = params.parse::<Progress>() else { return };
-                let Progress { token, done: progress, total, message } = update;
-                let state = self.state.lock();
-                if let Some(running) = state.running.get(&token).filter(|call| !call.is_parked) {
-                    let _ = running.events.try_send(Event::Progress { progress, total, message });
-                }
-            }
-            "notifications/message" => {
-                let Ok(Log { level, logger, data }) = params.parse::<Log>() else { return };
-                tracing::debug!(upstream = %self.name, ?level, ?logger, %data);
-                self.log(Event::Log { level, logger, data, _charge: charge });
-            }
-            "notifications/cancelled" => {
-                if let Some(question) = Message::cancelled(method, params) {
-                    self.withdraw(&question);
-                }
-            }
-            "notifications/tools/list_changed"
-            | "notifications/prompts/list_changed"
-            | "notifications/resources/list_changed" => {
-                self.announce_lists();
-            }
-            "notifications/resources/updated" => {
-                if let (Ok(Some(uri)), Some(updates)) =
-                    (params.text(Member::Uri), self.updates.get())
-                {
-                    updates.updated(&uri);
-                }
-            }
-            "notifications/subscriptions/acknowledged" => {
-                let Ok(Some(meta)) = params.read::<Value>(Member::Meta) else { return };
-                if let Some(id) = meta[SUBSCRIPTION_ID].as_i64() {
-                    self.acknowledged.send_if_modified(|latest| {
-                        let is_later = id > *latest;
-                        *latest = id.max(*latest);
-                        is_later
-                    });
-                }
-            }
-            _ => {}
         }
     }
 

@@ -12,11 +12,11 @@ mod claim;
 mod connection;
 mod connections;
 mod content;
-mod draft;
 mod error;
 mod exchange;
 mod followed;
 mod following;
+mod guarded;
 mod http;
 mod link;
 mod login;
@@ -28,6 +28,7 @@ mod process;
 mod program;
 mod provider;
 mod questions;
+mod received;
 mod remote_session;
 mod requests;
 mod rewrite;
@@ -39,14 +40,17 @@ mod statistics;
 mod status;
 mod stderr;
 mod subscriptions;
+#[cfg(target_os = "linux")]
+pub mod supervisor;
 mod tasks;
 mod token_exchange;
 mod wire;
 
+pub use process::supervise_programs;
 pub use provider::Upstream;
 pub use set::Upstreams;
 pub use settings::{
-    Command, OAuth, Remote, RemoteAuth, SessionPolicy, Settings, Target, TokenExchangeSettings,
-    TokenServer, ToolFilter,
+    Command, LoginIssuer, OAuth, OAuthClient, Remote, RemoteAuth, SessionPolicy, Settings, Target,
+    TokenExchangeSettings, TokenServer, ToolFilter,
 };
 pub use status::{LastError, State, Status};

@@ -1,8 +1,19 @@
 //! The names under which an upstream's tools are offered.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::LazyLock};
 
 use sha2::{Digest, Sha256};
+
+use crate::metric::{Label, LabelNames};
+
+/// The names of upstreams that metrics have had. The names come from the configuration, which may be
+/// replaced many times.
+static LABELS: LazyLock<LabelNames> = LazyLock::new(LabelNames::default);
+
+/// The label of an upstream in metrics.
+pub(super) fn label(upstream: &str) -> Label {
+    LABELS.label(upstream)
+}
 
 /// The most bytes of a name with a prefix.
 const NAME_BYTES: usize = 50;
@@ -20,6 +31,11 @@ pub(super) struct Naming {
 }
 
 impl Naming {
+    /// The label of the upstream in metrics.
+    pub(super) fn label(&self) -> Label {
+        label(&self.upstream)
+    }
+
     /// Whether a tool of that name can be the upstream's.
     pub(super) fn may_offer(&self, name: &str) -> bool {
         let has_prefix =

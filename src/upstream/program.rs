@@ -12,13 +12,28 @@ const EXECUTABLE: [&str; 4] = [".com", ".exe", ".bat", ".cmd"];
 pub(super) fn resolve<'a>(name: &'a str, env: &BTreeMap<String, String>) -> Cow<'a, Path> {
     let variable = |wanted: &str| {
         let own = env.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
-        own.map(|(_, value)| value.into()).or_else(|| std::env::var_os(wanted))
+        own.map(|(_, value)| value.into()).or_else(|| crate::environment::variable_os(wanted))
     };
     let folders = variable("PATH").unwrap_or_default();
     let extensions = variable("PATHEXT").and_then(|value| value.into_string().ok());
     let extensions = extensions.unwrap_or_else(|| EXECUTABLE.join(";"));
     let found = find(name, std::env::split_paths(&folders), &extensions, Path::is_file);
     found.map_or(Cow::Borrowed(Path::new(name)), Cow::Owned)
+}
+
+/// Looks for a program as the system does, with these variables of its own: where a supervisor
+/// starts it, the system says too late that there is none.
+#[cfg(target_os = "linux")]
+pub(super) fn check(name: &str, env: &BTreeMap<String, String>) -> std::io::Result<()> {
+    const ENOENT: i32 = 2;
+
+    if name.contains('/') {
+        return std::fs::metadata(name).map(drop);
+    }
+    let folders = env.get("PATH").map(std::ffi::OsString::from);
+    let Some(folders) = folders.or_else(|| std::env::var_os("PATH")) else { return Ok(()) };
+    let is_found = std::env::split_paths(&folders).any(|folder| folder.join(name).is_file());
+    is_found.then_some(()).ok_or_else(|| std::io::Error::from_raw_os_error(ENOENT))
 }
 
 /// The name: the system looks for it.

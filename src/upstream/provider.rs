@@ -1,5 +1,6 @@
 //! [`Upstream`]: another MCP server as a provider of the registry.
 
+mod calling;
 mod logged_in;
 mod reading;
 
@@ -7,7 +8,6 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use rmcp::model::{self, CallToolResult, JsonObject};
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::{sync::broadcast, time::Instant};
 
@@ -15,24 +15,24 @@ use self::logged_in::ask_to_log_in;
 use super::{
     budget::MessageBudget,
     catalogue::Catalogue,
-    connections::{Connections, InUse, repeats},
+    connections::{Connections, InUse},
     error::UpstreamError,
     link::Era,
     login,
     names::Naming,
+    received::{Answer, Completed, GotPrompt, RawResult},
     requests::Requests,
     settings::{Settings, Target},
     shared::Access,
     status::{LastError, State, Status},
     subscriptions::Follower,
-    tasks,
 };
 use crate::{
     handler::{Contents, IntoToolResult, Scope, ToolError},
-    protocol::{Announcement, ErrorResponse, Fault},
+    protocol::{Announcement, Fault},
     registry::{
-        CompletionInput, Followed, LoginSite, Offer, ProvidedTool, Provider, ProviderLogin,
-        ProviderState, Subscriber, is_match,
+        CompletionInput, Followed, FoundTool, LoginSite, Offer, ProvidedTool, Provider,
+        ProviderLogin, ProviderState, Subscriber, is_match,
     },
     session::SharedParts,
     store::ResourceUri,
@@ -102,9 +102,16 @@ impl Upstream {
         Status {
             name: self.naming.upstream.clone(),
             state,
+            degraded: self.connections.degraded(),
             processes,
             era,
             tools: shared.latest.load().as_ref().map(|latest| latest.tools.len()),
+            left_out: shared
+                .latest
+                .load()
+                .as_ref()
+                .map(|latest| latest.left_out())
+                .unwrap_or_default(),
             kept_out_bytes: shared.statistics.kept_out(),
             failures: shared.statistics.failures(),
             last_error,
@@ -129,69 +136,6 @@ impl Upstream {
         Ok(catalogue.map(|catalogue| (connection, catalogue)))
     }
 
-    /// Calls a tool, or goes on with the call that an earlier round has begun.
-    async fn call(
-        &self,
-        name: &str,
-        arguments: JsonObject,
-        scope: &Arc<Scope>,
-    ) -> Result<CallToolResult, UpstreamError> {
-        let mut result = match self.requests.resume(scope).await {
-            Some(resumed) => resumed?,
-            None => self.begin_call(name, arguments, scope).await?,
-        };
-        if let Some(task) = tasks::created(&mut result) {
-            let connection = self.connections.of(scope).await?;
-            let link = connection.link().await?;
-            let requests = &self.requests;
-            result = tasks::finish(task, requests, &connection, &link, name, scope).await?;
-        }
-        tasks::remove_from(&mut result);
-        self.naming.offer_blocks(&mut result["content"]);
-        self.parse(result)
-    }
-
-    /// Sends a call. One that has no lasting effect is sent again if the upstream
-    /// ends meanwhile.
-    async fn begin_call(
-        &self,
-        name: &str,
-        arguments: JsonObject,
-        scope: &Arc<Scope>,
-    ) -> Result<Value, UpstreamError> {
-        let connection = self.connections.of(scope).await?;
-        let mut arguments = Some(Value::Object(arguments));
-        for is_last in [false, true] {
-            let link = connection.link().await?;
-            let catalogue = connection.known();
-            let tool = catalogue.as_ref().and_then(|catalogue| catalogue.tool(name));
-            let Some(tool) = tool else {
-                if self.connections.shared.login().is_some() && name == self.login_tool_name() {
-                    let done = format!("You are logged in to {}.", self.naming.upstream);
-                    return Ok(json!({ "content": [{ "type": "text", "text": done }] }));
-                }
-                return Err(unknown_tool(name));
-            };
-            let mut params = json!({ "name": tool.own_name });
-            let may_repeat = !is_last && (repeats(tool) || self.is_remote);
-            if tool.is_task {
-                params["task"] = tasks::request();
-            }
-            params["arguments"] =
-                if may_repeat { arguments.clone() } else { arguments.take() }.unwrap_or_default();
-            let own_name = &tool.own_name;
-            let sent =
-                self.requests.send(&connection, &link, "tools/call", params, own_name, scope);
-            match sent.await {
-                Err(UpstreamError::NotProcessed { .. }) if may_repeat => {}
-                Err(UpstreamError::Ended { .. }) if may_repeat && repeats(tool) => {}
-                Err(error) => return Err(error),
-                Ok(result) => return Ok(result),
-            }
-        }
-        Err(unknown_tool(name))
-    }
-
     /// Sends a request, or goes on with the one that an earlier round has begun.
     async fn request(
         &self,
@@ -200,7 +144,7 @@ impl Upstream {
         params: Value,
         what: &str,
         scope: &Arc<Scope>,
-    ) -> Result<Value, UpstreamError> {
+    ) -> Result<RawResult, UpstreamError> {
         if let Some(resumed) = self.requests.resume(scope).await {
             return resumed;
         }
@@ -219,22 +163,26 @@ impl Upstream {
         requests.send(connection, &link, method, again, what, scope).await
     }
 
-    fn parse<T: DeserializeOwned>(&self, result: Value) -> Result<T, UpstreamError> {
-        serde_json::from_value(result).map_err(|error| UpstreamError::Invalid {
-            name: self.naming.upstream.as_str().into(),
-            problem: error.to_string(),
-        })
+    /// Reads the answer of a method.
+    fn read_answer<T: Answer>(&self, method: &str, result: RawResult) -> Result<T, UpstreamError> {
+        result.read().map_err(|problem| self.invalid(&format!("{method}: {problem}")))
+    }
+
+    fn invalid(&self, problem: &str) -> UpstreamError {
+        let name = self.naming.upstream.as_str().into();
+        UpstreamError::Invalid { name, problem: problem.to_owned() }
     }
 }
 
 #[async_trait]
 impl Provider for Upstream {
     fn state(&self) -> Option<ProviderState> {
-        let Status { name, state, tools, .. } = self.status();
+        let Status { name, state, degraded, tools, .. } = self.status();
         let error = self.connections.shared.statistics.last_error();
         Some(ProviderState {
             name,
             state: state.as_str(),
+            degraded,
             tools,
             last_error: error.as_ref().map(|error| error.kind),
             error_seconds_ago: error.map(|error| error.at.elapsed().as_secs()),
@@ -261,27 +209,28 @@ impl Provider for Upstream {
         Ok(tools.map(|tool| Arc::clone(&tool.provided)).collect())
     }
 
-    async fn tool(
-        &self,
-        name: &str,
-        scope: &Arc<Scope>,
-    ) -> Result<Option<Arc<ProvidedTool>>, Fault> {
+    async fn tool(&self, name: &str, scope: &Arc<Scope>) -> Result<Option<FoundTool>, Fault> {
         if !self.naming.may_offer(name) {
             return Ok(None);
         }
-        Ok(match self.listed(scope).await? {
-            Some((_, catalogue)) => catalogue.tool(name).map(|tool| Arc::clone(&tool.provided)),
-            // The call says why the upstream does not start.
-            None => {
-                let listed = model::Tool::new(name.to_owned(), "", JsonObject::new());
-                Some(Arc::new(ProvidedTool::new(listed, None)))
-            }
-        })
+        if let Some((_, catalogue)) = self.listed(scope).await? {
+            let listed = catalogue.tool(name).map(|tool| Arc::clone(&tool.provided));
+            return Ok(listed.map(FoundTool::Listed));
+        }
+        // The call says why the upstream does not start.
+        let known = self.known_tool(name).map(FoundTool::Listed);
+        Ok(Some(known.unwrap_or(FoundTool::Unlisted)))
     }
 
     fn known_tool(&self, name: &str) -> Option<Arc<ProvidedTool>> {
         self.connections
             .known(|catalogue| catalogue.tool(name).map(|tool| Arc::clone(&tool.provided)))
+    }
+
+    fn lists_tool(&self, name: &str) -> bool {
+        let is_login =
+            || self.connections.shared.login().is_some() && name == self.login_tool_name();
+        self.known_tool(name).is_some() || is_login()
     }
 
     async fn call_tool(
@@ -290,20 +239,33 @@ impl Provider for Upstream {
         arguments: JsonObject,
         scope: Arc<Scope>,
     ) -> Result<CallToolResult, Fault> {
+        self.call_unlisted(&tool.listed.name, arguments, scope).await
+    }
+
+    async fn call_unlisted(
+        &self,
+        name: &str,
+        arguments: JsonObject,
+        scope: Arc<Scope>,
+    ) -> Result<CallToolResult, Fault> {
         let started = Instant::now();
-        let called = self.call_logged_in(&tool.listed.name, arguments, &scope).await;
+        let called = self.call_logged_in(name, arguments, &scope).await;
+        let called = called.map_err(UpstreamError::of_call);
         let statistics = &self.connections.shared.statistics;
-        statistics.count_call(&self.naming.upstream, started, called.as_ref().err());
+        statistics.count_call(self.naming.label(), started, called.as_ref().err());
         match called {
             Ok(result) => Ok(result),
             Err(error @ UpstreamError::Refused(_)) => Err(error.into_fault()),
+            Err(error) if error.is_permanent() => {
+                Ok(ToolError::permanent(error.to_string()).into_tool_result())
+            }
             Err(error) => Ok(ToolError::new(error.to_string()).into_tool_result()),
         }
     }
 
     async fn prompts(&self, scope: &Arc<Scope>) -> Result<Vec<model::Prompt>, Fault> {
         let listed = self.listed(scope).await?;
-        Ok(listed.map(|(_, catalogue)| catalogue.prompts.clone()).unwrap_or_default())
+        Ok(listed.map(|(_, catalogue)| catalogue.prompts()).unwrap_or_default())
     }
 
     async fn get_prompt(
@@ -322,24 +284,25 @@ impl Provider for Upstream {
         let own_name = catalogue.own_prompt(name)?;
         let params = json!({ "name": own_name, "arguments": arguments });
         let got = async {
-            let mut result =
-                self.request(&connection, "prompts/get", params, own_name, scope).await?;
-            for message in result["messages"].as_array_mut().into_iter().flatten() {
-                self.naming.offer_block(&mut message["content"]);
+            let method = "prompts/get";
+            let result = self.request(&connection, method, params, own_name, scope).await?;
+            let GotPrompt(mut prompt) = self.read_answer(method, result)?;
+            for message in &mut prompt.messages {
+                self.naming.offer_block(&mut message.content);
             }
-            self.parse(result)
+            Ok(prompt)
         };
         Some(got.await.map_err(UpstreamError::into_fault))
     }
 
     async fn resources(&self, scope: &Arc<Scope>) -> Result<Vec<model::Resource>, Fault> {
         let listed = self.listed(scope).await?;
-        Ok(listed.map(|(_, catalogue)| catalogue.resources.clone()).unwrap_or_default())
+        Ok(listed.map(|(_, catalogue)| catalogue.resources()).unwrap_or_default())
     }
 
     async fn templates(&self, scope: &Arc<Scope>) -> Result<Vec<model::ResourceTemplate>, Fault> {
         let listed = self.listed(scope).await?;
-        Ok(listed.map(|(_, catalogue)| catalogue.templates.clone()).unwrap_or_default())
+        Ok(listed.map(|(_, catalogue)| catalogue.templates()).unwrap_or_default())
     }
 
     async fn read(&self, uri: &str, scope: &Arc<Scope>) -> Option<Result<Contents, Fault>> {
@@ -352,7 +315,7 @@ impl Provider for Upstream {
             Ok(listed) => listed?,
             Err(fault) => return Some(Err(fault)),
         };
-        if catalogue.resources.is_empty() && catalogue.templates.is_empty() {
+        if !catalogue.has_resources() {
             return None;
         }
         self.read_own(&own, &connection, scope).await
@@ -373,7 +336,9 @@ impl Provider for Upstream {
             json!({ "type": "ref/prompt", "name": catalogue.own_prompt(name)? })
         } else {
             let template = reference.as_resource_uri()?;
-            catalogue.templates.iter().find(|known| known.uri_template == template)?;
+            if !catalogue.has_template(template) {
+                return None;
+            }
             json!({ "type": "ref/resource", "uri": self.naming.own_uri(template)? })
         };
         let params = json!({
@@ -382,9 +347,10 @@ impl Provider for Upstream {
             "context": { "arguments": input.arguments },
         });
         let completed = async {
-            let mut result =
-                self.request(&connection, "completion/complete", params, argument, scope).await?;
-            self.parse(result["completion"].take())
+            let method = "completion/complete";
+            let result = self.request(&connection, method, params, argument, scope).await?;
+            let Completed(completion) = self.read_answer(method, result)?;
+            Ok(completion)
         };
         Some(completed.await.map_err(UpstreamError::into_fault))
     }
@@ -469,9 +435,4 @@ impl Provider for Upstream {
         self.requests.close();
         self.connections.close().await;
     }
-}
-
-fn unknown_tool(name: &str) -> UpstreamError {
-    let message = format!("Unknown tool: {name}");
-    UpstreamError::Refused(ErrorResponse { code: -32602, message, data: None })
 }

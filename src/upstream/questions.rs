@@ -1,48 +1,34 @@
-//! Requests of an upstream to the client of a call.
+//! [`OpenQuestions`]: requests of an upstream to the client of a call.
 
 use bytes::Bytes;
 use futures_util::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
-use super::wire;
+use super::{
+    received::{InputRequest, Question},
+    wire,
+};
 use crate::{
     handler::{AskError, Context, Scope, can_be_asked},
-    protocol::{self, ClientFacts, RequestId},
+    protocol::{ClientFacts, RequestId},
 };
 
-/// The requests that are passed on.
-const METHODS: [&str; 3] = ["elicitation/create", "sampling/createMessage", "roots/list"];
-
-/// A request of an upstream.
-#[derive(Debug)]
-pub(super) struct Question {
-    pub(super) id: RequestId,
-    method: String,
-    params: Value,
-}
-
 impl Question {
-    /// `None` for a request that is not passed on.
-    pub(super) fn of(request: &protocol::Request) -> Option<Self> {
-        let is_known = METHODS.contains(&request.method.as_str());
-        let params = request.params.parse().unwrap_or_else(|_| json!({}));
-        is_known.then(|| Self { id: request.id.clone(), method: request.method.clone(), params })
-    }
-
     /// The capability that a client declares for it.
     pub(super) fn capability(&self) -> &str {
-        self.method.split('/').next().unwrap_or_default()
+        self.request.method.split('/').next().unwrap_or_default()
     }
 
     /// Whether it asks for the client's roots, as some servers do when they start.
     pub(super) fn is_about_roots(&self) -> bool {
-        self.method == "roots/list"
+        self.request.method == "roots/list"
     }
 
     /// Whether the client of a call can be asked this.
     pub(super) fn suits(&self, scope: &Scope) -> bool {
-        can_be_asked(&scope.client.capabilities, &self.method, &self.params)
+        let InputRequest { method, params } = &self.request;
+        can_be_asked(&scope.client.capabilities, method, params)
     }
 
     /// The key of the client's answer. The upstream's ids are unique in its connection.
@@ -55,7 +41,7 @@ impl Question {
 
     /// The request as `inputRequests` has it.
     pub(super) fn input_request(&self) -> Value {
-        json!({ "method": self.method, "params": self.params })
+        json!(self.request)
     }
 }
 
@@ -63,17 +49,17 @@ impl Question {
 /// only that client.
 pub(super) fn capabilities(client: &ClientFacts) -> Value {
     let declared = serde_json::to_value(&client.capabilities).unwrap_or_default();
-    let mut passed_on = json!({});
+    let mut passed_on = Map::new();
     for name in ["elicitation", "sampling"] {
         if let Some(capability) = declared.get(name) {
-            passed_on[name] = capability.clone();
+            passed_on.insert(name.into(), capability.clone());
         }
     }
     if declared.get("roots").is_some() {
         // Without `listChanged`: that notification is not passed on.
-        passed_on["roots"] = json!({});
+        passed_on.insert("roots".into(), json!({}));
     }
-    passed_on
+    Value::Object(passed_on)
 }
 
 type Asked = BoxFuture<'static, (RequestId, Result<Value, AskError>)>;
@@ -98,11 +84,12 @@ impl OpenQuestions {
     /// Asks the client.
     pub(super) fn ask(&mut self, question: Question, context: &Context) {
         let key = question.key();
-        let Question { id, method, params } = question;
+        let Question { id, request: InputRequest { method, params }, charge } = question;
         self.ids.push(id.clone());
         let context = context.clone();
         self.asked.push(Box::pin(async move {
             let answer = context.forward(&key, &method, params).await;
+            drop(charge);
             (id, answer)
         }));
     }

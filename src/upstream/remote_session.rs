@@ -9,8 +9,8 @@ use std::sync::{
 use parking_lot::Mutex;
 use reqwest::header::HeaderValue;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
+use super::received::Capabilities;
 use crate::session::{Notes, SessionError};
 
 /// What a legacy server has answered to `initialize`, as headers repeat it.
@@ -34,7 +34,7 @@ pub(super) struct SavedSession {
     id: String,
     version: Option<String>,
     /// The capabilities of the server.
-    pub(super) capabilities: Value,
+    pub(super) capabilities: Capabilities,
 }
 
 impl RemoteSession {
@@ -48,8 +48,14 @@ impl RemoteSession {
         Self { now: Mutex::new(now), outlives }
     }
 
+    /// Remembers the version that `initialize` has negotiated.
+    pub(super) fn negotiated(&self, version: Option<&str>) {
+        let version = version.and_then(|version| HeaderValue::from_str(version).ok());
+        self.now.lock().version = version;
+    }
+
     /// What another link needs to go on. `None` for a server without sessions.
-    pub(super) fn save(&self, capabilities: &Value) -> Option<SavedSession> {
+    pub(super) fn save(&self, capabilities: &Capabilities) -> Option<SavedSession> {
         let Session { id, version } = self.now.lock().clone();
         let text = |header: HeaderValue| header.to_str().ok().map(str::to_owned);
         let (id, version) = (text(id?)?, version.and_then(text));

@@ -17,7 +17,9 @@ use super::{
     exchange::{Exchange, Step},
     link::{Era, Link},
     parked::{Parked, Ticket},
+    received::{InputRequest, InputRequired, RawResult, Round},
     settings::Settings,
+    wire,
 };
 use crate::{
     handler::{Context, RoundTrips, Scope, can_be_asked},
@@ -53,15 +55,6 @@ enum Next {
     Request { state: Option<String> },
 }
 
-/// A modern upstream's questions.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct InputRequired {
-    #[serde(default)]
-    input_requests: BTreeMap<String, Value>,
-    request_state: Option<String>,
-}
-
 impl Requests {
     pub(super) fn new(settings: &Arc<Settings>) -> Self {
         Self { name: settings.name.as_str().into(), parked: Parked::new(Arc::clone(settings)) }
@@ -69,7 +62,10 @@ impl Requests {
 
     /// Goes on with the request that an earlier round has begun and that the upstream still
     /// works on. `None` if there is none.
-    pub(super) async fn resume(&self, scope: &Arc<Scope>) -> Option<Result<Value, UpstreamError>> {
+    pub(super) async fn resume(
+        &self,
+        scope: &Arc<Scope>,
+    ) -> Option<Result<RawResult, UpstreamError>> {
         let rounds = scope.round_trips()?;
         let Next::Parked(ticket) = self.next(rounds)? else { return None };
         let resumed = async {
@@ -95,7 +91,7 @@ impl Requests {
         mut params: Value,
         what: &str,
         scope: &Arc<Scope>,
-    ) -> Result<Value, UpstreamError> {
+    ) -> Result<RawResult, UpstreamError> {
         if let Some(rounds) = scope.round_trips()
             && let Some(Next::Request { state }) = self.next(rounds)
         {
@@ -112,7 +108,7 @@ impl Requests {
         mut exchange: Exchange,
         in_use: &InUse,
         scope: &Arc<Scope>,
-    ) -> Result<Value, UpstreamError> {
+    ) -> Result<RawResult, UpstreamError> {
         for round in 0..MAX_ROUNDS {
             let (era, link) = (exchange.era(), Arc::clone(exchange.link()));
             let sent = exchange.message().cloned();
@@ -121,29 +117,35 @@ impl Requests {
                 Step::Done(result) => result,
                 Step::Asks(exchange) => return self.park(exchange, in_use, scope).await,
             };
-            let asks = era == Some(Era::Modern) && result["resultType"] == "input_required";
-            if !asks {
+            if era != Some(Era::Modern) {
                 return Ok(result);
             }
-            let required = InputRequired::deserialize(result)
-                .map_err(|error| link.invalid(&error.to_string()))?;
-            if required.input_requests.len() > MAX_QUESTIONS {
-                return Err(link.invalid(&format!("more than {MAX_QUESTIONS} questions at once")));
+            let required = match result.round() {
+                Ok(Round::Complete(result)) => return Ok(result),
+                Ok(Round::Asks(required)) => required,
+                Err(problem) => return Err(self.unanswered(&format!("{problem}."))),
+            };
+            if required.requests.len() > MAX_QUESTIONS {
+                let reason = format!("more than {MAX_QUESTIONS} questions at once.");
+                return Err(self.unanswered(&reason));
             }
             if let Some(rounds) = scope.round_trips() {
                 return self.pass_on(rounds, required, scope).await;
             }
-            if required.input_requests.is_empty() {
+            if required.requests.is_empty() {
                 tokio::time::sleep(PUT_OFF * 2u32.pow(round.min(6))).await;
             }
-            let InputRequired { input_requests, request_state } = required;
-            let responses = self.ask(input_requests, scope).await?;
+            let InputRequired { requests, state } = required;
+            let responses = self.ask(requests, scope).await?;
             let mut params = sent.as_ref().map(params_of).unwrap_or_default();
-            add_responses(&mut params, responses, request_state);
+            add_responses(&mut params, responses, state);
             exchange = Exchange::begin(&link, method, params, &what, Some(scope))?;
         }
-        let reason = format!("it has asked {MAX_ROUNDS} times during one call.");
-        Err(UpstreamError::Unanswered { name: Arc::clone(&self.name), reason })
+        Err(self.unanswered(&format!("it has asked {MAX_ROUNDS} times during one call.")))
+    }
+
+    fn unanswered(&self, reason: &str) -> UpstreamError {
+        UpstreamError::Unanswered { name: Arc::clone(&self.name), reason: reason.to_owned() }
     }
 
     /// Ends the round with the questions of an upstream that still works on the request.
@@ -152,9 +154,10 @@ impl Requests {
         exchange: Exchange,
         in_use: &InUse,
         scope: &Scope,
-    ) -> Result<Value, UpstreamError> {
-        // Only a call that asks by rounds comes here.
-        let Some(rounds) = scope.round_trips() else { return Ok(Value::Null) };
+    ) -> Result<RawResult, UpstreamError> {
+        let Some(rounds) = scope.round_trips() else {
+            return Err(self.unanswered("its client cannot be asked."));
+        };
         let requests = exchange.input_requests();
         let owner = scope.identity.owner();
         let ticket = self.parked.insert(exchange, in_use.clone(), owner, &scope.random)?;
@@ -167,18 +170,18 @@ impl Requests {
         rounds: &RoundTrips,
         required: InputRequired,
         scope: &Scope,
-    ) -> Result<Value, UpstreamError> {
-        let InputRequired { input_requests, request_state: state } = required;
+    ) -> Result<RawResult, UpstreamError> {
+        let InputRequired { requests, state } = required;
         let capabilities = &scope.client.capabilities;
-        let undeclared = input_requests.values().find(|request| {
-            let method = request["method"].as_str().unwrap_or_default();
-            !can_be_asked(capabilities, method, &request["params"])
-        });
-        if undeclared.is_some() {
-            let reason = "The client does not declare that it can be asked that.".to_owned();
-            return Err(UpstreamError::Unanswered { name: Arc::clone(&self.name), reason });
+        let is_declared = |InputRequest { method, params }: &InputRequest| {
+            can_be_asked(capabilities, method, params)
+        };
+        if !requests.values().all(is_declared) {
+            let reason = "The client does not declare that it can be asked that.";
+            return Err(self.unanswered(reason));
         }
-        self.end_round(rounds, input_requests, Next::Request { state }).await
+        let requests = requests.into_iter().map(|(key, request)| (key, json!(request))).collect();
+        self.end_round(rounds, requests, Next::Request { state }).await
     }
 
     /// Never returns, because the call ends here.
@@ -187,7 +190,7 @@ impl Requests {
         rounds: &RoundTrips,
         requests: BTreeMap<String, Value>,
         next: Next,
-    ) -> Result<Value, UpstreamError> {
+    ) -> Result<RawResult, UpstreamError> {
         let continuation = Continuation { upstream: self.name.to_string(), next };
         rounds.end_round(requests, json!(continuation)).await
     }
@@ -195,21 +198,18 @@ impl Requests {
     /// Asks the client while the call runs. Returns its responses, by key.
     async fn ask(
         &self,
-        requests: BTreeMap<String, Value>,
+        requests: BTreeMap<String, InputRequest>,
         scope: &Arc<Scope>,
     ) -> Result<Value, UpstreamError> {
         let context = Context::new(Arc::clone(scope), Arc::new(()));
         let context = &context;
-        let asked = requests.into_iter().map(|(key, mut request)| async move {
-            let params = request["params"].take();
-            let method = request["method"].as_str().unwrap_or_default();
-            let response = context.forward(&key, method, params).await;
+        let asked = requests.into_iter().map(|(key, request)| async move {
+            let InputRequest { method, params } = request;
+            let response = context.forward(&key, &method, params).await;
             response.map(|response| (key, response))
         });
-        let responses = try_join_all(asked).await.map_err(|error| {
-            let (name, reason) = (Arc::clone(&self.name), error.to_string());
-            UpstreamError::Unanswered { name, reason }
-        })?;
+        let responses = try_join_all(asked).await;
+        let responses = responses.map_err(|error| self.unanswered(&error.to_string()))?;
         Ok(Value::Object(responses.into_iter().collect()))
     }
 
@@ -221,9 +221,9 @@ impl Requests {
 
 /// Adds to a request what its next round has.
 fn add_responses(params: &mut Value, responses: Value, state: Option<String>) {
-    params["inputResponses"] = responses;
+    wire::add_param(params, "inputResponses", responses);
     if let Some(state) = state {
-        params["requestState"] = json!(state);
+        wire::add_param(params, "requestState", json!(state));
     }
 }
 

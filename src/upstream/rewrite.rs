@@ -1,5 +1,6 @@
 //! URIs in what an upstream sends, if there are several upstreams.
 
+use rmcp::model::{ContentBlock, MetaObject, ResourceContents, Tool};
 use serde_json::Value;
 
 use super::names::Naming;
@@ -26,34 +27,39 @@ impl Naming {
         Some(offered.strip_prefix(&self.upstream)?.strip_prefix('+')?.to_owned())
     }
 
-    /// Changes the URIs of links and embedded resources in content blocks.
-    pub(super) fn offer_blocks(&self, blocks: &mut Value) {
-        for block in blocks.as_array_mut().into_iter().flatten() {
+    /// Changes the URIs of links and embedded resources in content blocks. Text stays as it is.
+    pub(super) fn offer_blocks(&self, blocks: &mut [ContentBlock]) {
+        for block in blocks {
             self.offer_block(block);
         }
     }
 
-    /// Changes the URIs in one content block. Text stays as it is.
-    pub(super) fn offer_block(&self, block: &mut Value) {
-        match block["type"].as_str() {
-            Some("resource_link") => self.offer_member(block, "uri"),
-            Some("resource") => self.offer_member(&mut block["resource"], "uri"),
+    /// Changes the URIs in one content block.
+    pub(super) fn offer_block(&self, block: &mut ContentBlock) {
+        match block {
+            ContentBlock::ResourceLink(link) => self.offer(&mut link.uri),
+            ContentBlock::Resource(embedded) => match &mut embedded.resource {
+                ResourceContents::TextResourceContents { uri, .. }
+                | ResourceContents::BlobResourceContents { uri, .. } => self.offer(uri),
+                _ => {}
+            },
             _ => {}
         }
     }
 
     /// Changes the URI of a tool's user interface (MCP Apps).
-    pub(super) fn offer_ui(&self, item: &mut Value) {
-        if let Some(ui) = item.get_mut("_meta").and_then(|meta| meta.get_mut("ui")) {
-            self.offer_member(ui, "resourceUri");
+    pub(super) fn offer_ui(&self, tool: &mut Tool) {
+        if let Some(MetaObject(meta)) = &mut tool.meta
+            && let Some(Value::Object(ui)) = meta.get_mut("ui")
+            && let Some(Value::String(uri)) = ui.get_mut("resourceUri")
+        {
+            self.offer(uri);
         }
     }
 
-    /// Changes the URI in a member.
-    pub(super) fn offer_member(&self, object: &mut Value, member: &str) {
-        if self.is_prefixed
-            && let Some(Value::String(uri)) = object.get_mut(member)
-        {
+    /// Changes a URI.
+    pub(super) fn offer(&self, uri: &mut String) {
+        if self.is_prefixed {
             *uri = self.offered_uri(uri);
         }
     }
@@ -83,12 +89,14 @@ mod tests {
         for other in ["file:///a", "fsx+file:///a", "ui://other/x", "fs"] {
             assert_eq!(naming(true).own_uri(other), None, "{other}");
         }
-        let mut blocks = json!([
+        let mut blocks: Vec<ContentBlock> = serde_json::from_value(json!([
             { "type": "text", "text": "file:///a" },
             { "type": "resource_link", "uri": "file:///a", "name": "a" },
             { "type": "resource", "resource": { "uri": "file:///b", "text": "" } },
-        ]);
+        ]))
+        .expect("they are blocks");
         naming(true).offer_blocks(&mut blocks);
+        let blocks = json!(blocks);
         assert_eq!(blocks[0]["text"], "file:///a");
         assert_eq!(blocks[1]["uri"], "fs+file:///a");
         assert_eq!(blocks[2]["resource"]["uri"], "fs+file:///b");

@@ -9,11 +9,12 @@ use parking_lot::Mutex;
 
 use super::{
     budget::MessageBudget,
+    names::label,
     provider::Upstream,
     settings::Settings,
     status::{State, Status},
 };
-use crate::registry::Provider;
+use crate::{metric, registry::Provider};
 
 /// All upstreams of a server.
 pub struct Upstreams {
@@ -116,18 +117,17 @@ impl Upstreams {
         }
         for Status { name, state, processes, kept_out_bytes, failures, .. } in statuses {
             set_gauges(&name, f64::from(u8::from(state != State::Down)), processes as f64);
-            metrics::counter!("larder_upstream_failures_total", "upstream" => name.clone())
+            metric::counter("larder_upstream_failures_total", [("upstream", label(&name))])
                 .absolute(failures);
-            metrics::counter!("larder_upstream_kept_out_bytes_total", "upstream" => name)
+            metric::counter("larder_upstream_kept_out_bytes_total", [("upstream", label(&name))])
                 .absolute(kept_out_bytes);
         }
     }
 }
 
 fn set_gauges(name: &str, up: f64, processes: f64) {
-    let name = name.to_owned();
-    metrics::gauge!("larder_upstream_up", "upstream" => name.clone()).set(up);
-    metrics::gauge!("larder_upstream_processes", "upstream" => name).set(processes);
+    metric::gauge("larder_upstream_up", [("upstream", label(name))]).set(up);
+    metric::gauge("larder_upstream_processes", [("upstream", label(name))]).set(processes);
 }
 
 #[cfg(test)]

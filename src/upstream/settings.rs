@@ -62,14 +62,62 @@ pub enum RemoteAuth {
 /// How callers log in at a server over HTTP.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct OAuth {
-    /// The client ID, if the authorization server has registered Larder beforehand.
-    pub client_id: Option<String>,
-    /// The secret of that client.
-    pub client_secret: Option<String>,
+    /// The authorization server, and the client that Larder is to it.
+    pub issuer: LoginIssuer,
     /// The scopes to ask for, beside those that the server demands.
     pub scopes: Vec<String>,
-    /// The only authorization server that may be used.
-    pub issuer: Option<String>,
+}
+
+/// The authorization server of a login. Only a configured one can have a secret of Larder.
+#[derive(Clone, PartialEq, Eq)]
+pub enum LoginIssuer {
+    /// The first one that the server names, as this client if it has registered Larder beforehand.
+    Named {
+        /// The client ID.
+        client_id: Option<String>,
+    },
+    /// Only this one.
+    Configured {
+        /// Its issuer URL.
+        issuer: String,
+        /// The client as which it has registered Larder beforehand.
+        client: Option<OAuthClient>,
+    },
+}
+
+/// A client that an authorization server has registered beforehand.
+#[derive(Clone, PartialEq, Eq)]
+pub struct OAuthClient {
+    /// The client ID.
+    pub id: String,
+    /// The client secret.
+    pub secret: Option<String>,
+}
+
+impl Default for LoginIssuer {
+    fn default() -> Self {
+        Self::Named { client_id: None }
+    }
+}
+
+impl LoginIssuer {
+    /// The issuer that the operator has configured.
+    pub(super) fn configured(&self) -> Option<&str> {
+        match self {
+            Self::Named { .. } => None,
+            Self::Configured { issuer, .. } => Some(issuer),
+        }
+    }
+
+    /// The client that is registered beforehand.
+    pub(super) fn client(&self) -> Option<OAuthClient> {
+        match self {
+            Self::Named { client_id } => {
+                client_id.clone().map(|id| OAuthClient { id, secret: None })
+            }
+            Self::Configured { client, .. } => client.clone(),
+        }
+    }
 }
 
 /// How tokens are exchanged (RFC 8693).
@@ -112,7 +160,8 @@ impl fmt::Debug for TokenExchangeSettings {
 impl fmt::Debug for OAuth {
     /// Without the secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OAuth").field("client_id", &self.client_id).finish_non_exhaustive()
+        let client_id = self.issuer.client().map(|client| client.id);
+        f.debug_struct("OAuth").field("client_id", &client_id).finish_non_exhaustive()
     }
 }
 
@@ -209,6 +258,8 @@ pub struct Settings {
     pub max_message: usize,
     /// The most JSON values of one message.
     pub max_values: usize,
+    /// The most memory for the definitions of all its lists, in bytes.
+    pub max_catalogue: usize,
     /// How long a call waits for its client's next round.
     pub answer_timeout: Duration,
     /// The most calls that wait for their clients' next round.
@@ -236,6 +287,7 @@ impl Settings {
             call_timeout: Duration::from_secs(300),
             max_message: 64 << 20,
             max_values: 500_000,
+            max_catalogue: 16 << 20,
             answer_timeout: Duration::from_secs(300),
             max_parked: 64,
             max_parked_per_caller: 8,

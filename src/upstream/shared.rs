@@ -8,7 +8,7 @@ use tokio::sync::broadcast;
 
 use super::{
     budget::MessageBudget,
-    catalogue::Catalogue,
+    catalogue::{Catalogue, CataloguePool},
     link::Era,
     login::Login,
     names::Naming,
@@ -28,6 +28,8 @@ pub(super) struct Shared {
     pub(super) era: Mutex<Option<Era>>,
     /// What the process that was listed last offers.
     pub(super) latest: ArcSwapOption<Catalogue>,
+    /// What its sessions are offered, each item once.
+    pub(super) catalogues: CataloguePool,
     pub(super) statistics: Statistics,
     /// Where changes of lists are announced. Set once, before the first use.
     pub(super) changes: OnceLock<broadcast::Sender<Announcement>>,
@@ -71,6 +73,7 @@ impl Shared {
             naming,
             era: Mutex::default(),
             latest: ArcSwapOption::empty(),
+            catalogues: CataloguePool::default(),
             statistics: Statistics::default(),
             changes: OnceLock::new(),
             parts: OnceLock::new(),

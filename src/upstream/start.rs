@@ -16,13 +16,15 @@ use super::{
     account::Account,
     budget::MessageBudget,
     error::UpstreamError,
+    guarded::{PANICKED, guarded},
     http,
-    link::{Era, Link},
+    link::{Era, Link, Source},
     message::{
         Assembly,
         line::{Incoming, read_line},
     },
     process::Process,
+    received::{Capabilities, Discovered, Done, Initialized},
     remote_session::{KeptSession, RemoteSession, SavedSession},
     settings::{Settings, Target},
     stderr::LastLines,
@@ -67,7 +69,7 @@ impl Drop for Child {
 /// Why a start failed.
 pub(super) struct Failed {
     pub(super) reason: String,
-    /// The last lines of standard error.
+    /// The last lines of standard error, for the log.
     pub(super) stderr: String,
     /// What the caller lacks. Then it is no failure of the upstream.
     pub(super) caller: Option<Box<UpstreamError>>,
@@ -91,6 +93,7 @@ impl From<UpstreamError> for Failed {
             UpstreamError::NotProcessed { reason, .. } => reason,
             UpstreamError::Invalid { problem, .. } => problem,
             UpstreamError::Refused(error) => format!("initialize failed: {}", error.message),
+            UpstreamError::NoAnswer { problem, .. } => problem,
             other => other.to_string(),
         })
     }
@@ -116,7 +119,7 @@ pub(super) async fn start(
     {
         let resumed = open(settings, budget, client, Some(&saved), Some(kept), account)?;
         resumed.link.skip_ids(links);
-        let answer = resumed.link.request("ping", json!({}));
+        let answer = resumed.link.request::<Done>("ping", json!({}));
         let answer = tokio::time::timeout(PROBE_TIMEOUT, answer).await;
         if let Ok(Ok(_)) = answer {
             resumed.link.set_era(Era::Legacy, saved.capabilities);
@@ -152,7 +155,7 @@ pub(super) async fn start(
                 Some(capabilities) => Ok(capabilities),
                 None => Err("it no longer answers server/discover".to_owned().into()),
             },
-            Era::Legacy => initialize(link).await,
+            Era::Legacy => initialize(link, session).await,
         }
     };
     let opened = tokio::time::timeout(settings.start_timeout, opened).await;
@@ -186,30 +189,30 @@ pub(super) async fn start(
 ///
 /// # Errors
 /// The caller has no access, so nothing is known of the era.
-async fn discover(link: &Arc<Link>) -> Result<Option<Value>, Failed> {
+async fn discover(link: &Arc<Link>) -> Result<Option<Capabilities>, Failed> {
     let mut params = json!({});
     wire::declare_modern(&mut params, &json!({}));
     let answer = link.request("server/discover", params);
-    let answer = match tokio::time::timeout(PROBE_TIMEOUT, answer).await {
-        Ok(Ok(answer)) => answer,
-        Ok(Err(error)) if error.is_callers() => return Err(error.into()),
-        Ok(Err(_)) | Err(_) => return Ok(None),
-    };
-    let mut versions = answer["supportedVersions"].as_array().into_iter().flatten();
-    let is_modern = versions.any(|version| version == ProtocolVersion::LATEST.as_str());
-    Ok(is_modern.then(|| answer["capabilities"].clone()))
+    let Discovered { is_modern, capabilities } =
+        match tokio::time::timeout(PROBE_TIMEOUT, answer).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(error)) if error.is_callers() => return Err(error.into()),
+            Ok(Err(_)) | Err(_) => return Ok(None),
+        };
+    Ok(is_modern.then_some(capabilities))
 }
 
 /// The capabilities of a legacy server.
-async fn initialize(link: &Arc<Link>) -> Result<Value, Failed> {
+async fn initialize(link: &Arc<Link>, session: &RemoteSession) -> Result<Capabilities, Failed> {
     let params = json!({
         "protocolVersion": ProtocolVersion::LATEST_LEGACY.as_str(),
         "capabilities": link.client_capabilities(),
         "clientInfo": wire::client_info(),
     });
-    let mut answer = link.request("initialize", params).await?;
+    let Initialized { version, capabilities } = link.request("initialize", params).await?;
+    session.negotiated(version.as_deref());
     link.notify("notifications/initialized", &json!({})).await;
-    Ok(answer["capabilities"].take())
+    Ok(capabilities)
 }
 
 /// Opens a link to the server, and starts the tasks that serve it.
@@ -229,21 +232,35 @@ fn open(
         Target::Remote(remote) => {
             let (link, max) = (Arc::clone(&link), settings.max_message);
             let (session, account) = (Arc::clone(&session), account.map(Arc::clone));
-            let serving = http::run(remote, max, session, account, link, outgoing, stop.clone());
-            tokio::spawn(serving?)
+            let served = Arc::clone(&link);
+            let serving = http::run(remote, max, session, account, link, outgoing, stop.clone())?;
+            tokio::spawn(serve(served, stop.clone(), serving))
         }
         Target::Command(command) => {
             let (process, pipes) = Process::spawn(command).map_err(|error| {
                 let program = command.line.first().map_or("", String::as_str);
                 Failed::from(format!("{program}: {error}"))
             })?;
-            tokio::spawn(last_lines.clone().read(settings.name.as_str().into(), pipes.stderr));
-            let writing = tokio::spawn(write(outgoing, pipes.stdin, stop.clone()));
+            let reading = last_lines.clone().read(settings.name.as_str().into(), pipes.stderr);
+            // A process whose standard error is not read may wait for that for ever.
+            tokio::spawn(serve(Arc::clone(&link), stop.clone(), reading));
+            let writing = write(outgoing, pipes.stdin, stop.clone());
+            let writing = tokio::spawn(serve(Arc::clone(&link), stop.clone(), writing));
             let reading = read(Arc::clone(&link), pipes.stdout, settings.max_message);
-            tokio::spawn(run(process, Arc::clone(&link), reading, writing, stop.clone()))
+            let running = run(process, Arc::clone(&link), reading, writing, stop.clone());
+            tokio::spawn(serve(Arc::clone(&link), stop.clone(), running))
         }
     };
     Ok(Started { link, child: Child { stop, running, last_lines }, session })
+}
+
+/// Runs a task of a link. If it panics, the link and the process end, so that calls fail and the next
+/// one starts another.
+async fn serve(link: Arc<Link>, stop: CancellationToken, task: impl Future<Output = ()>) {
+    if guarded(link.name(), task).await.is_err() {
+        link.end(PANICKED);
+        stop.cancel();
+    }
 }
 
 /// Lets a process run until it ends or is stopped.
@@ -284,7 +301,7 @@ async fn read(link: Arc<Link>, stdout: ChildStdout, max_message: usize) {
     loop {
         match read_line(&mut stdout, Assembly::of(max_message, &*link, None)).await {
             Ok(Incoming::Message(line)) if line.bytes.trim_ascii().is_empty() => {}
-            Ok(Incoming::Message(line)) => link.receive(None, line).await,
+            Ok(Incoming::Message(line)) => link.receive(Source::Shared, line).await,
             Ok(Incoming::Refused { answers, why }) => link.refuse_message(answers, why),
             Ok(Incoming::End) | Err(_) => return,
         }

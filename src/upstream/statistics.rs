@@ -6,6 +6,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::error::UpstreamError;
+use crate::metric::{self, Label};
 
 /// What has happened with an upstream so far.
 #[derive(Default)]
@@ -32,13 +33,19 @@ impl Statistics {
     }
 
     /// A call has ended, after it began at `started`.
-    pub(super) fn count_call(&self, name: &str, started: Instant, error: Option<&UpstreamError>) {
-        metrics::histogram!(
+    pub(super) fn count_call(
+        &self,
+        upstream: Label,
+        started: Instant,
+        error: Option<&UpstreamError>,
+    ) {
+        let kind = Label::fixed(error.map_or("", UpstreamError::kind));
+        metric::histogram(
             "larder_upstream_request_duration_seconds",
-            "upstream" => name.to_owned(),
-            "error_type" => error.map_or("", UpstreamError::kind),
+            [("upstream", upstream), ("error_type", kind)],
         )
         .record(started.elapsed());
+
         match error {
             // Its own answer, and what a failed start has counted.
             None | Some(UpstreamError::Refused(_) | UpstreamError::Start(_)) => {}

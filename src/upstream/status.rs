@@ -14,6 +14,8 @@ pub enum State {
     Down,
     /// It runs.
     Up,
+    /// It runs, and a part of its lists is not offered.
+    Degraded,
 }
 
 impl State {
@@ -24,7 +26,13 @@ impl State {
             Self::Starting => "starting",
             Self::Down => "down",
             Self::Up => "up",
+            Self::Degraded => "degraded",
         }
+    }
+
+    /// Whether it runs.
+    pub fn runs(self) -> bool {
+        matches!(self, Self::Up | Self::Degraded)
     }
 }
 
@@ -33,14 +41,21 @@ impl State {
 pub struct Status {
     /// Its name.
     pub name: String,
-    /// The best state among its processes.
+    /// The best state among its processes; `degraded` if one of them is.
     pub state: State,
+    /// Why a part of its lists is not offered.
+    #[serde(default)]
+    pub degraded: Option<String>,
     /// How many of its processes, or sessions with a server over HTTP, run.
     pub processes: usize,
     /// The protocol era that the last start has found: `legacy` or `modern`.
     pub era: Option<String>,
     /// How many tools it offers.
     pub tools: Option<usize>,
+    /// Tools, prompts, resources and templates that it offers and Larder does not, with the reason:
+    /// the first twenty.
+    #[serde(default)]
+    pub left_out: Vec<String>,
     /// The bytes of its results that were stored instead of sent.
     pub kept_out_bytes: u64,
     /// How often a process could not be started or has ended by itself.

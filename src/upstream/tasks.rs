@@ -5,7 +5,13 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 
-use super::{connections::InUse, error::UpstreamError, link::Link, requests::Requests};
+use super::{
+    connections::InUse,
+    error::UpstreamError,
+    link::Link,
+    received::{RawResult, TaskState},
+    requests::Requests,
+};
 use crate::handler::{Context, Scope};
 
 /// How long the upstream keeps a task.
@@ -20,46 +26,36 @@ pub(super) fn request() -> Value {
     json!({ "ttl": TTL.as_secs() * 1000 })
 }
 
-/// The task that a result of `tools/call` has created.
-pub(super) fn created(result: &mut Value) -> Option<Value> {
-    let is_task = result["content"].is_null() && result["task"]["taskId"].is_string();
-    is_task.then(|| result["task"].take())
-}
-
 /// Waits for a task's result. Passes on its status messages as progress.
 pub(super) async fn finish(
-    mut task: Value,
+    mut task: TaskState,
     requests: &Requests,
     in_use: &InUse,
     link: &Arc<Link>,
     what: &str,
     scope: &Arc<Scope>,
-) -> Result<Value, UpstreamError> {
-    let id = json!({ "taskId": task["taskId"] });
+) -> Result<RawResult, UpstreamError> {
+    let id = json!({ "taskId": task.id });
     let mut running = Running { link: Arc::clone(link), id: Some(id.clone()) };
     let context = Context::new(Arc::clone(scope), Arc::new(()));
-    let (mut steps, mut said) = (0u32, Value::Null);
-    while task["status"] == "working" {
-        if task["statusMessage"] != said {
-            said = task["statusMessage"].take();
+    let mut steps = 0u32;
+    let mut said = None;
+
+    while task.is_working {
+        if task.message.is_some() && task.message != said {
+            said = task.message;
             steps += 1;
-            context.send_progress(f64::from(steps), None, said.as_str()).await;
+            context.send_progress(f64::from(steps), None, said.as_deref()).await;
         }
-        let poll = task["pollInterval"].as_u64().map_or(POLL, Duration::from_millis);
+        let poll = task.poll.unwrap_or(POLL);
         tokio::time::sleep(poll.clamp(POLL_BOUNDS.0, POLL_BOUNDS.1)).await;
         task = link.request("tasks/get", id.clone()).await?;
     }
+
     // While it needs input, the result brings the questions. A round may end this call, but
     // not the task.
     running.id = None;
     requests.send(in_use, link, "tasks/result", id, what, scope).await
-}
-
-/// Removes the task from a result: the client does not know it.
-pub(super) fn remove_from(result: &mut Value) {
-    if let Some(meta) = result.get_mut("_meta").and_then(Value::as_object_mut) {
-        meta.remove("io.modelcontextprotocol/related-task");
-    }
 }
 
 /// A task that is cancelled when nobody waits for it any more.

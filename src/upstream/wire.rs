@@ -76,8 +76,24 @@ pub(super) fn client_info() -> Value {
 
 /// Adds to `params._meta` what the modern era requires of each request.
 pub(super) fn declare_modern(params: &mut Value, capabilities: &Value) {
-    let meta = &mut params["_meta"];
-    meta["io.modelcontextprotocol/protocolVersion"] = json!(ProtocolVersion::LATEST.as_str());
-    meta["io.modelcontextprotocol/clientInfo"] = client_info();
-    meta["io.modelcontextprotocol/clientCapabilities"] = capabilities.clone();
+    let version = json!(ProtocolVersion::LATEST.as_str());
+    add_meta(params, "io.modelcontextprotocol/protocolVersion", version);
+    add_meta(params, "io.modelcontextprotocol/clientInfo", client_info());
+    add_meta(params, "io.modelcontextprotocol/clientCapabilities", capabilities.clone());
+}
+
+/// Adds a member to `params._meta`.
+pub(super) fn add_meta(params: &mut Value, name: &str, value: Value) {
+    if let Value::Object(params) = params
+        && let Value::Object(meta) = params.entry("_meta").or_insert_with(|| json!({}))
+    {
+        meta.insert(name.to_owned(), value);
+    }
+}
+
+/// Adds a parameter.
+pub(super) fn add_param(params: &mut Value, name: &str, value: Value) {
+    if let Value::Object(params) = params {
+        params.insert(name.to_owned(), value);
+    }
 }

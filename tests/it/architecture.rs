@@ -8,7 +8,7 @@ use std::{
 
 /// Lowest first. A module uses only modules of lower layers.
 const LAYERS: [&[&str]; 19] = [
-    &["hex", "quote"],
+    &["environment", "hex", "network", "quote"],
     &[
         "protocol",
         "preview",
@@ -21,7 +21,9 @@ const LAYERS: [&[&str]; 19] = [
         "in_flight",
         "in_span",
         "histograms",
+        "metric",
         "key_ring",
+        "panics",
     ],
     &["vault"],
     &["auth", "redis"],
@@ -197,8 +199,18 @@ fn store_and_session_use_few_other_modules() {
         (
             "store",
             &[
-                "clock", "random", "auth", "redis", "compute", "hex", "quote", "preview",
-                "records", "vault", "protocol",
+                "clock",
+                "random",
+                "auth",
+                "redis",
+                "compute",
+                "environment",
+                "hex",
+                "quote",
+                "preview",
+                "records",
+                "vault",
+                "protocol",
             ],
         ),
     ];
@@ -273,11 +285,84 @@ fn no_circle_is_inside_a_module() {
     }
 }
 
+/// What upstreams send has any shape: `upstream::received` makes types of it, and nothing else looks
+/// for members in JSON, where a value of another shape would panic or be ignored.
+#[test]
+fn messages_of_upstreams_are_read_in_one_module() {
+    let forbidden =
+        [".as_object_mut(", ".as_array_mut(", ".as_array()", ".pointer(", "from_value("];
+    for (file, text) in sources() {
+        let path = module_path(&file);
+        let is_upstream = path.first().is_some_and(|first| first == "upstream");
+        let reads = path.get(1).is_some_and(|module| module == "received");
+        if !is_upstream || reads || is_test(&file) {
+            continue;
+        }
+        let code = code(&text);
+        for word in forbidden {
+            assert!(!code.contains(word), "{} uses {word}", file.display());
+        }
+        for (at, _) in code.match_indices("[]") {
+            // Strings are left out of the code: this is `value["member"]`, and no list.
+            let before = code[..at].chars().next_back();
+            let is_index = before.is_some_and(|c| c.is_alphanumeric() || "_)]?".contains(c));
+            let around = &code[code[..at].rfind('\n').unwrap_or(0)..at + 2];
+            assert!(!is_index, "{} indexes into JSON: {around}", file.display());
+        }
+    }
+}
+
 #[test]
 fn no_file_is_long() {
     for (file, text) in sources() {
         let lines = text.lines().count();
         assert!(lines <= 500, "{} has {lines} lines: split it", file.display());
+    }
+}
+
+/// The arguments of each macro call of this name.
+fn macro_calls<'a>(code: &'a str, name: &str) -> Vec<&'a str> {
+    let calls = code.match_indices(name).map(|(at, name)| &code[at + name.len()..]);
+    let arguments = calls.filter_map(|rest| rest.strip_prefix('(')).map(|rest| {
+        let mut depth = 1;
+        let end = rest.find(|c| {
+            depth += match c {
+                '(' => 1,
+                ')' => -1,
+                _ => 0,
+            };
+            depth == 0
+        });
+        &rest[..end.expect("the call ends")]
+    });
+    arguments.collect()
+}
+
+#[test]
+fn labels_of_metrics_are_of_the_type_whose_values_are_bounded() {
+    for (file, text) in sources().into_iter().filter(|(file, _)| !file.ends_with("metric.rs")) {
+        let code = code(&text);
+        for name in ["counter!", "gauge!", "histogram!"] {
+            for arguments in macro_calls(&code, name) {
+                let has_labels = arguments.contains("=>") || arguments.contains('&');
+                assert!(!has_labels, "{}: use crate::metric for labels", file.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn macro_calls_are_found_with_their_arguments() {
+    let code = "gauge!(a).set(b); metrics::gauge!(\n x, y => f(z))";
+    assert_eq!(macro_calls(code, "gauge!"), ["a", "\n x, y => f(z)"]);
+}
+
+#[test]
+fn variables_are_read_where_an_empty_one_counts_as_unset() {
+    for (file, text) in sources() {
+        let is_reader = file.ends_with("environment.rs") || file.starts_with("testing");
+        let reads = is_reader || !code(&text).contains("env::var");
+        assert!(reads, "{}: read variables by crate::environment", file.display());
     }
 }
 

@@ -339,9 +339,11 @@ fn every_metric_is_listed_with_its_type_and_its_alerts() {
     for (kind, name, _) in METRICS {
         let kind = match kind {
             Kind::Counter | Kind::LabelledCounter => "counter",
-            Kind::Gauge | Kind::DependencyGauge | Kind::SharedGauge | Kind::UpstreamGauge => {
-                "gauge"
-            }
+            Kind::Gauge
+            | Kind::DependencyGauge
+            | Kind::SharedGauge
+            | Kind::UpstreamGauge
+            | Kind::QueryGauge => "gauge",
             Kind::Histogram => "histogram",
         };
         assert_eq!(listed[name][1], kind, "{name}");
@@ -392,18 +394,19 @@ fn every_label_of_a_metric_is_listed() {
     let listed = rows(section(&page, "Metrics"));
     let listed: BTreeSet<_> = listed.iter().flat_map(|row| code(row[2])).collect();
     let sources = [sources("src"), sources("core/src")].concat();
+    let without_spaces = |source: &String| source.split_whitespace().collect::<String>();
+    let sources: Vec<String> = sources.iter().map(without_spaces).collect();
+
     let mut used = BTreeSet::new();
-    for macros in sources.iter().flat_map(|source| source.split("metrics::").skip(1)) {
-        let is_one = ["counter!", "gauge!", "histogram!"].iter().any(|m| macros.starts_with(m));
-        if !is_one {
+    for call in sources.iter().flat_map(|source| source.split("metric::").skip(1)) {
+        let is_call =
+            ["counter(", "gauge(", "histogram("].iter().any(|name| call.starts_with(name));
+        if !is_call {
             continue;
         }
-        let call = macros.split(';').next().unwrap();
-        used.extend(call.split("\" =>").filter_map(|before| {
-            let label = before.rsplit_once('"')?.1;
-            let is_label = call.contains(&format!("\"{label}\" =>"));
-            is_label.then_some(label)
-        }));
+        let arguments = call.split(';').next().unwrap();
+        let labels = arguments.split("(\"").skip(2).filter_map(|rest| rest.split('"').next());
+        used.extend(labels);
     }
     assert_eq!(listed, used);
 }

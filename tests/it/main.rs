@@ -20,6 +20,7 @@ mod prompts;
 mod protocol;
 mod readme;
 mod resources;
+mod runner;
 mod sessions;
 mod sharing;
 mod spill;

@@ -69,8 +69,8 @@ pub use secret::Secret;
 pub use static_tokens::StaticToken;
 #[cfg(any(feature = "login", feature = "upstream"))]
 pub use token_requests::{TokenRequestError, TokenRequests};
+#[cfg(any(feature = "login", feature = "upstream"))]
+pub use url::safe_url;
 #[cfg(any(feature = "http", feature = "oauth"))]
 pub use url::{canonical_url, check_url};
-#[cfg(any(feature = "login", feature = "upstream"))]
-pub use url::{is_loopback, safe_url};
 pub use validity::Validity;

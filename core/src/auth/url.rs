@@ -2,13 +2,7 @@
 
 use url::Url;
 
-/// Whether the host is this machine.
-pub fn is_loopback(url: &Url) -> bool {
-    // IPv6 addresses in URLs have brackets.
-    let host = url.host_str().unwrap_or_default();
-    let address = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || address.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
-}
+use crate::network::{is_loopback, is_unspecified};
 
 /// Parses a URL that is safe for secrets and keys: `https`, or `http` to
 /// loopback (OAuth 2.1, section 1.5).
@@ -19,6 +13,9 @@ pub fn safe_url(text: &str) -> Result<Url, &'static str> {
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err("it contains credentials");
+    }
+    if is_unspecified(&url) {
+        return Err("its address is that of no server; use 127.0.0.1 for this machine");
     }
     match url.scheme() {
         "https" => Ok(url),
@@ -69,6 +66,8 @@ mod tests {
             "ftp://localhost",
             "file:///etc/passwd",
             "https://user:secret@a.example",
+            "https://0.0.0.0/x",
+            "https://[::]/x",
             "a.example",
             "",
         ] {

@@ -28,6 +28,16 @@ pub enum Fault {
         /// Machine-readable details.
         data: Option<Value>,
     },
+    /// The error of a server behind this one, with its own code.
+    #[error("{message}")]
+    Relayed {
+        /// Its JSON-RPC code.
+        code: i32,
+        /// What it says, bounded.
+        message: String,
+        /// Machine-readable details, bounded.
+        data: Option<Value>,
+    },
     /// `_meta` lacks a member that is required in the modern era (-32602).
     #[error("{0}")]
     MissingMeta(String),
@@ -123,7 +133,13 @@ impl Fault {
 
     /// Whether the server or something behind it failed, rather than the caller.
     pub fn is_failure(&self) -> bool {
-        matches!(self, Self::Internal(_) | Self::Unavailable(_) | Self::SessionsUnavailable(_))
+        matches!(
+            self,
+            Self::Internal(_)
+                | Self::Unavailable(_)
+                | Self::SessionsUnavailable(_)
+                | Self::Relayed { code: -32603, .. }
+        )
     }
 
     /// [`Self::UnsupportedVersion`], for a server that supports versions up to `max`.

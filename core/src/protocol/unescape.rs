@@ -2,12 +2,19 @@
 
 #![cfg_attr(not(feature = "upstream"), allow(dead_code, reason = "only upstreams send such texts"))]
 
-/// The decoder of one string, from after its opening quote to its closing quote.
+/// The decoder of one string, from after its opening quote to its closing one.
 #[derive(Debug, Default)]
-pub struct Unescape(StringState);
+pub struct Unescape {
+    state: State,
+    /// Whether it takes half a surrogate pair as U+FFFD, and control characters as they are.
+    repairs: bool,
+}
+
+/// What stands for half a surrogate pair.
+const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();
 
 #[derive(Debug, Default, Clone, Copy)]
-enum StringState {
+enum State {
     #[default]
     Plain,
     /// After a backslash.
@@ -26,51 +33,56 @@ enum StringState {
 pub struct InvalidString;
 
 impl Unescape {
+    /// A decoder that takes half a surrogate pair as U+FFFD, and control characters as they are.
+    pub fn repairing() -> Self {
+        Self { state: State::Plain, repairs: true }
+    }
+
     /// Decodes to `decoded` up to the string's end. Returns how many bytes it has used, the
     /// closing quote included, and whether the string has ended. Does not check UTF-8.
     ///
     /// # Errors
-    /// [`InvalidString`] for a malformed string.
+    /// `InvalidString`.
     pub fn feed(
         &mut self,
         input: &[u8],
         decoded: &mut Vec<u8>,
     ) -> Result<(usize, bool), InvalidString> {
         let mut used = 0;
-
         while let Some(&byte) = input.get(used) {
-            if let StringState::Plain = self.0 {
+            if let State::Plain = self.state {
                 let rest = &input[used..];
                 let end = memchr::memchr2(b'"', b'\\', rest);
                 let plain = &rest[..end.unwrap_or(rest.len())];
-                if plain.iter().any(|byte| *byte < 0x20) {
+                if !self.repairs && plain.iter().any(|byte| *byte < 0x20) {
                     return Err(InvalidString);
                 }
-
                 decoded.extend_from_slice(plain);
                 used += plain.len() + usize::from(end.is_some());
                 match end {
                     Some(end) if rest[end] == b'"' => return Ok((used, true)),
-                    Some(_) => self.0 = StringState::Escape,
+                    Some(_) => self.state = State::Escape,
                     None => {}
                 }
                 continue;
             }
-
+            if self.repairs && matches!(self.state, State::Half(_)) && byte != b'\\' {
+                decoded.extend_from_slice(REPLACEMENT);
+                self.state = State::Plain;
+                continue;
+            }
             used += 1;
-            self.0 = self.escaped(byte, decoded)?;
+            self.state = self.escaped(byte, decoded)?;
         }
-
         Ok((used, false))
     }
 
     /// The state after a byte of an escape.
-    fn escaped(&self, byte: u8, decoded: &mut Vec<u8>) -> Result<StringState, InvalidString> {
-        let hex = |high| StringState::Hex { code: 0, digits: 0, high };
-
-        Ok(match (self.0, byte) {
-            (StringState::Escape, b'u') => hex(None),
-            (StringState::Escape, _) => {
+    fn escaped(&self, byte: u8, decoded: &mut Vec<u8>) -> Result<State, InvalidString> {
+        let hex = |high| State::Hex { code: 0, digits: 0, high };
+        Ok(match (self.state, byte) {
+            (State::Escape, b'u') => hex(None),
+            (State::Escape, _) => {
                 decoded.push(match byte {
                     b'"' | b'\\' | b'/' => byte,
                     b'b' => 8,
@@ -80,30 +92,51 @@ impl Unescape {
                     b't' => b'\t',
                     _ => return Err(InvalidString),
                 });
-                StringState::Plain
+                State::Plain
             }
-            (StringState::Half(high), b'\\') => StringState::HalfEscape(high),
-            (StringState::HalfEscape(high), b'u') => hex(Some(high)),
-            (StringState::Hex { code, digits, high }, _) => {
+            (State::Half(high), b'\\') => State::HalfEscape(high),
+            (State::HalfEscape(high), b'u') => hex(Some(high)),
+            (State::HalfEscape(_), _) if self.repairs => {
+                decoded.extend_from_slice(REPLACEMENT);
+                Self { state: State::Escape, repairs: true }.escaped(byte, decoded)?
+            }
+            (State::Hex { code, digits, high }, _) => {
                 let digit = char::from(byte).to_digit(16).ok_or(InvalidString)?;
                 let code = code << 4 | u16::try_from(digit).unwrap_or_default();
-
                 match (high, code) {
-                    _ if digits < 3 => StringState::Hex { code, digits: digits + 1, high },
-                    (None, 0xD800..0xDC00) => StringState::Half(code),
+                    _ if digits < 3 => State::Hex { code, digits: digits + 1, high },
+                    (None, 0xD800..0xDC00) => State::Half(code),
+                    (None, 0xDC00..0xE000) if self.repairs => {
+                        decoded.extend_from_slice(REPLACEMENT);
+                        State::Plain
+                    }
+                    (Some(_), code) if self.repairs && !(0xDC00..0xE000).contains(&code) => {
+                        decoded.extend_from_slice(REPLACEMENT);
+                        Self::end_of_escape(code, decoded)
+                    }
                     _ => {
                         let units = high.into_iter().chain([code]);
                         let mut characters = char::decode_utf16(units);
-                        let character =
-                            characters.next().and_then(Result::ok).ok_or(InvalidString)?;
-
+                        let character = characters.next().and_then(Result::ok);
+                        let character = character.ok_or(InvalidString)?;
                         decoded.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-                        StringState::Plain
+                        State::Plain
                     }
                 }
             }
             _ => return Err(InvalidString),
         })
+    }
+
+    /// The state after an escape that ends no surrogate pair.
+    fn end_of_escape(code: u16, decoded: &mut Vec<u8>) -> State {
+        match char::from_u32(u32::from(code)) {
+            Some(character) => {
+                decoded.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+                State::Plain
+            }
+            None => State::Half(code),
+        }
     }
 }
 
@@ -113,12 +146,9 @@ mod tests {
 
     use super::*;
 
-    /// Decodes a string's inside and closing quote, fed in pieces of these sizes.
+    /// What a string's inside and closing quote decode to, in pieces of these sizes.
     fn decode(inside: &[u8], pieces: &[usize]) -> Option<Vec<u8>> {
-        let mut decoder = Unescape::default();
-        let mut decoded = Vec::new();
-        let mut rest = inside;
-
+        let (mut decoder, mut decoded, mut rest) = (Unescape::default(), Vec::new(), inside);
         for size in pieces.iter().chain(std::iter::repeat(&7)) {
             let (piece, after) = rest.split_at((*size).min(rest.len()));
             let (used, has_ended) = decoder.feed(piece, &mut decoded).ok()?;
@@ -128,6 +158,26 @@ mod tests {
             rest = after;
         }
         None
+    }
+
+    #[test]
+    fn half_pairs_and_control_characters_are_taken_if_that_is_wanted() {
+        for (inside, text) in [
+            (r"a\ud83db", "a\u{fffd}b"),
+            (r"\ude00\ud83d\n", "\u{fffd}\u{fffd}\n"),
+            (r"\ud83d\ud83d\ude00", "\u{fffd}\u{1f600}"),
+            (r"\ud83d\u0041\ud83d", "\u{fffd}A\u{fffd}"),
+            ("\t\u{1}", "\t\u{1}"),
+        ] {
+            let mut decoded = Vec::new();
+            let mut decoder = Unescape::repairing();
+            let ended = format!("{inside}\"").bytes().try_fold(false, |_, byte| {
+                decoder.feed(&[byte], &mut decoded).map(|(_, has_ended)| has_ended)
+            });
+            assert_eq!((ended, String::from_utf8(decoded).as_deref()), (Ok(true), Ok(text)));
+        }
+        let mut decoder = Unescape::repairing();
+        assert_eq!(decoder.feed(br"\x", &mut Vec::new()), Err(InvalidString));
     }
 
     proptest! {

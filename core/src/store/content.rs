@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt, pin::Pin};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
 
-use super::{Expected, Kind, Ranges};
+use super::{Expected, Kind, Ranges, Reserves};
 use crate::records::record_lines;
 
 /// Content as it arrives, in pieces of any size.
@@ -37,6 +37,8 @@ pub struct Content {
     or_binary: bool,
     /// The announced size and digest, checked before the content becomes visible.
     expected: Expected,
+    /// What counts before it has arrived.
+    reserves: Reserves,
 }
 
 impl Content {
@@ -69,6 +71,17 @@ impl Content {
     #[must_use]
     pub fn expecting(self, expected: Expected) -> Self {
         Self { expected, ..self }
+    }
+
+    /// The same content, which counts towards the quota of the owner as it arrives, whatever size
+    /// the sender announced.
+    #[must_use]
+    pub fn counted_as_it_arrives(self) -> Self {
+        Self { reserves: Reserves::Arrived, ..self }
+    }
+
+    pub(super) fn reserves(&self) -> Reserves {
+        self.reserves
     }
 
     pub(super) fn expected(&self) -> &Expected {
@@ -141,6 +154,7 @@ impl Content {
             ranges: None,
             or_binary: false,
             expected: Expected::default(),
+            reserves: Reserves::Announced,
         }
     }
 

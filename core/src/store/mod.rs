@@ -21,6 +21,8 @@ mod copy;
 mod detached;
 mod details;
 mod draft;
+#[cfg(feature = "console")]
+mod elsewhere;
 mod encoded;
 mod entry;
 mod error;
@@ -37,6 +39,7 @@ mod memory;
 mod metadata;
 #[cfg(feature = "object")]
 mod object;
+mod open_uploads;
 mod origin_tracing;
 mod origins;
 mod owners;
@@ -89,7 +92,7 @@ pub use origins::Origins;
 pub use owners::OwnerPage;
 #[cfg(feature = "http")]
 pub use partial::PART_BYTES;
-pub use partial::{AppendError, PartialUpload, UploadTarget};
+pub use partial::{AppendError, PartialUpload, Reserves, UploadTarget};
 pub use quota::OwnerQuota;
 pub use ranges::Ranges;
 pub use records::{RecordWindow, RecordsError};

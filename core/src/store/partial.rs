@@ -52,6 +52,19 @@ pub struct UploadTarget {
     pub may_be_text: bool,
     /// The announced SHA-256, in hexadecimal.
     pub sha256: Option<String>,
+    /// What counts before it has arrived.
+    #[serde(default)]
+    pub reserves: Reserves,
+}
+
+/// What an upload in progress counts towards the quota of its owner.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Reserves {
+    /// The announced size, from the beginning.
+    #[default]
+    Announced,
+    /// What has arrived: whoever sends it is not trusted with the quota of the owner.
+    Arrived,
 }
 
 /// The content of the record of an upload.
@@ -117,7 +130,8 @@ pub(super) fn is_hidden(owner: &Owner) -> bool {
     owner.as_str().ends_with(HIDDEN_OWNER_SUFFIX)
 }
 
-fn record_uri(id: &str) -> Result<ResourceUri, StoreError> {
+/// The URI of the record of an upload. Those of its parts begin with it and a slash.
+pub(super) fn record_uri(id: &str) -> Result<ResourceUri, StoreError> {
     Ok(ResourceUri::parse(&format!("upload:{id}"))?)
 }
 
@@ -125,7 +139,8 @@ impl Store {
     /// Begins an upload in parts. It expires after `ttl`, complete or not.
     ///
     /// # Errors
-    /// [`StoreError::Full`] if content of the announced size does not fit.
+    /// [`StoreError::Full`] if content of that size does not fit, and the errors of
+    /// [`Store::check_target`].
     pub async fn begin_upload(
         &self,
         owner: &Owner,
@@ -134,6 +149,7 @@ impl Store {
         size: Option<u64>,
         ttl: Duration,
     ) -> Result<PartialUpload, StoreError> {
+        self.check_target(&target.uri)?;
         let record = UploadRecord { target, size, parts: Vec::new(), state: UploadState::Open };
         let uri = record_uri(id)?;
         self.backend.reserve(owner, &record.target.uri, id, record.counted_bytes(), ttl).await?;
@@ -177,27 +193,6 @@ impl Store {
             record,
         })
     }
-
-    /// An upload of the owner whose ID begins with `id`, unless it is complete or removed.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`].
-    pub async fn open_upload(
-        &self,
-        owner: &Owner,
-        id: &str,
-    ) -> Result<Option<PartialUpload>, StoreError> {
-        let page = self.list(&hidden(owner), record_uri(id)?.as_str(), None, 1).await?;
-        let first =
-            page.entries.first().and_then(|entry| entry.uri.as_str().strip_prefix("upload:"));
-        let Some(id) = first else { return Ok(None) };
-
-        match self.upload_in_parts(owner, id).await {
-            Ok(found) => Ok(Some(found).filter(|found| !found.is_stored())),
-            Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
 }
 
 impl UploadRecord {
@@ -218,7 +213,10 @@ impl UploadRecord {
 
     /// The most quota bytes that the upload takes if its content has at least `size` bytes.
     fn counted_with(&self, size: u64) -> u64 {
-        let size = self.size.unwrap_or_default().max(size);
+        let size = match self.target.reserves {
+            Reserves::Announced => self.size.unwrap_or_default().max(size),
+            Reserves::Arrived => self.received(),
+        };
         let parts = (self.parts.len() as u64).max(size.div_ceil(PART_BYTES as u64) + 1);
         size + parts * MAX_PART_OVERHEAD + MAX_RECORD_BYTES
     }
@@ -243,6 +241,16 @@ impl PartialUpload {
         matches!(self.record.state, UploadState::Stored { .. })
     }
 
+    /// The ID of the upload.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// When the upload began.
+    pub fn begun(&self) -> Timestamp {
+        self.entry.created
+    }
+
     /// When the upload is removed.
     pub fn expires(&self) -> Timestamp {
         self.entry.expires
@@ -261,13 +269,12 @@ impl PartialUpload {
         if self.record.size == Some(size) {
             return Ok(());
         }
-
         let record = UploadRecord { size: Some(size), ..self.record.clone() };
-        self.reserve(record.counted_bytes()).await?;
-        self.replace(record).await
+        self.replace_counted(record).await
     }
 
-    /// Reserves quota of the owner for content of at least `size` bytes.
+    /// Makes room for content of at least `size` bytes in the quota of the owner, unless the upload
+    /// counts what has arrived only.
     ///
     /// # Errors
     /// [`StoreError::Full`].
@@ -314,24 +321,38 @@ impl PartialUpload {
         let size = part.size;
 
         let mut record = self.record.clone();
-        record.parts.push(UploadPart { id, size });
-        let appended = match self.reserve(record.counted_bytes()).await {
-            _ if size == 0 => Err(AppendError::Changed),
-            Ok(()) => self.replace(record).await,
-            Err(full) => Err(full.into()),
-        };
+        record.parts.push(Part { id, size });
 
-        match appended {
+        if size == 0 {
+            self.store.delete(&part.owner, &part.uri).await?;
+            return Ok(0);
+        }
+        match self.replace_counted(record).await {
             Ok(()) => Ok(size),
             Err(error) => {
                 self.store.delete(&part.owner, &part.uri).await?;
-                if size == 0 { Ok(0) } else { Err(error) }
+                Err(error)
             }
         }
     }
 
-    /// Stores the parts as the resource, and removes them. Removes the upload if the content
-    /// differs from what was announced.
+    /// Replaces the record by one that counts more.
+    async fn replace_counted(&mut self, record: Record) -> Result<(), AppendError> {
+        self.reserve(record.counted_bytes()).await?;
+        let replaced = self.replace(record).await;
+
+        // Whoever has removed the upload meanwhile has ended the reservation before it grew.
+        if matches!(replaced, Err(AppendError::Changed))
+            && let Err(error) = self.store.get(&self.entry.owner, &self.entry.uri).await
+            && error.is_not_found()
+        {
+            self.store.backend.release(&self.owner, &self.id, 0).await?;
+        }
+        replaced
+    }
+
+    /// Stores the parts as the resource, and removes them. Where the content is not what was
+    /// announced, the upload is removed.
     ///
     /// # Errors
     /// [`AppendError`]. The upload stays complete and can be stored later, unless the content is

@@ -1,8 +1,21 @@
 //! Restores a resource of another store.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use super::{Content, ContentStream, Entry, Expected, Kind, Store, StoreError, WriteMode};
+use super::{Content, ContentStream, Details, Entry, Expected, Kind, Store, StoreError, WriteMode};
+use crate::clock::Timestamp;
+
+/// The longest name of an owner, of a session or of an origin, in bytes.
+const MAX_NAME_BYTES: usize = 256;
+
+/// The most origins of a resource.
+const MAX_ORIGINS: usize = 64;
+
+/// The last revision. A store counts on from the revision that it restores, in Redis with doubles.
+const MAX_REVISION: u64 = 1 << 53;
+
+/// By how much the clocks of two stores may differ.
+const CLOCK_MARGIN: Duration = Duration::from_secs(300);
 
 /// The outcome of restoring a revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,21 +32,25 @@ pub enum Restored {
 
 impl Store {
     /// Writes a revision with the number, the times, the metadata and the owner of `entry`, unless
-    /// the store has this revision, or a later write to its URI. Restore earlier revisions first.
-    /// The content is checked against the size and the digest of the entry before it becomes
-    /// visible. The URI may be the URI of a link.
+    /// the store has it, or a later write to its URI. The earlier revisions must have been written
+    /// before. The content is checked against the size and the digest of the entry before it
+    /// becomes visible. The URI may be that of a link. The rules of [`Store::create`] hold for the
+    /// metadata and the expiry.
     ///
     /// # Errors
-    /// [`StoreError::NotAsAnnounced`], [`StoreError::NotText`], [`StoreError::Full`],
-    /// [`StoreError::Input`]; nothing is then stored.
+    /// [`StoreError::InvalidDetails`], [`StoreError::InvalidMetadata`],
+    /// [`StoreError::InvalidTtl`], [`StoreError::NotAsAnnounced`], [`StoreError::NotText`],
+    /// [`StoreError::Full`], [`StoreError::Input`]; nothing is stored then.
     pub async fn restore(
         &self,
         entry: &Entry,
         pieces: ContentStream,
     ) -> Result<Restored, StoreError> {
-        if entry.is_expired(self.now()) {
+        let now = self.now();
+        if entry.is_expired(now) {
             return Ok(Restored::Expired);
         }
+        self.check_restored(entry, now)?;
 
         let stored = self.backend.revisions(&entry.owner, &entry.uri).await?;
         let is_restored = |stored: &Entry| {
@@ -68,5 +85,51 @@ impl Store {
             Err(StoreError::NotFound { .. }) => Ok(Restored::Later),
             Err(error) => Err(error),
         }
+    }
+
+    /// Checks an entry that comes from outside by the rules for what a caller gives, and by those
+    /// that entries of a store satisfy by themselves.
+    fn check_restored(&self, entry: &Entry, now: Timestamp) -> Result<(), StoreError> {
+        self.check_details(Details {
+            name: Some(entry.name.clone()),
+            title: entry.title.clone(),
+            description: entry.description.clone(),
+            mime_type: Some(entry.mime_type.clone()),
+            ttl: Some(entry.expires.since(now.saturating_add(CLOCK_MARGIN)))
+                .filter(|ttl| !ttl.is_zero()),
+            session: None,
+        })?;
+
+        let names = [
+            ("owner", entry.owner.as_str()),
+            ("session", entry.session.as_deref().unwrap_or_default()),
+        ];
+        let origins = entry.origins.iter().map(|origin| ("origin", &**origin));
+        for (member, name) in names.into_iter().chain(origins) {
+            if name.len() > MAX_NAME_BYTES {
+                return Err(StoreError::InvalidDetails(format!(
+                    "{member} has {} bytes; at most {MAX_NAME_BYTES} are allowed.",
+                    name.len()
+                )));
+            }
+        }
+        if entry.origins.len() > MAX_ORIGINS {
+            return Err(StoreError::InvalidDetails(format!(
+                "It has {} origins; at most {MAX_ORIGINS} are allowed.",
+                entry.origins.len()
+            )));
+        }
+        if !(1..=MAX_REVISION).contains(&entry.revision) {
+            let problem = format!("revision must be between 1 and {MAX_REVISION}.");
+            return Err(StoreError::InvalidDetails(problem));
+        }
+
+        if entry.updated > now.saturating_add(CLOCK_MARGIN) {
+            return Err(StoreError::InvalidDetails("updated is in the future.".into()));
+        }
+        if entry.created > entry.updated {
+            return Err(StoreError::InvalidDetails("created is later than updated.".into()));
+        }
+        Ok(())
     }
 }

@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::{
-    Committed, Content, Details, Draft, Entry, ResourceUri, Store, StoreError, Upload, Version,
-    WriteMode,
+    Committed, Content, Details, Draft, Entry, Reserves, ResourceUri, Store, StoreError, Upload,
+    Version, WriteMode,
     blocks::{BlockWriter, ContentStats},
     details::default_name,
     sharing,
@@ -37,9 +37,7 @@ impl Store {
         content: Content,
         details: Details,
     ) -> Result<Arc<Entry>, StoreError> {
-        if sharing::is_link(&uri) {
-            return Err(StoreError::ReadOnly { uri });
-        }
+        self.check_target(&uri)?;
         self.create_any(owner, uri, content, details).await
     }
 
@@ -64,9 +62,7 @@ impl Store {
         details: Details,
         reservation: &str,
     ) -> Result<Arc<Entry>, StoreError> {
-        if sharing::is_link(&uri) {
-            return Err(StoreError::ReadOnly { uri });
-        }
+        self.check_target(&uri)?;
         let mode = self.creation(&uri, details, content.mime_type())?;
         Ok(self.write(owner, uri, content, mode, None, Some(reservation)).await?.entry)
     }
@@ -107,9 +103,7 @@ impl Store {
         content: Content,
         details: Details,
     ) -> Result<Arc<Entry>, StoreError> {
-        if sharing::is_link(&uri) {
-            return Err(StoreError::ReadOnly { uri });
-        }
+        self.check_target(&uri)?;
         self.update_version(owner, uri, content, details, None).await
     }
 
@@ -204,10 +198,13 @@ impl Store {
 
         let expected = content.expected().clone();
         let or_binary = content.may_turn_binary();
+        let reserves = content.reserves();
         let (kind, pieces) = content.into_parts();
         let mut upload = self.backend.begin(owner, &uri, reservation).await?;
-        if let Some(size) = expected.size {
-            upload.reserve(size).await?;
+        match (expected.size, reserves) {
+            (Some(size), Reserves::Announced) => upload.reserve(size).await?,
+            (Some(size), Reserves::Arrived) => self.backend.quota().check_upload(size)?,
+            (None, _) => {}
         }
 
         let mut writer = BlockWriter::new(owner, kind, upload).or_binary(or_binary);
@@ -365,7 +362,15 @@ impl Store {
         }
     }
 
-    /// Checks the metadata that a caller gives to a resource, before its content arrives.
+    /// Checks that callers may store under a URI, before there is content.
+    ///
+    /// # Errors
+    /// [`StoreError::ReadOnly`] for the URI of a link, which only [`Store::share`] creates.
+    pub fn check_target(&self, uri: &ResourceUri) -> Result<(), StoreError> {
+        if sharing::is_link(uri) { Err(StoreError::ReadOnly { uri: uri.clone() }) } else { Ok(()) }
+    }
+
+    /// Checks what a caller gives to a resource, before there is content.
     ///
     /// # Errors
     /// [`StoreError::InvalidDetails`], [`StoreError::InvalidMetadata`] or

@@ -2,12 +2,22 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{Exported, Imported, TransferError, export, import};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use super::{
+    Exported, Imported, Progress, TransferError, export,
+    frames::{FrameKind, FrameWriter},
+    import,
+};
 use crate::{
     auth::Owner,
-    clock::ManualClock,
+    clock::{Clock, ManualClock},
     store::{Details, MemoryLimits, OwnerQuota, ResourceUri, Store, StoreLimits},
 };
+
+/// The time at which a manual clock begins.
+const NOW: u64 = 1_767_225_600_000;
 
 fn store(clock: &ManualClock) -> Store {
     Store::memory(Arc::new(clock.clone()), MemoryLimits::default(), StoreLimits::default())
@@ -118,4 +128,68 @@ async fn what_has_expired_or_does_not_fit_is_counted() {
     let late = store(&clock);
     let done = import(&late, &out[..], |_| {}).await.unwrap();
     assert_eq!(done, Imported { expired: 206, ..Imported::default() });
+}
+
+type Change = Box<dyn FnOnce(&mut serde_json::Value)>;
+
+/// An export of one resource, whose metadata are changed.
+async fn forged(change: impl FnOnce(&mut serde_json::Value)) -> Vec<u8> {
+    let mut metadata = json!({
+        "owner": "alice", "uri": "x:1", "revision": 1, "name": "a", "mime_type": "text/plain",
+        "kind": "text", "size": 4, "sha256": crate::hex::hex(&Sha256::digest("text")),
+        "created": NOW, "updated": NOW, "expires": NOW + 60_000,
+    });
+    change(&mut metadata);
+    let mut frames = FrameWriter::new(Vec::new()).unwrap();
+    let header = json!({ "format": "larder-export", "version": 1 }).to_string();
+    frames.write(FrameKind::Header, header.as_bytes()).await.unwrap();
+    frames.write(FrameKind::Revision, metadata.to_string().as_bytes()).await.unwrap();
+    frames.write(FrameKind::Content, b"text").await.unwrap();
+    frames.write(FrameKind::End, b"{}").await.unwrap();
+    frames.finish().await.unwrap()
+}
+
+#[tokio::test]
+async fn the_rules_of_create_hold_for_an_import() {
+    let clock = ManualClock::new();
+    assert_eq!(clock.now().as_millis(), NOW);
+    let day = u64::try_from(StoreLimits::default().max_ttl.as_millis()).unwrap();
+    let set = |member: &'static str, value: serde_json::Value| -> Change {
+        Box::new(move |metadata| metadata[member] = value)
+    };
+    for (change, says) in [
+        (set("name", json!("n".repeat(200_000))), "name has 200000 bytes"),
+        (set("title", json!("t".repeat(257))), "title has 257 bytes"),
+        (set("description", json!("d".repeat(5_000))), "description has 5000 bytes"),
+        (set("mime_type", json!("m".repeat(256))), "mime_type has 256 bytes"),
+        (set("name", json!("a\u{202e}b")), "name"),
+        (set("owner", json!("o".repeat(200_000))), "owner"),
+        (set("session", json!("s".repeat(200_000))), "session"),
+        (set("origins", json!(["o".repeat(200_000)])), "origin"),
+        (set("revision", json!(0)), "revision"),
+        (set("revision", json!(u64::MAX)), "revision"),
+        (set("expires", json!(1_u64 << 63)), "ttl must be at most"),
+        (set("expires", json!(NOW + day + 3_600_000)), "ttl must be at most"),
+        (set("updated", json!(1_u64 << 63)), "updated"),
+        (set("created", json!(NOW + 1)), "created"),
+    ] {
+        let store = store(&clock);
+        let mut reasons = Vec::new();
+        let export = forged(change).await;
+        let done = import(&store, &export[..], |progress| {
+            if let Progress::LeftOut { why, .. } = progress {
+                reasons.push(why.to_string());
+            }
+        });
+        let done = done.await.unwrap();
+        assert_eq!(done, Imported { refused: 1, ..Imported::default() }, "{says}");
+        assert!(reasons.len() == 1 && reasons[0].contains(says), "{says}: {reasons:?}");
+        assert_eq!(store.usage().await.unwrap().resources, 0, "{says}");
+    }
+    let whole = forged(|_| {}).await;
+    let longest = forged(move |metadata| metadata["expires"] = json!(NOW + day)).await;
+    for export in [whole, longest] {
+        let store = store(&clock);
+        assert_eq!(import(&store, &export[..], |_| {}).await.unwrap().written, 1);
+    }
 }

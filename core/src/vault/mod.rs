@@ -97,19 +97,27 @@ impl Vault {
         name: &str,
     ) -> Result<(Option<T>, u64), VaultError> {
         let Slot { version, content } = self.slots.read(name).await?;
-        if content.is_empty() {
-            return Ok((None, version));
-        }
-
         let value = self.sealer.open(name, &content);
-        if value.is_none() {
+        if value.is_none() && !content.is_empty() {
             tracing::warn!("a stored login was sealed with another key and is ignored");
         }
 
         Ok((value, version))
     }
 
-    /// Replaces or removes a value, if its slot still has `version`. Returns whether it did.
+    /// As [`Vault::read`], for a slot that holders of other keys use as well.
+    ///
+    /// # Errors
+    /// The slots are not available.
+    pub async fn read_own<T: DeserializeOwned>(
+        &self,
+        name: &str,
+    ) -> Result<(Option<T>, u64), VaultError> {
+        let Slot { version, content } = self.slots.read(name).await?;
+        Ok((self.sealer.open(name, &content), version))
+    }
+
+    /// Replaces or removes a value, if its slot still has this version. Returns whether it did.
     ///
     /// # Errors
     /// The slots are not available, or the value is too large.

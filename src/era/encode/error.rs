@@ -21,7 +21,9 @@ pub fn encode_error(id: Option<&RequestId>, fault: &Fault, era: Era) -> Bytes {
 pub(super) fn error(fault: &Fault, era: Era) -> Value {
     let mut error = json!({ "code": error_code(fault, era), "message": fault.to_string() });
     match fault {
-        Fault::InvalidParams { data: Some(data), .. } => error["data"] = data.clone(),
+        Fault::InvalidParams { data: Some(data), .. } | Fault::Relayed { data: Some(data), .. } => {
+            error["data"] = data.clone()
+        }
         Fault::ResourceNotFound { uri, .. } => error["data"] = json!({ "uri": uri }),
         Fault::InsufficientScope { required } => {
             error["data"] = json!({ "requiredScopes": required });
@@ -48,6 +50,7 @@ pub fn error_code(fault: &Fault, era: Era) -> i32 {
         | Fault::TokenExpired
         | Fault::Limited { .. }
         | Fault::TooMany(_) => -32600,
+        Fault::Relayed { code, .. } => *code,
         Fault::MethodNotFound(_) => -32601,
         Fault::ResourceNotFound { .. } if era == Era::Legacy => -32002,
         Fault::ResourceNotFound { .. } | Fault::InvalidParams { .. } | Fault::MissingMeta(_) => {

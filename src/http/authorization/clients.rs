@@ -118,7 +118,7 @@ fn allow_any_origin(mut response: Response) -> Response {
 fn refusal(problem: &Problem) -> Response {
     let (code, text) = match problem {
         Problem::Refused(code, text) => (code.as_str(), text.clone()),
-        Problem::Limited(_) | Problem::Unavailable(_) => {
+        Problem::Limited(_) | Problem::Busy(..) | Problem::Unavailable(_) => {
             (ErrorCode::TemporarilyUnavailable.as_str(), problem.to_string())
         }
     };

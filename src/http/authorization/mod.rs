@@ -20,7 +20,7 @@ use super::{
     Endpoint,
     error::{HttpError, json_response},
 };
-use crate::login::{ErrorCode, LoginServer, Problem};
+use crate::login::{ErrorCode, FetchLimit, LoginServer, Problem};
 
 /// The longest time for a form or a registration.
 const BODY_TIME: Duration = Duration::from_secs(10);
@@ -94,14 +94,17 @@ pub(super) fn status(problem: &Problem) -> StatusCode {
     match problem {
         Problem::Refused(ErrorCode::AccessDenied, _) => StatusCode::FORBIDDEN,
         Problem::Refused(..) => StatusCode::BAD_REQUEST,
-        Problem::Limited(_) => StatusCode::TOO_MANY_REQUESTS,
-        Problem::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+        Problem::Limited(_) | Problem::Busy(FetchLimit::Address, _) => {
+            StatusCode::TOO_MANY_REQUESTS
+        }
+        Problem::Busy(..) | Problem::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
     }
 }
 
 /// When to try again.
 pub(super) fn add_retry_after(problem: &Problem, response: &mut Response) {
-    if let Problem::Limited(after) | Problem::Unavailable(after) = problem {
+    if let Problem::Limited(after) | Problem::Busy(_, after) | Problem::Unavailable(after) = problem
+    {
         super::error::set_retry_after(response, *after);
     }
 }

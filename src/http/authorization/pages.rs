@@ -135,13 +135,14 @@ fn shown(base_url: &str, step: Result<Step, Problem>) -> Response {
             set_cookies(&mut response, base_url, &cookies);
             response
         }
-        Ok(Step::Denied { text, back, cookies }) => {
+        Ok(Step::Refused { problem, back, destination, cookies }) => {
             let body = format!(
-                "<p>{}</p><p><a href=\"{}\">Back to the client</a></p>",
-                escape(&text),
-                escape(&back)
+                "<p>{}</p><p><a href=\"{}\">Tell the client, at {}</a></p>",
+                escape(&problem.to_string()),
+                escape(&back),
+                escape(&destination),
             );
-            let mut response = page(StatusCode::FORBIDDEN, "No access", &body);
+            let mut response = page(status(&problem), title(&problem), &body);
             set_cookies(&mut response, base_url, &cookies);
             response
         }
@@ -155,13 +156,17 @@ fn set_cookies(response: &mut Response, base_url: &str, cookies: &[Cookie]) {
     }
 }
 
-fn problem_page(problem: &Problem) -> Response {
-    let title = match problem {
+fn title(problem: &Problem) -> &'static str {
+    match problem {
+        Problem::Refused(ErrorCode::AccessDenied, _) => "No access",
         Problem::Refused(..) => "No login",
-        Problem::Limited(_) | Problem::Unavailable(_) => "Not now",
-    };
+        Problem::Limited(_) | Problem::Busy(..) | Problem::Unavailable(_) => "Not now",
+    }
+}
+
+fn problem_page(problem: &Problem) -> Response {
     let body = format!("<p>{}</p>", escape(&problem.to_string()));
-    let mut response = page(status(problem), title, &body);
+    let mut response = page(status(problem), title(problem), &body);
     add_retry_after(problem, &mut response);
     response
 }

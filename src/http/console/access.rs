@@ -1,21 +1,19 @@
 //! Who sends a request of the console: the identity of the token of its session.
 
+use std::fmt::Display;
+
 use axum::response::{IntoResponse, Response};
 use http::{StatusCode, request::Parts};
 
-use super::{
-    Console, console, problem,
-    sessions::{Key, Session},
-};
+use super::{Console, console, problem, session_key::Key, sessions::Session};
 use crate::{
-    admission::RequestPermit,
+    admission::{LimitReached, RequestPermit},
     auth::{AuthError, Identity, audit},
     era::Era,
     http::{
         Endpoint, bearer,
         error::{HttpError, fault_response, set_retry_after},
     },
-    vault::VaultError,
 };
 
 /// The caller of an admitted request.
@@ -34,11 +32,27 @@ pub(super) struct Caller {
 pub(super) async fn admit(endpoint: &Endpoint, head: &Parts) -> Result<Caller, Box<Response>> {
     let console = console(endpoint);
     let (identity, session) = identify(endpoint, console, head).await?;
-    let permit = endpoint.dispatcher.caller_limits().request(&identity).map_err(|limited| {
-        audit::refused(&identity, &action(head), &limited);
-        fault_response(None, &limited.into(), Era::Legacy)
-    })?;
+    let permit = count(endpoint, head, &identity).map_err(limited)?;
     Ok(Caller { identity, session, permit })
+}
+
+/// Counts a request of a caller. The permit is held until there is a response.
+///
+/// # Errors
+/// The caller has sent too many requests, which is logged.
+pub(super) fn count(
+    endpoint: &Endpoint,
+    head: &Parts,
+    identity: &Identity,
+) -> Result<RequestPermit, LimitReached> {
+    let permit = endpoint.dispatcher.caller_limits().request(identity);
+    permit.inspect_err(|limited| audit::refused(identity, &action(head), limited))
+}
+
+/// The response to a caller who has sent too many requests.
+#[allow(clippy::unnecessary_box_returns, reason = "passed to map_err")]
+pub(super) fn limited(limited: LimitReached) -> Box<Response> {
+    Box::new(fault_response(None, &limited.into(), Era::Legacy))
 }
 
 async fn identify(
@@ -49,7 +63,7 @@ async fn identify(
     if !endpoint.authenticator.is_required() {
         return Ok((Identity::local(), None));
     }
-    let Some(key) = Console::key(&head.headers) else {
+    let Some(key) = console.key(&head.headers) else {
         return Err(Box::new(logged_out(console, "Log in first.")));
     };
     let found = console.sessions.find(&key).await.map_err(unavailable)?;
@@ -61,7 +75,8 @@ async fn identify(
         Err(error @ AuthError::Unavailable { .. }) => Err(Box::new(refused(&error))),
         // Revoked or expired since the login.
         Err(_) => {
-            console.sessions.end(&key).await.map_err(unavailable)?;
+            let store = endpoint.dispatcher.store();
+            console.sessions.end(store, &key).await.map_err(unavailable)?;
             let text = "The token of this session is no longer accepted. Log in again.";
             Err(Box::new(logged_out(console, text)))
         }
@@ -104,7 +119,7 @@ pub(super) fn refused(error: &AuthError) -> Response {
     clippy::unnecessary_box_returns,
     reason = "passed to map_err"
 )]
-pub(super) fn unavailable(error: VaultError) -> Box<Response> {
+pub(super) fn unavailable<E: Display>(error: E) -> Box<Response> {
     tracing::error!(%error, "a session of the console cannot be read or written");
     let text = "Sessions are not available now. Try again shortly.";
     Box::new(problem(StatusCode::SERVICE_UNAVAILABLE, text))

@@ -26,5 +26,5 @@ pub(super) async fn call(State(state): State<Arc<Endpoint>>, request: Request) -
         Err(response) => return *response,
     };
     head.headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
-    endpoint::post(&state, &head.headers, body, caller.identity, &caller.permit).await
+    endpoint::post_modern(&state, &head.headers, body, caller.identity, &caller.permit).await
 }

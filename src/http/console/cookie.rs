@@ -1,4 +1,6 @@
-//! The cookie of a session. It is for the console's paths only, so the MCP endpoint never gets it.
+//! The cookies of the console. Over HTTPS their names begin with `__Host-`: browsers take such a
+//! cookie from the host itself only, and over HTTPS only, so neither a page of a sibling domain nor
+//! anyone on the network can give a browser another person's session.
 
 use std::time::Duration;
 
@@ -6,87 +8,157 @@ use http::{HeaderMap, HeaderValue, header};
 
 #[cfg(feature = "login")]
 use super::pending::PendingKey;
-use super::{Console, origin::PageOrigin, sessions::Key};
+use super::{Console, session_key::Key};
 use crate::http::browser;
 
-/// Browsers accept this name only over HTTPS.
-const SECURE: &str = "__Secure-larder";
-/// The name on plain HTTP, where only pages of this machine can log in.
-const PLAIN: &str = "larder-console";
-/// The same for a login that is at the authorization server.
-#[cfg(feature = "login")]
-const SECURE_LOGIN: &str = "__Secure-larder-login";
-#[cfg(feature = "login")]
-const PLAIN_LOGIN: &str = "larder-console-login";
+/// The cookies of a console.
+#[derive(Debug)]
+pub(super) struct Cookies {
+    session: Cookie,
+    /// The cookie of a login that is at the authorization server.
+    #[cfg(feature = "login")]
+    login: Cookie,
+}
+
+/// A cookie. No other name is read or set.
+#[derive(Debug)]
+struct Cookie {
+    name: String,
+    /// Where the browser sends it.
+    path: String,
+    same_site: &'static str,
+    is_secure: bool,
+}
+
+impl Cookies {
+    /// The cookies of a console at that path. Over HTTPS the prefix needs the path `/` (RFC 6265bis,
+    /// section 4.1.3.2), so the names have the path: two consoles on one host each have their own.
+    pub(super) fn new(path: &str, is_https: bool) -> Self {
+        let cookie = |name: &str, plain_path: String, same_site| Cookie {
+            name: if is_https {
+                format!("__Host-larder{name}{}", path.replace('/', "."))
+            } else {
+                format!("larder-console{name}")
+            },
+            path: if is_https { "/".to_owned() } else { plain_path },
+            same_site,
+            is_secure: is_https,
+        };
+
+        Self {
+            session: cookie("", path.to_owned(), "Strict"),
+            #[cfg(feature = "login")]
+            login: cookie("-login", format!("{path}/callback"), "Lax"),
+        }
+    }
+
+    /// Whether browsers reach the console over HTTPS.
+    pub(super) fn are_secure(&self) -> bool {
+        self.session.is_secure
+    }
+}
+
+impl Cookie {
+    fn read(&self, headers: &HeaderMap) -> Option<String> {
+        browser::cookie(headers, &self.name)
+    }
+
+    fn set(&self, headers: &mut HeaderMap, value: &str, age: Duration) {
+        let Self { name, path, same_site, is_secure } = self;
+        let secure = if *is_secure { "; Secure" } else { "" };
+        let age = age.as_secs();
+        let cookie = format!(
+            "{name}={value}; Path={path}; Max-Age={age}; HttpOnly; SameSite={same_site}{secure}"
+        );
+
+        if let Ok(cookie) = HeaderValue::try_from(cookie) {
+            headers.append(header::SET_COOKIE, cookie);
+        }
+    }
+
+    fn remove(&self, headers: &mut HeaderMap) {
+        self.set(headers, "", Duration::ZERO);
+    }
+}
 
 impl Console {
     /// The key in the cookie of a request.
-    pub(super) fn key(headers: &HeaderMap) -> Option<Key> {
-        let mut cookies =
-            [SECURE, PLAIN].into_iter().filter_map(|name| browser::cookie(headers, name));
-        cookies.find_map(|value| Key::parse(&value))
+    pub(super) fn key(&self, headers: &HeaderMap) -> Option<Key> {
+        Key::parse(&self.cookies.session.read(headers)?)
     }
 
-    /// Gives the browser of a page the key of a session.
-    pub(super) fn set_key(
-        &self,
-        headers: &mut HeaderMap,
-        page: &PageOrigin,
-        key: &Key,
-        lifetime: Duration,
-    ) {
-        let name = if page.is_https { SECURE } else { PLAIN };
-        self.set(headers, name, key.as_str(), lifetime.as_secs());
+    /// Gives a browser the key of a session.
+    pub(super) fn set_key(&self, headers: &mut HeaderMap, key: &Key, lifetime: Duration) {
+        self.cookies.session.set(headers, &key.text(), lifetime);
     }
 
     /// Makes the browser forget its key.
     pub(super) fn remove_key(&self, headers: &mut HeaderMap) {
-        self.set(headers, SECURE, "", 0);
-        self.set(headers, PLAIN, "", 0);
+        self.cookies.session.remove(headers);
     }
 
     /// The key in the cookie of a login that is at the authorization server.
     #[cfg(feature = "login")]
-    pub(super) fn pending(headers: &HeaderMap) -> Option<PendingKey> {
-        let mut cookies = [SECURE_LOGIN, PLAIN_LOGIN]
-            .into_iter()
-            .filter_map(|name| browser::cookie(headers, name));
-        cookies.find_map(|value| PendingKey::parse(&value))
+    pub(super) fn pending(&self, headers: &HeaderMap) -> Option<PendingKey> {
+        PendingKey::parse(&self.cookies.login.read(headers)?)
     }
 
     /// Gives a browser the key of its login. It comes back when the authorization server's page
-    /// sends the browser to the callback, and in no other request.
+    /// sends the browser to the callback, and in no request that another page makes.
     #[cfg(feature = "login")]
-    pub(super) fn set_pending(
-        &self,
-        headers: &mut HeaderMap,
-        page: &PageOrigin,
-        key: &str,
-        lifetime: Duration,
-    ) {
-        let name = if page.is_https { SECURE_LOGIN } else { PLAIN_LOGIN };
-        set(headers, name, key, &self.callback_path(), lifetime.as_secs(), "Lax");
+    pub(super) fn set_pending(&self, headers: &mut HeaderMap, key: &str, lifetime: Duration) {
+        self.cookies.login.set(headers, key, lifetime);
     }
 
     /// Makes the browser forget its login.
     #[cfg(feature = "login")]
     pub(super) fn remove_pending(&self, headers: &mut HeaderMap) {
-        for name in [SECURE_LOGIN, PLAIN_LOGIN] {
-            set(headers, name, "", &self.callback_path(), 0, "Lax");
-        }
-    }
-
-    fn set(&self, headers: &mut HeaderMap, name: &str, value: &str, age: u64) {
-        set(headers, name, value, &self.path, age, "Strict");
+        self.cookies.login.remove(headers);
     }
 }
 
-fn set(headers: &mut HeaderMap, name: &str, value: &str, path: &str, age: u64, same_site: &str) {
-    let secure = if name.starts_with("__Secure-") { "; Secure" } else { "" };
-    let cookie = format!(
-        "{name}={value}; Path={path}; Max-Age={age}; HttpOnly; SameSite={same_site}{secure}"
-    );
-    if let Ok(cookie) = HeaderValue::try_from(cookie) {
-        headers.append(header::SET_COOKIE, cookie);
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn set(cookie: &Cookie) -> String {
+        let mut headers = HeaderMap::new();
+        cookie.set(&mut headers, "k", Duration::from_secs(9));
+        headers[header::SET_COOKIE].to_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn over_https_a_cookie_is_of_the_host_alone() {
+        let cookies = Cookies::new("/a/console", true);
+        let expected =
+            "__Host-larder.a.console=k; Path=/; Max-Age=9; HttpOnly; SameSite=Strict; Secure";
+        assert_eq!(set(&cookies.session), expected);
+        let sent = |name: &str| HeaderMap::from_iter([(header::COOKIE, name.parse().unwrap())]);
+        let read = |name: &str| cookies.session.read(&sent(name));
+        assert_eq!(read("x=y; __Host-larder.a.console=k").as_deref(), Some("k"));
+        for other in ["larder-console=k", "__Secure-larder=k", "__Host-larder.console=k"] {
+            assert_eq!(read(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn on_plain_http_a_cookie_is_of_its_path_alone() {
+        let cookies = Cookies::new("/console", false);
+        let expected = "larder-console=k; Path=/console; Max-Age=9; HttpOnly; SameSite=Strict";
+        assert_eq!(set(&cookies.session), expected);
+    }
+
+    #[cfg(feature = "login")]
+    #[test]
+    fn the_cookie_of_a_login_comes_back_from_another_site() {
+        let expected = [
+            "__Host-larder-login.console=k; Path=/; Max-Age=9; HttpOnly; SameSite=Lax; Secure",
+            "larder-console-login=k; Path=/console/callback; Max-Age=9; HttpOnly; SameSite=Lax",
+        ];
+        for (is_https, expected) in [true, false].into_iter().zip(expected) {
+            assert_eq!(set(&Cookies::new("/console", is_https).login), expected);
+        }
     }
 }

@@ -17,11 +17,11 @@ use super::{
     operator::is_operator,
     origin::PageOrigin,
     problem,
-    sessions::{Key, Session},
+    session_key::Key,
+    sessions::Session,
 };
 use crate::{
-    auth::{MAX_TOKEN_BYTES, bearer_token},
-    clock::Timestamp,
+    auth::{Identity, MAX_TOKEN_BYTES, bearer_token},
     http::{
         Endpoint,
         error::{HttpError, json_response},
@@ -66,10 +66,8 @@ pub(super) async fn log_in(State(endpoint): State<Arc<Endpoint>>, request: Reque
         Ok(page) => page,
         Err(response) => return *response,
     };
-    if !page.is_https && !page.is_loopback {
-        let text = "A login needs HTTPS: set server.public_url to the https:// URL of this server, \
-                    or server.tls.";
-        return problem(StatusCode::FORBIDDEN, text);
+    if let Err(text) = console(&endpoint).may_log_in(&page) {
+        return problem(StatusCode::FORBIDDEN, &text);
     }
     if !endpoint.authenticator.is_required() {
         return StatusCode::NO_CONTENT.into_response();
@@ -78,18 +76,13 @@ pub(super) async fn log_in(State(endpoint): State<Arc<Endpoint>>, request: Reque
     let Ok(Ok(form)) = form else { return HttpError::Incomplete.into_response() };
     let mut fields = url::form_urlencoded::parse(&form);
     let token = fields.find(|(name, _)| name == "token").map(|(_, token)| token.into_owned());
-    match begin(&endpoint, &head, &page, token.unwrap_or_default().trim()).await {
+    match begin(&endpoint, &head, token.unwrap_or_default().trim()).await {
         Ok(response) => response,
         Err(response) => *response,
     }
 }
 
-async fn begin(
-    endpoint: &Endpoint,
-    head: &Parts,
-    page: &PageOrigin,
-    token: &str,
-) -> Result<Response, Box<Response>> {
+async fn begin(endpoint: &Endpoint, head: &Parts, token: &str) -> Result<Response, Box<Response>> {
     let console = console(endpoint);
     if token.is_empty() {
         return Err(Box::new(problem(StatusCode::UNAUTHORIZED, "Enter a token.")));
@@ -98,25 +91,31 @@ async fn begin(
     let token = bearer_token([credentials.as_bytes()]).map_err(|error| access::refused(&error))?;
     let identity =
         access::verify(endpoint, head, token).await.map_err(|error| access::refused(&error))?;
-    let before = Console::key(&head.headers);
-    let (key, session) = replace(console, before, token, identity.expires()).await?;
+    // Held until there is a response.
+    let _permit = access::count(endpoint, head, &identity).map_err(access::limited)?;
+
+    let before = console.key(&head.headers);
+    let (key, session) = replace(endpoint, before, &identity, token).await?;
+
     let mut response = StatusCode::NO_CONTENT.into_response();
     let lifetime = console.sessions.lifetime_of(&session);
-    console.set_key(response.headers_mut(), page, &key, lifetime);
+    console.set_key(response.headers_mut(), &key, lifetime);
     Ok(response)
 }
 
-/// Begins a session with a verified token. Another login in a browser ends the one before.
+/// Begins a session with the verified token of a caller. Another login in a browser ends the one
+/// before.
 pub(super) async fn replace(
-    console: &Console,
+    endpoint: &Endpoint,
     before: Option<Key>,
+    caller: &Identity,
     token: &str,
-    expires: Option<Timestamp>,
 ) -> Result<(Key, Session), Box<Response>> {
+    let (sessions, store) = (&console(endpoint).sessions, endpoint.dispatcher.store());
     if let Some(key) = before {
-        console.sessions.end(&key).await.map_err(unavailable)?;
+        sessions.end(store, &key).await.map_err(unavailable)?;
     }
-    console.sessions.begin(token, expires).await.map_err(unavailable)
+    sessions.begin(store, caller, token).await.map_err(unavailable)
 }
 
 /// Ends the session on the server, so that a copy of the cookie is worthless.
@@ -125,15 +124,36 @@ pub(super) async fn log_out(State(endpoint): State<Arc<Endpoint>>, request: Requ
     if let Err(response) = own_page(&endpoint, &head) {
         return *response;
     }
-    let console = console(&endpoint);
-    if let Some(key) = Console::key(&head.headers)
-        && let Err(error) = console.sessions.end(&key).await
+    let (console, store) = (console(&endpoint), endpoint.dispatcher.store());
+    if let Some(key) = console.key(&head.headers)
+        && let Err(error) = console.sessions.end(store, &key).await
     {
         return *unavailable(error);
     }
     let mut response = StatusCode::NO_CONTENT.into_response();
     console.remove_key(response.headers_mut());
     response
+}
+
+impl Console {
+    /// Whether a page may send credentials, and get the cookie of a session.
+    ///
+    /// # Errors
+    /// What to do, for the person at the page.
+    fn may_log_in(&self, page: &PageOrigin) -> Result<(), String> {
+        match &self.public_origin {
+            _ if page.is_https => Ok(()),
+            Some(origin) if self.cookies.are_secure() => {
+                Err(format!("A login needs HTTPS: open the console at {origin}{}/.", self.path))
+            }
+            _ if page.is_loopback => Ok(()),
+            _ => {
+                let text = "A login needs HTTPS: set server.public_url to the https:// URL of this \
+                            server, or server.tls.";
+                Err(text.to_owned())
+            }
+        }
+    }
 }
 
 /// The console's own page, if that sent the request.

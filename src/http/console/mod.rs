@@ -14,6 +14,8 @@ mod origin;
 mod owners;
 #[cfg(feature = "login")]
 mod pending;
+mod places;
+mod session_key;
 mod sessions;
 mod traffic;
 
@@ -24,7 +26,7 @@ use http::StatusCode;
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-use self::sessions::Sessions;
+use self::{cookie::Cookies, sessions::Sessions};
 use super::{Endpoint, error::json_response};
 use crate::{clock::Clock, random::Random, vault::Slots};
 
@@ -41,6 +43,7 @@ pub(crate) struct Console {
     public_origin: Option<String>,
     /// Whether this server itself serves HTTPS.
     is_tls: bool,
+    cookies: Cookies,
     sessions: Sessions,
     samples: traffic::Samples,
     /// The turn to delete what an owner has stored.
@@ -62,8 +65,12 @@ impl Console {
     ) -> Self {
         let samples = traffic::Samples::new(Arc::clone(&clock));
         let sessions = Sessions::new(sessions, slots, clock, random);
+        let is_public_https =
+            public_origin.as_deref().is_some_and(|origin| origin.starts_with("https:"));
+
         Self {
             path: path.to_owned(),
+            cookies: Cookies::new(path, is_tls || is_public_https),
             public_origin,
             is_tls,
             sessions,

@@ -13,10 +13,9 @@ use serde_json::json;
 use super::{
     Console, access, console,
     login::{self, own_page},
-    origin::PageOrigin,
     pending::{PendingKey, PendingLogin, PendingLogins, TTL},
     problem,
-    sessions::Key,
+    session_key::Key,
 };
 use crate::{
     auth::AuthError,
@@ -93,7 +92,7 @@ impl OidcLogin {
             state: self.random.secret(),
             nonce: self.random.secret(),
             verifier: self.random.secret(),
-            before: before.map(|key| key.as_str().to_owned()),
+            before: before.map(|key| key.text()),
         };
         let request = AuthorizationRequest {
             redirect_uri: &self.redirect_uri(console),
@@ -179,11 +178,11 @@ pub(super) async fn begin(State(endpoint): State<Arc<Endpoint>>, request: Reques
         let text = format!("Open the console at {}{}/ to log in.", oidc.origin, console.path);
         return problem(StatusCode::FORBIDDEN, &text);
     }
-    match oidc.begin(console, Console::key(&head.headers), peer(&head.extensions)).await {
+    match oidc.begin(console, console.key(&head.headers), peer(&head.extensions)).await {
         Ok((url, key)) => {
             let body = json!({ "url": url }).to_string();
             let mut response = json_response(StatusCode::OK, body.into());
-            console.set_pending(response.headers_mut(), &page, &key.text(), TTL);
+            console.set_pending(response.headers_mut(), &key.text(), TTL);
             response
         }
         Err(error) => {
@@ -203,10 +202,10 @@ pub(super) async fn callback(
     let (head, _) = request.into_parts();
     let console = console(&endpoint);
     let Some(oidc) = &console.oidc else { return not_configured() };
-    let (query, key) = (query.unwrap_or_default(), Console::pending(&head.headers));
+    let (query, key) = (query.unwrap_or_default(), console.pending(&head.headers));
     let finished = oidc.finish(console, query.as_bytes(), key, peer(&head.extensions)).await;
     let begun = match finished {
-        Ok((pending, token)) => log_in(&endpoint, &head, oidc, pending, &token).await,
+        Ok((pending, token)) => log_in(&endpoint, &head, pending, &token).await,
         Err(error) => Err(problem_page(console, &error)),
     };
     begun.unwrap_or_else(|response| *response)
@@ -217,15 +216,19 @@ pub(super) async fn callback(
 async fn log_in(
     endpoint: &Endpoint,
     head: &Parts,
-    oidc: &OidcLogin,
     pending: PendingLogin,
     token: &str,
 ) -> Result<Response, Box<Response>> {
     let console = console(endpoint);
     let verified = access::verify(endpoint, head, token).await;
     let identity = verified.map_err(|error| not_accepted(console, &error))?;
+    // Held until there is a response.
+    let _permit = access::count(endpoint, head, &identity)
+        .map_err(|limited| problem_page(console, &Problem::Limited(limited.retry_after)))?;
+
     let before = pending.before.as_deref().and_then(Key::parse);
-    let (key, session) = login::replace(console, before, token, identity.expires()).await?;
+    let (key, session) = login::replace(endpoint, before, &identity, token).await?;
+
     let path = format!("{}/", console.path);
     let body = format!("<p>Go on to <a href=\"{}\">the console</a>.</p>", escape(&path));
     let mut response = page(StatusCode::OK, "You are logged in", &body);
@@ -233,10 +236,8 @@ async fn log_in(
     if let Ok(refresh) = HeaderValue::try_from(format!("0; url={path}")) {
         headers.insert(header::REFRESH, refresh);
     }
-    let is_https = oidc.origin.starts_with("https:");
-    let origin = PageOrigin { is_https, is_loopback: !is_https, is_public: true };
     console.remove_pending(headers);
-    console.set_key(headers, &origin, &key, console.sessions.lifetime_of(&session));
+    console.set_key(headers, &key, console.sessions.lifetime_of(&session));
     Ok(response)
 }
 
@@ -265,7 +266,7 @@ fn not_configured() -> Response {
 fn problem_page(console: &Console, error: &Problem) -> Box<Response> {
     let title = match error {
         Problem::Refused(..) => "No login",
-        Problem::Limited(_) | Problem::Unavailable(_) => "Not now",
+        Problem::Limited(_) | Problem::Busy(..) | Problem::Unavailable(_) => "Not now",
     };
     let path = escape(&format!("{}/", console.path));
     let body = format!(

@@ -3,6 +3,7 @@
 use http::{HeaderMap, HeaderValue, header, request::Parts, uri::Authority};
 
 use super::Console;
+use crate::network::is_loopback_host;
 
 /// The origin of the page that sent a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +32,7 @@ impl Console {
         let is_direct = scheme == own_scheme
             && host(head).is_some_and(|host| host.eq_ignore_ascii_case(authority));
         let name = authority.parse::<Authority>().ok()?;
-        let is_loopback = is_loopback(name.host());
+        let is_loopback = is_loopback_host(name.host());
         (is_public || is_direct).then_some(PageOrigin {
             is_https: scheme == "https",
             is_loopback,
@@ -52,12 +53,6 @@ fn host(head: &Parts) -> Option<&str> {
     header.or_else(|| head.uri.authority().map(Authority::as_str))
 }
 
-fn is_loopback(host: &str) -> bool {
-    let address = host.trim_matches(['[', ']']);
-    host.eq_ignore_ascii_case("localhost")
-        || address.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -74,7 +69,7 @@ mod tests {
     fn console(public_origin: Option<&str>) -> Console {
         let clock = Arc::new(ManualClock::new());
         let slots = Arc::new(MemorySlots::new(clock.clone(), 1));
-        let options = SessionOptions { lifetime: Duration::from_secs(1) };
+        let options = SessionOptions { lifetime: Duration::from_secs(1), per_principal: 1 };
         let public_origin = public_origin.map(str::to_owned);
         Console::new("/console", public_origin, false, options, slots, clock, Random::system())
     }

@@ -83,7 +83,8 @@ async fn page(store: &Store, mut after: Option<String>) -> Result<Value, StoreEr
     Ok(json!({
         "owners": owners,
         "next": after,
-        "total": { "resources": total.resources, "bytes": total.bytes },
+        // What an owner counts has uploads in progress and sessions, too.
+        "total": { "resources": total.resources, "bytes": total.bytes + total.reserved },
         "quota": { "resources": quota.resources, "bytes": quota.bytes },
     }))
 }

@@ -1,24 +1,43 @@
-//! Sessions of browsers. The server stores the token of each, sealed with the key that only the
+//! Sessions of browsers. The server stores the token of each, sealed with the secret that only the
 //! browser's cookie has: a copy of the store opens no session, and neither does a cookie after the
 //! session has ended on the server.
 
 use std::{sync::Arc, time::Duration};
 
-use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
+use super::{
+    places::Places,
+    session_key::{Account, Key},
+};
 use crate::{
+    auth::{Identity, Owner},
     clock::{Clock, Timestamp},
     random::Random,
+    store::{Store, StoreError},
     vault::{Sealer, Slots, Vault, VaultError},
 };
+
+/// What a session counts towards the quota of its owner, besides its token, in bytes: about what
+/// its slot and its place take.
+const SESSION_BYTES: u64 = 1024;
+
+/// The ID by which the sessions of an owner count.
+const COUNTED_AS: &str = "console-sessions";
+
+/// How often a change is tried, if others change the same sessions at the same time.
+const ATTEMPTS: usize = 8;
+
+/// How long a slot is remembered whose session has ended, for whoever is about to write it.
+const ENDED: Duration = Duration::from_secs(1);
 
 /// Limits of sessions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SessionOptions {
     /// How long a session lasts at most.
     pub(crate) lifetime: Duration,
+    /// The most sessions of one principal.
+    pub(crate) per_principal: u16,
 }
 
 /// The sessions of all browsers, shared by the instances on one store.
@@ -36,31 +55,19 @@ pub(super) struct Session {
     /// The bearer token of its requests.
     pub(super) token: String,
     pub(super) expires: Timestamp,
+    owner: Owner,
+    id: String,
 }
 
-/// The secret of a session, which only its browser has.
-#[derive(Clone)]
-pub(super) struct Key(String);
-
-impl Key {
-    /// The bytes of a key in hexadecimal.
-    const LENGTH: usize = 64;
-
-    /// None if the text cannot be a key.
-    pub(super) fn parse(text: &str) -> Option<Self> {
-        let is_key = text.len() == Self::LENGTH && text.bytes().all(|b| b.is_ascii_hexdigit());
-        is_key.then(|| Self(text.to_owned()))
-    }
-
-    pub(super) fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// The name of the slot, which does not reveal the key.
-    fn slot(&self) -> String {
-        let hash = Sha256::digest(format!("larder: console session {}", self.0));
-        format!("console-{}", BASE64_URL_SAFE_NO_PAD.encode(hash))
-    }
+/// Why a session cannot begin.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SessionError {
+    #[error(transparent)]
+    Vault(#[from] VaultError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("other logins of the same principal change its sessions all the time")]
+    Contended,
 }
 
 impl Sessions {
@@ -73,42 +80,153 @@ impl Sessions {
         Self { options, slots, clock, random }
     }
 
-    /// Begins a session with a token that was verified. It ends with the token at the latest.
+    /// Begins a session of a caller with the token that was verified. It ends with the token at the
+    /// latest. The oldest session of the caller ends if there are too many.
+    ///
+    /// # Errors
+    /// [`SessionError`].
     pub(super) async fn begin(
         &self,
+        store: &Store,
+        caller: &Identity,
         token: &str,
-        token_expires: Option<Timestamp>,
-    ) -> Result<(Key, Session), VaultError> {
-        let key = Key(self.random.secret());
+    ) -> Result<(Key, Session), SessionError> {
         let now = self.clock.now();
         let latest = now.saturating_add(self.options.lifetime);
-        let expires = token_expires.map_or(latest, |expires| expires.min(latest));
-        let session = Session { token: token.to_owned(), expires };
-        let ttl = Some(expires.since(now));
-        self.vault(&key).replace_for(&key.slot(), 0, Some(&session), ttl).await?;
+        let expires = caller.expires().map_or(latest, |expires| expires.min(latest));
+        let session = Session {
+            token: token.to_owned(),
+            expires,
+            owner: caller.owner().clone(),
+            id: self.random.id(),
+        };
+
+        let key = self.take_place(store, &session, now).await?;
+        self.write(&key, &session, expires.since(now)).await?;
         Ok((key, session))
+    }
+
+    /// Takes a place for a session, and counts it.
+    async fn take_place(
+        &self,
+        store: &Store,
+        session: &Session,
+        now: Timestamp,
+    ) -> Result<Key, SessionError> {
+        let account = Account::of(&session.owner);
+        let max = self.options.per_principal;
+        let bytes = SESSION_BYTES + session.token.len() as u64;
+
+        for _ in 0..ATTEMPTS {
+            let mut places = Places::read(&self.slots, &account, max, now).await?;
+            let place = places.add(session.id.clone(), session.expires, bytes, max);
+            self.count_or_end_others(store, session, &account, &mut places, now).await?;
+
+            if places.write(&self.slots, &account, now).await? {
+                return Ok(Key::new(account, place, &self.random));
+            }
+        }
+        Err(SessionError::Contended)
+    }
+
+    /// Counts the sessions towards the quota of their owner. If they do not fit, only the latest one
+    /// stays: whoever is out of room has to be able to log in, to delete something.
+    async fn count_or_end_others(
+        &self,
+        store: &Store,
+        session: &Session,
+        account: &Account,
+        places: &mut Places,
+        now: Timestamp,
+    ) -> Result<(), SessionError> {
+        let (owner, ttl) = (&session.owner, places.ttl(now));
+        match store.count_elsewhere(owner, COUNTED_AS, places.bytes(), ttl).await {
+            Ok(()) => return Ok(()),
+            Err(StoreError::Full(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+
+        for place in places.keep_latest() {
+            self.empty(&account.session_slot(place)).await?;
+        }
+        match store.count_elsewhere(owner, COUNTED_AS, places.bytes(), ttl).await {
+            Ok(()) => Ok(()),
+            Err(StoreError::Full(_)) => {
+                Ok(store.count_elsewhere(owner, COUNTED_AS, 0, ttl).await?)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Writes a session into its place, over the one that had it.
+    async fn write(&self, key: &Key, session: &Session, ttl: Duration) -> Result<(), SessionError> {
+        let (vault, slot) = (self.vault(key), key.slot());
+        for _ in 0..ATTEMPTS {
+            let version = self.slots.read(&slot).await?.version;
+            if vault.replace_for(&slot, version, Some(session), Some(ttl)).await? {
+                return Ok(());
+            }
+        }
+        Err(SessionError::Contended)
     }
 
     /// The session of a key, unless it has ended.
     pub(super) async fn find(&self, key: &Key) -> Result<Option<Session>, VaultError> {
-        let (session, _) = self.vault(key).read::<Session>(&key.slot()).await?;
+        // Places above the limit are those of a higher one from before.
+        if key.place >= self.options.per_principal {
+            return Ok(None);
+        }
+        let (session, _) = self.vault(key).read_own::<Session>(&key.slot()).await?;
         Ok(session.filter(|session| session.expires > self.clock.now()))
     }
 
     /// Ends a session for all copies of its key.
-    pub(super) async fn end(&self, key: &Key) -> Result<(), VaultError> {
+    pub(super) async fn end(&self, store: &Store, key: &Key) -> Result<(), VaultError> {
         let (vault, slot) = (self.vault(key), key.slot());
-        loop {
-            let (session, version) = vault.read::<Session>(&slot).await?;
-            // A session is written once, so that only another logout can be in between.
-            if session.is_none()
-                || vault
-                    .replace_for::<Session>(&slot, version, None, Some(Duration::from_secs(1)))
-                    .await?
-            {
+        let session = loop {
+            let (session, version) = vault.read_own::<Session>(&slot).await?;
+            let Some(session) = session else { return Ok(()) };
+            if vault.replace_for::<Session>(&slot, version, None, Some(ENDED)).await? {
+                break session;
+            }
+        };
+
+        // The session has ended. Otherwise its place is taken until it would have expired.
+        if let Err(error) = self.free_place(store, &session).await {
+            tracing::warn!(%error, "the place of an ended session of the console stays taken");
+        }
+        Ok(())
+    }
+
+    /// Frees the place of a session that has ended, which no longer counts then.
+    async fn free_place(&self, store: &Store, session: &Session) -> Result<(), SessionError> {
+        let account = Account::of(&session.owner);
+        let (max, now) = (self.options.per_principal, self.clock.now());
+
+        for _ in 0..ATTEMPTS {
+            let mut places = Places::read(&self.slots, &account, max, now).await?;
+            if !places.remove(&session.id) {
                 return Ok(());
             }
+            if places.write(&self.slots, &account, now).await? {
+                let (bytes, ttl) = (places.bytes(), places.ttl(now));
+                return Ok(store.count_elsewhere(&session.owner, COUNTED_AS, bytes, ttl).await?);
+            }
         }
+        Err(SessionError::Contended)
+    }
+
+    /// Ends whichever session is in a slot.
+    async fn empty(&self, slot: &str) -> Result<(), VaultError> {
+        for _ in 0..ATTEMPTS {
+            let found = self.slots.read(slot).await?;
+            if found.content.is_empty()
+                || self.slots.replace(slot, found.version, Vec::new(), Some(ENDED)).await?
+            {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Resolves when a session has ended, within `LOOK`.
@@ -130,7 +248,7 @@ impl Sessions {
     }
 
     fn vault(&self, key: &Key) -> Vault {
-        Vault::new(Arc::clone(&self.slots), Sealer::new(key.0.as_bytes()))
+        Vault::new(Arc::clone(&self.slots), Sealer::new(key.secret()))
     }
 }
 
@@ -139,52 +257,97 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::{clock::ManualClock, vault::MemorySlots};
+    use crate::{
+        auth::{Grant, Principal},
+        clock::ManualClock,
+        store::{MemoryLimits, StoreLimits},
+        vault::MemorySlots,
+    };
 
-    fn sessions() -> (Sessions, Arc<MemorySlots>, ManualClock) {
-        let clock = ManualClock::new();
-        let slots = Arc::new(MemorySlots::new(Arc::new(clock.clone()), 10));
-        let options = SessionOptions { lifetime: Duration::from_secs(60) };
-        let shared = Arc::clone(&slots) as Arc<dyn Slots>;
-        let time = Arc::new(clock.clone());
-        (Sessions::new(options, shared, time, Random::system()), slots, clock)
+    struct Setup {
+        sessions: Sessions,
+        store: Store,
+        slots: Arc<MemorySlots>,
+        clock: ManualClock,
+    }
+
+    impl Setup {
+        fn new() -> Self {
+            let clock = ManualClock::new();
+            let time = Arc::new(clock.clone());
+            let slots = Arc::new(MemorySlots::new(time.clone(), 10));
+            let options = SessionOptions { lifetime: Duration::from_secs(60), per_principal: 4 };
+            let shared = Arc::clone(&slots) as Arc<dyn Slots>;
+            let store =
+                Store::memory(time.clone(), MemoryLimits::default(), StoreLimits::default());
+            let sessions = Sessions::new(options, shared, time, Random::system());
+            Self { sessions, store, slots, clock }
+        }
+
+        async fn begin(&self, token: &str, expires: Option<Timestamp>) -> Key {
+            let principal = Principal::Static { name: "ann".into() };
+            let caller = Identity::new(principal, Grant::All, expires);
+            self.sessions.begin(&self.store, &caller, token).await.unwrap().0
+        }
+
+        async fn token(&self, key: &Key) -> Option<String> {
+            self.sessions.find(key).await.unwrap().map(|session| session.token)
+        }
+
+        async fn counted(&self) -> u64 {
+            let owner = Principal::Static { name: "ann".into() }.owner();
+            self.store.usage_of(&owner).await.unwrap().bytes
+        }
     }
 
     #[tokio::test]
     async fn a_session_lasts_until_its_end_its_expiry_or_that_of_its_token() {
-        let (sessions, _, clock) = sessions();
-        let (first, _) = sessions.begin("a", None).await.unwrap();
-        let soon = clock.now().saturating_add(Duration::from_secs(10));
-        let (second, _) = sessions.begin("b", Some(soon)).await.unwrap();
-        let (third, _) = sessions.begin("c", None).await.unwrap();
-        assert_eq!(sessions.find(&first).await.unwrap().unwrap().token, "a");
-        sessions.end(&third).await.unwrap();
-        sessions.end(&third).await.unwrap();
-        assert!(sessions.find(&third).await.unwrap().is_none());
-        clock.advance(Duration::from_secs(11));
-        assert!(sessions.find(&second).await.unwrap().is_none());
-        assert!(sessions.find(&first).await.unwrap().is_some());
-        clock.advance(Duration::from_secs(50));
-        assert!(sessions.find(&first).await.unwrap().is_none());
+        let setup = Setup::new();
+        let first = setup.begin("a", None).await;
+        let soon = setup.clock.now().saturating_add(Duration::from_secs(10));
+        let second = setup.begin("b", Some(soon)).await;
+        let third = setup.begin("c", None).await;
+        assert_eq!(setup.token(&first).await.as_deref(), Some("a"));
+        assert_eq!(setup.counted().await, 3 * (SESSION_BYTES + 1));
+        for _ in 0..2 {
+            setup.sessions.end(&setup.store, &third).await.unwrap();
+        }
+        assert_eq!(setup.token(&third).await, None);
+        assert_eq!(setup.counted().await, 2 * (SESSION_BYTES + 1));
+        setup.clock.advance(Duration::from_secs(11));
+        assert_eq!(setup.token(&second).await, None);
+        assert!(setup.token(&first).await.is_some());
+        setup.clock.advance(Duration::from_secs(50));
+        assert_eq!(setup.token(&first).await, None);
+        assert_eq!(setup.counted().await, 0);
+    }
+
+    #[tokio::test]
+    async fn a_key_opens_no_later_session_in_its_place() {
+        let setup = Setup::new();
+        let first = setup.begin("a", None).await;
+        for _ in 0..3 {
+            setup.begin("b", None).await;
+        }
+        let fifth = setup.begin("c", None).await;
+        assert_eq!(first.slot(), fifth.slot());
+        assert_eq!(setup.token(&first).await, None);
+        setup.sessions.end(&setup.store, &first).await.unwrap();
+        assert_eq!(setup.token(&fifth).await.as_deref(), Some("c"));
+        assert_eq!(setup.counted().await, 4 * (SESSION_BYTES + 1));
     }
 
     #[tokio::test]
     async fn the_store_alone_does_not_open_a_session() {
-        let (sessions, slots, _) = sessions();
-        let (key, _) = sessions.begin("the token", None).await.unwrap();
-        assert!(!key.slot().contains(key.as_str()));
-        let stored = slots.read(&key.slot()).await.unwrap().content;
+        let setup = Setup::new();
+        let key = setup.begin("the token", None).await;
+        let stored = setup.slots.read(&key.slot()).await.unwrap().content;
         assert!(!stored.windows(9).any(|bytes| bytes == b"the token"));
-        let other = Key("0".repeat(Key::LENGTH));
-        slots.replace(&other.slot(), 0, stored, None).await.unwrap();
-        assert!(sessions.find(&other).await.unwrap().is_none());
-    }
-
-    #[test]
-    fn what_is_no_key_is_not_looked_up() {
-        for bad in ["", "abc", &"g".repeat(64), &"a".repeat(65)] {
-            assert!(Key::parse(bad).is_none(), "{bad}");
-        }
-        assert!(Key::parse(&"a1".repeat(32)).is_some());
+        let other = Key::new(key.account.clone(), 2, &Random::system());
+        setup.slots.replace(&other.slot(), 0, stored, None).await.unwrap();
+        assert_eq!(setup.token(&other).await, None);
+        let guess = Key::new(key.account.clone(), key.place, &Random::system());
+        assert_eq!(setup.token(&guess).await, None);
+        assert!(setup.token(&key).await.is_some());
     }
 }

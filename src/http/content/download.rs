@@ -14,10 +14,7 @@ use super::{
     link,
     representation::{Representation, add_safe_headers},
 };
-use crate::content_link::{DOWNLOAD_PATH, Disposition, Download};
-
-/// The media types that a browser may show: it runs nothing in them.
-const SAFE_INLINE: [&str; 5] = ["image/png", "image/jpeg", "image/gif", "image/webp", "text/plain"];
+use crate::content_link::{DOWNLOAD_PATH, Download};
 
 /// Handles a request to a link.
 pub(super) async fn handle(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
@@ -37,13 +34,8 @@ async fn send(endpoint: &Endpoint, head: &Parts) -> Result<Response, Box<Respons
     // Held until there is a response.
     let _permit = link::request_permit(endpoint, &claims.owner)?;
     let found = link::find(endpoint, head, &claims).await?;
-    let mime_type = found.entry.mime_type.split(';').next().unwrap_or_default().trim();
-    let is_safe = SAFE_INLINE.iter().any(|safe| mime_type.eq_ignore_ascii_case(safe));
-    let disposition = match claims.disposition {
-        Disposition::Inline if is_safe => "inline",
-        _ => "attachment",
-    };
-    let representation = Representation { found: &found, disposition, file_name: &file_name };
+    let representation =
+        Representation { found: &found, wanted: claims.disposition, file_name: &file_name };
     let limits = endpoint.dispatcher.caller_limits();
     Ok(representation.response(head, || limits.transfer(&claims.owner)))
 }

@@ -4,6 +4,7 @@ mod coding;
 mod disposition;
 mod download;
 mod link;
+mod media_type;
 mod once;
 mod range;
 mod representation;

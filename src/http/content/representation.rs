@@ -18,13 +18,15 @@ use super::{
     },
     coding::accepts_zstd,
     disposition::content_disposition,
+    media_type::SentType,
     range::{self, Selection},
 };
 use crate::{
     admission::{LimitReached, Permit},
+    content_link::Disposition,
     era::Era,
     protocol::Fault,
-    store::{Entry, Kind, StoredResource},
+    store::{Entry, StoredResource},
 };
 
 const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
@@ -32,8 +34,8 @@ const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
 /// How content is sent.
 pub(super) struct Representation<'a> {
     pub(super) found: &'a StoredResource,
-    /// `attachment` or `inline`.
-    pub(super) disposition: &'static str,
+    /// What a browser shall do with it. It shows only what is safe to show.
+    pub(super) wanted: Disposition,
     pub(super) file_name: &'a str,
 }
 
@@ -112,11 +114,14 @@ impl Representation<'_> {
         }
         let length = encoded.unwrap_or(range.end - range.start);
         headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
-        insert(headers, header::CONTENT_TYPE, content_type(entry));
-        headers.insert(
-            header::CONTENT_DISPOSITION,
-            content_disposition(self.disposition, self.file_name),
-        );
+        let media_type = SentType::of(entry);
+        let disposition = match self.wanted {
+            Disposition::Inline if media_type.is_safe_inline() => "inline",
+            Disposition::Inline | Disposition::Attachment => "attachment",
+        };
+        headers.insert(header::CONTENT_TYPE, media_type.header());
+        headers
+            .insert(header::CONTENT_DISPOSITION, content_disposition(disposition, self.file_name));
         self.add_headers(&mut response, &tag, coding);
         response
     }
@@ -176,17 +181,6 @@ fn unsatisfiable(size: u64) -> Response {
     let mut response = Problem::new(StatusCode::RANGE_NOT_SATISFIABLE, detail).into_response();
     insert(response.headers_mut(), header::CONTENT_RANGE, format!("bytes */{size}"));
     response
-}
-
-/// The media type, with the encoding of stored text.
-fn content_type(entry: &Entry) -> String {
-    let mime_type = &entry.mime_type;
-    let is_text = entry.kind == Kind::Text && mime_type.starts_with("text/");
-    if is_text && !mime_type.contains(';') {
-        format!("{mime_type}; charset=utf-8")
-    } else {
-        mime_type.clone()
-    }
 }
 
 /// SHA-256 in base64, from hexadecimal.

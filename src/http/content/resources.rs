@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     auth::{Grant, Identity},
-    content_link::file_name,
+    content_link::{Disposition, file_name},
     http::problem::Problem,
     quote::quoted,
     store::{ResourceUri, StoreError},
@@ -113,7 +113,7 @@ async fn read(endpoint: &Endpoint, head: &Parts, identity: &Identity) -> Result<
     let found = dispatcher.store().read_revision(identity, &uri, revision).await?;
     let file_name = file_name(&found.entry.name);
     let representation =
-        Representation { found: &found, disposition: "attachment", file_name: &file_name };
+        Representation { found: &found, wanted: Disposition::Attachment, file_name: &file_name };
     let limits = dispatcher.caller_limits();
     Ok(representation.response(head, || limits.transfer(identity.owner())))
 }

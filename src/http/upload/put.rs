@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     auth::Owner,
-    store::{Content, Details, ResourceUri, Store},
+    store::{Content, Details, Reserves, ResourceUri, Store},
 };
 
 /// Handles PUT and POST: creates the resource, or replaces it. A POST may begin an upload that can
@@ -77,13 +77,16 @@ pub(in crate::http) async fn receive(
         Content::byte_stream(received)
     };
     let details = Details { mime_type: announced.mime_type, ..details };
-    let content = content.expecting(announced.expected);
+    let content = match uploader.reserves() {
+        Reserves::Announced => content.expecting(announced.expected),
+        Reserves::Arrived => content.expecting(announced.expected).counted_as_it_arrives(),
+    };
     let (store, owner) = (dispatcher.store().clone(), owner.clone());
     let storing = async move {
         let _permit = permit;
         let stored = claim.during(store.create(&owner, uri, content, details)).await;
         match &stored {
-            Ok(_) => claim.stored().await,
+            Ok(_) => claim.stored(&store).await,
             Err(_) => claim.release().await,
         }
         stored

@@ -65,18 +65,21 @@ pub(super) async fn begin(
         mime_type: announced.mime_type,
         ttl: details.ttl,
         sha256: announced.expected.sha256,
+        reserves: uploader.reserves(),
     };
     let (id, store) = (uploader.new_id(endpoint), endpoint.dispatcher.store());
     let ttl = uploader.ttl(options.upload_ttl);
     let begun = store.begin_upload(uploader.owner(), &id, target, size, ttl);
     let upload = begun.await?;
+    uploader.admit_upload(store, &upload).await?;
+
     let max = upload.size().unwrap_or(options.upload_bytes);
     let claim = uploader.claim(&id);
     let received = receive(endpoint, upload, body, max, permit, &claim).await;
     let (mut upload, received) = received;
     received?;
     if dialect == Dialect::Tus && upload.size() == Some(upload.offset()) {
-        (upload, _) = store_whole(upload, claim).await?;
+        (upload, _) = store_whole(endpoint, upload, claim).await?;
     }
     let mut response = StatusCode::CREATED.into_response();
     if let Ok(location) = HeaderValue::try_from(uploader.location(head, &id)) {
@@ -221,7 +224,7 @@ async fn finish(
     claim: Claim,
     dialect: Dialect,
 ) -> Result<Response, Refused> {
-    let (upload, entry) = store_whole(upload, claim).await?;
+    let (upload, entry) = store_whole(endpoint, upload, claim).await?;
     let response = match dialect {
         Dialect::Ietf => stored::response(&entry, head),
         Dialect::Tus => StatusCode::NO_CONTENT.into_response(),
@@ -232,14 +235,16 @@ async fn finish(
 /// Stores all parts as the resource. It continues if the client disconnects, so that the claim
 /// says what became of it.
 async fn store_whole(
+    endpoint: &Endpoint,
     mut upload: PartialUpload,
     claim: Claim,
 ) -> Result<(PartialUpload, Arc<Entry>), Problem> {
+    let store = endpoint.dispatcher.store().clone();
     let task = async move {
         claim.acquire().await?;
         match claim.during(upload.store()).await {
             Ok(entry) => {
-                claim.stored().await;
+                claim.stored(&store).await;
                 Ok((upload, entry))
             }
             Err(error) => {

@@ -16,8 +16,13 @@ use super::{
 use crate::{
     auth::{Identity, Owner},
     content_link::{ContentLinks, NOT_FOUND, RENEWAL, Upload},
+    store::{PartialUpload, Reserves, Store},
     vault::VaultError,
 };
+
+/// The most uploads in parts by one link at a time: a client that lost the response to its first
+/// request begins another one.
+const MAX_UPLOADS: usize = 2;
 
 /// Who uploads.
 pub(in crate::http) enum Uploader<'a> {
@@ -41,6 +46,37 @@ impl Uploader<'_> {
             Self::Caller(identity) => identity.owner(),
             Self::Link(link) => &link.claims.owner,
         }
+    }
+
+    /// What counts towards the quota of the owner before it has arrived. The holder of a link could
+    /// announce content that never comes, and nobody else could store anything meanwhile.
+    pub(super) fn reserves(&self) -> Reserves {
+        match self {
+            Self::Caller(_) => Reserves::Announced,
+            Self::Link(_) => Reserves::Arrived,
+        }
+    }
+
+    /// Ends the oldest uploads in parts by a link if there are too many with the one that has begun,
+    /// and that one if the link was used meanwhile.
+    ///
+    /// # Errors
+    /// 404 if the link was used.
+    pub(super) async fn admit_upload(
+        &self,
+        store: &Store,
+        upload: &PartialUpload,
+    ) -> Result<(), Refused> {
+        let Self::Link(UploadLink { links, claims }) = self else { return Ok(()) };
+        let (owner, others) = (&claims.owner, MAX_UPLOADS - 1);
+        store.end_uploads(owner, &claims.id, others, Some(upload.id())).await?;
+
+        let used = links.upload_use(&claims.id).await.map_err(|error| unavailable(&error))?;
+        if used.permits(None, links.now()) {
+            return Ok(());
+        }
+        upload.cancel().await?;
+        Err(Problem::new(StatusCode::NOT_FOUND, NOT_FOUND).into())
     }
 
     /// Checks that the uploader may store resources. The maker of a link could.
@@ -165,11 +201,7 @@ impl Claim {
         match links.claim(claims, upload).await {
             Ok(true) => Ok(()),
             Ok(false) => Err(Problem::new(StatusCode::NOT_FOUND, NOT_FOUND)),
-            Err(error) => {
-                tracing::error!(%error, "the use of a link cannot be noted");
-                let detail = "The store is not available now; try again shortly.";
-                Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail))
-            }
+            Err(error) => Err(unavailable(&error)),
         }
     }
 
@@ -189,10 +221,15 @@ impl Claim {
         }
     }
 
-    /// Notes that the content is stored.
-    pub(super) async fn stored(&self) {
+    /// Notes that the content is stored. All other uploads by the link end, because a used link
+    /// counts nothing towards the quota of its maker.
+    pub(super) async fn stored(&self, store: &Store) {
         let Some((UploadLink { links, claims }, upload)) = &self.0 else { return };
         noted(links.stored(claims, upload).await);
+
+        if let Err(error) = store.end_uploads(&claims.owner, &claims.id, 0, None).await {
+            tracing::warn!(%error, "other uploads by a used link remain until they expire");
+        }
     }
 
     /// Lets another upload use the link.
@@ -200,6 +237,13 @@ impl Claim {
         let Some((UploadLink { links, claims }, upload)) = &self.0 else { return };
         noted(links.release(claims, upload).await);
     }
+}
+
+/// The response where the use of a link cannot be read or noted.
+fn unavailable(error: &VaultError) -> Problem {
+    tracing::error!(%error, "the use of a link cannot be checked or noted");
+    let detail = "The store is not available now; try again shortly.";
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
 }
 
 /// Others may use the link when the lease ends, if that cannot be noted.

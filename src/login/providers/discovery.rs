@@ -7,8 +7,9 @@ use serde::Deserialize;
 use url::Url;
 
 use crate::{
-    auth::{Fetcher, Refreshing, is_loopback, metadata_urls, safe_url},
+    auth::{Fetcher, Refreshing, metadata_urls, safe_url},
     clock::Clock,
+    network::is_loopback,
     quote::quoted,
 };
 

@@ -5,7 +5,7 @@ use std::io::{self, Read, StdinLock, StdoutLock, Write};
 use serde::Serialize;
 
 use crate::query::{
-    Answer, QueryError, Question,
+    Answer, Confinement, QueryError, Question,
     wire::{self, Progress},
 };
 
@@ -30,6 +30,11 @@ impl Channel {
     pub(super) fn new() -> Self {
         let (input, output) = (io::stdin().lock(), io::stdout().lock());
         Self { input, output, buffer: Vec::new(), pulling: false, kept: Vec::new() }
+    }
+
+    /// Says that the worker can get questions, and how far it is confined.
+    pub(super) fn ready(&mut self, barriers: &Confinement) -> io::Result<()> {
+        self.send(wire::READY, barriers)
     }
 
     /// The next question; `None` when there are no more.

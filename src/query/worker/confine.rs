@@ -6,27 +6,81 @@ use std::io;
 #[cfg(unix)]
 use rlimit::{Resource, setrlimit};
 
-/// Gives up everything that queries do not need. Fails if the limits cannot be
-/// set; the rest is a second line of defence, and depends on the kernel.
+use crate::query::Confinement;
+
+/// How a worker is confined.
+pub(super) struct Confined {
+    pub(super) barriers: Confinement,
+    /// The memory that queries may use, in bytes.
+    pub(super) free_bytes: u64,
+}
+
+/// Gives up everything that queries do not need. Fails if the limits cannot be set. Barriers that
+/// depend on the kernel may be missing; the server decides whether it accepts that.
 #[cfg(unix)]
-pub(super) fn enter(memory_bytes: u64) -> io::Result<()> {
-    let used = used_address_space();
+pub(super) fn enter(memory_bytes: u64, stack_bytes: u64) -> io::Result<Confined> {
+    let used = UsedMemory::read();
     setrlimit(Resource::FSIZE, 0, 0)?;
     setrlimit(Resource::CORE, 0, 0)?;
     #[cfg(target_os = "linux")]
-    linux::confine();
+    let barriers = linux::confine();
+    #[cfg(not(target_os = "linux"))]
+    let barriers = Confinement { landlock: false, seccomp: false };
     // Standard input, output and error are open; nothing else can be.
     setrlimit(Resource::NOFILE, 3, 3)?;
-    // Virtual memory, which is what the kernel counts.
-    let limit = used.saturating_add(memory_bytes);
+
+    // The kernel limits the address space, of which a part is never in memory.
+    let new_mappings = memory_bytes.saturating_sub(used.program() + used.mapped_data);
+    let limit = used.address_space.saturating_add(new_mappings);
     setrlimit(Resource::AS, limit, limit)?;
-    Ok(())
+    let free_bytes = memory_bytes.saturating_sub(used.program() + used.data + stack_bytes);
+    Ok(Confined { barriers, free_bytes })
 }
 
 /// Fails: queries without a limit of their memory could take all of the machine.
 #[cfg(not(unix))]
-pub(super) fn enter(_memory_bytes: u64) -> io::Result<()> {
+pub(super) fn enter(_memory_bytes: u64, _stack_bytes: u64) -> io::Result<Confined> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "queries need limits that only Unix has"))
+}
+
+/// The memory that the process has taken by now, in bytes.
+#[cfg(unix)]
+struct UsedMemory {
+    /// All mappings.
+    address_space: u64,
+    /// The mappings of data, with stacks and what the allocator has reserved, whether or not they
+    /// are in memory yet.
+    mapped_data: u64,
+    /// The data that is in memory.
+    data: u64,
+    /// The pages of the program that are in memory.
+    program: u64,
+}
+
+#[cfg(unix)]
+impl UsedMemory {
+    const PAGE_BYTES: u64 = 4 << 10;
+    /// The pages of the program that queries need besides those that its start needs.
+    const LATER_PROGRAM_BYTES: u64 = 16 << 20;
+
+    /// What `/proc` says; an estimate where it is missing.
+    fn read() -> Self {
+        let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+        let pages = statm.split_whitespace().map(|pages| pages.parse::<u64>().unwrap_or(0));
+        let bytes: Vec<u64> = pages.map(|pages| pages * Self::PAGE_BYTES).collect();
+
+        match bytes[..] {
+            [address_space, resident, program, _, _, mapped_data, ..] => {
+                Self { address_space, mapped_data, data: resident - program, program }
+            }
+            _ => Self { address_space: 1 << 30, mapped_data: 0, data: 0, program: 0 },
+        }
+    }
+
+    /// The most that the program itself takes.
+    fn program(&self) -> u64 {
+        self.program + Self::LATER_PROGRAM_BYTES
+    }
 }
 
 /// Ends the process when it has used this much CPU time: it ends even if nobody
@@ -41,16 +95,6 @@ pub(super) fn limit_cpu(seconds: u64) {
 #[cfg(not(unix))]
 pub(super) fn limit_cpu(_seconds: u64) {}
 
-/// The address space that the program itself takes.
-#[cfg(unix)]
-fn used_address_space() -> u64 {
-    const PAGE_BYTES: u64 = 4 << 10;
-    const UNKNOWN: u64 = 1 << 30;
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    let pages = statm.split(' ').next().and_then(|pages| pages.parse::<u64>().ok());
-    pages.map_or(UNKNOWN, |pages| pages * PAGE_BYTES)
-}
-
 #[cfg(target_os = "linux")]
 mod linux {
     use std::collections::BTreeMap;
@@ -63,10 +107,14 @@ mod linux {
         SeccompRule,
     };
 
-    pub(super) fn confine() {
-        // Kernels without it refuse; the other measures hold all the same.
-        let _ = landlock();
-        let _ = seccomp();
+    use crate::query::Confinement;
+
+    /// Raises the barriers that the kernel has.
+    pub(super) fn confine() -> Confinement {
+        // An old kernel knows no rules for TCP, whose system calls seccomp forbids.
+        let landlock = landlock().is_ok_and(|status| status != RulesetStatus::NotEnforced);
+        let seccomp = seccomp().is_ok();
+        Confinement { landlock, seccomp }
     }
 
     /// No access to any file, and no TCP.

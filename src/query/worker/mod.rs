@@ -11,20 +11,24 @@ mod sql;
 
 use std::{io::Write, process::ExitCode};
 
-use self::{channel::Channel, deadline::Deadline, sql::Database};
+use self::{channel::Channel, confine::Confined, deadline::Deadline, sql::Database};
 use super::{Engine, QueryError, Question};
 
 /// The argument that makes the program a worker.
 pub const COMMAND: &str = "query-worker";
 
-/// The stack of the thread that runs queries: nested content and filters need it.
-const STACK_BYTES: usize = 64 << 20;
+/// The largest stack of the thread that runs queries: nested content and filters need it.
+const MAX_STACK_BYTES: u64 = 64 << 20;
+/// The share of the memory that the stack may take.
+const STACK_SHARE: u64 = 8;
 
-/// The worker's main. `memory_bytes` is what it may use beyond the program.
+/// The worker's main. `memory_bytes` is what the process may use.
 pub fn main(memory_bytes: u64) -> ExitCode {
-    let worker = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(move || {
-        confine::enter(memory_bytes)?;
-        serve()
+    let stack_bytes = (memory_bytes / STACK_SHARE).min(MAX_STACK_BYTES);
+    let stack_size = usize::try_from(stack_bytes).unwrap_or(usize::MAX);
+    let worker = std::thread::Builder::new().stack_size(stack_size).spawn(move || {
+        let confined = confine::enter(memory_bytes, stack_bytes)?;
+        serve(&confined)
     });
     let problem = match worker.map(std::thread::JoinHandle::join) {
         Ok(Ok(Ok(()))) => return ExitCode::SUCCESS,
@@ -38,8 +42,9 @@ pub fn main(memory_bytes: u64) -> ExitCode {
 }
 
 /// Answers questions until there are no more, or the rest of a content is not wanted.
-fn serve() -> std::io::Result<()> {
+fn serve(confined: &Confined) -> std::io::Result<()> {
     let mut channel = Channel::new();
+    channel.ready(&confined.barriers)?;
     let mut database = None;
     let mut cpu = 0;
     while let Some(question) = channel.question()? {
@@ -47,7 +52,7 @@ fn serve() -> std::io::Result<()> {
         cpu += question.seconds + 2;
         confine::limit_cpu(cpu);
         let answer = match question.engine {
-            Engine::Sql => answer_sql(&mut database, &question, &mut channel),
+            Engine::Sql => answer_sql(&mut database, &question, &mut channel, confined.free_bytes),
             Engine::Jq { slurp } => jq::answer(&question, slurp, &mut channel),
         };
         match answer {
@@ -70,11 +75,12 @@ fn answer_sql(
     database: &mut Option<Database>,
     question: &Question,
     channel: &mut Channel,
+    free_bytes: u64,
 ) -> Result<super::Answer, QueryError> {
     let deadline = Deadline::new(question);
     let mut open = match database.take() {
         Some(open) => open,
-        None => Database::open(question, channel, &deadline)?,
+        None => Database::open(question, channel, &deadline, free_bytes)?,
     };
     let answer = open.answer(question, channel, &deadline);
     *database = Some(open);

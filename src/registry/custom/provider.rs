@@ -11,7 +11,7 @@ use crate::{
     protocol::Fault,
     registry::{
         complete::{CompletionInput, completion_info},
-        provider::{Offer, ProvidedTool, Provider},
+        provider::{FoundTool, Offer, ProvidedTool, Provider},
     },
 };
 
@@ -35,14 +35,14 @@ impl Provider for CustomHandlers {
         Ok(tools.into_iter().map(|tool| Arc::new(ProvidedTool::custom(tool))).collect())
     }
 
-    async fn tool(
-        &self,
-        name: &str,
-        scope: &Arc<Scope>,
-    ) -> Result<Option<Arc<ProvidedTool>>, Fault> {
+    async fn tool(&self, name: &str, scope: &Arc<Scope>) -> Result<Option<FoundTool>, Fault> {
         let tools = self.tools.list(Arc::clone(scope)).await?;
         let found = tools.into_iter().find(|tool| tool.name == name);
-        Ok(found.map(|tool| Arc::new(ProvidedTool::custom(tool))))
+        Ok(found.map(|tool| FoundTool::Listed(Arc::new(ProvidedTool::custom(tool)))))
+    }
+
+    fn lists_tool(&self, name: &str) -> bool {
+        self.tools.has_listed(name)
     }
 
     async fn call_tool(

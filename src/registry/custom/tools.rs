@@ -1,8 +1,9 @@
 //! Custom handlers of `tools/list` and `tools/call`.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use futures_util::{FutureExt, future::BoxFuture};
+use parking_lot::RwLock;
 use rmcp::model::{self, CallToolResult, JsonObject};
 
 use super::handlers::{self, ListHandler, check_pair, list_handler, run_list};
@@ -20,7 +21,12 @@ type CallHandler = Box<dyn Fn(Arc<Scope>, String, JsonObject) -> CallFuture + Se
 pub(in crate::registry) struct CustomTools {
     list: Option<ListHandler<model::Tool>>,
     call: Option<CallHandler>,
+    /// The names that were listed so far, up to [`MAX_NAMES`].
+    names: RwLock<HashSet<String>>,
 }
+
+/// How many names of tools are remembered. The lists of callers may have no names in common.
+const MAX_NAMES: usize = 1_000;
 
 impl CustomTools {
     pub(in crate::registry) fn on_list<S, F, Fut>(&mut self, state: &Arc<S>, list: F)
@@ -75,7 +81,31 @@ impl CustomTools {
             tracing::error!(tool = %tool.name, "the tools/list handler returned an invalid name");
             return Err(Fault::Internal("The server's list of tools is invalid.".into()));
         }
+        self.remember(&tools);
         Ok(tools)
+    }
+
+    /// Whether a tool of that name was listed to somebody.
+    pub(super) fn has_listed(&self, name: &str) -> bool {
+        self.names.read().contains(name)
+    }
+
+    fn remember(&self, tools: &[model::Tool]) {
+        let is_new = {
+            let names = self.names.read();
+            names.len() < MAX_NAMES && tools.iter().any(|tool| !names.contains(&*tool.name))
+        };
+        if !is_new {
+            return;
+        }
+
+        let mut names = self.names.write();
+        for tool in tools {
+            if names.len() >= MAX_NAMES {
+                return;
+            }
+            names.insert(tool.name.to_string());
+        }
     }
 
     /// Calls a tool of the caller's list.

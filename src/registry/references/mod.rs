@@ -14,10 +14,11 @@ mod select;
 
 use std::sync::Arc;
 
+use rmcp::model::JsonObject;
 use serde_json::Value;
 
 use self::{content::ReferenceLimits, expected::Expected, flow::Flow, form::Reference};
-use super::definition::Registry;
+use super::{definition::Registry, provider::FoundTool};
 use crate::{handler::Scope, protocol::Fault, quote::shortened, store::Origins};
 
 /// The most references in one call.
@@ -116,13 +117,17 @@ impl Registry {
 
     /// The input schema of a tool, if the caller has that tool.
     async fn schema_of(&self, tool: &str, scope: &Arc<Scope>) -> Result<Option<Value>, Fault> {
-        let as_value = |schema: &rmcp::model::JsonObject| Value::Object(schema.clone());
+        let as_value = |schema: &JsonObject| Value::Object(schema.clone());
         if let Some(schema) = self.catalog().input_schema(tool) {
             return Ok(Some(as_value(&schema)));
         }
         for provider in &self.definition.providers {
-            if let Some(found) = provider.tool(tool, scope).await? {
-                return Ok(Some(as_value(&found.listed.input_schema)));
+            match provider.tool(tool, scope).await? {
+                Some(FoundTool::Listed(found)) => {
+                    return Ok(Some(as_value(&found.listed.input_schema)));
+                }
+                Some(FoundTool::Unlisted) => return Ok(Some(Value::Object(JsonObject::new()))),
+                None => {}
             }
         }
 
@@ -143,7 +148,7 @@ impl Registry {
         }
 
         for provider in &self.definition.providers {
-            if let Ok(Some(found)) = provider.tool(tool, scope).await {
+            if let Ok(Some(FoundTool::Listed(found))) = provider.tool(tool, scope).await {
                 let checked = found.check(&arguments);
                 return checked
                     .map(|()| arguments)

@@ -4,7 +4,6 @@ use std::{io, ops::Range};
 
 use bytes::Bytes;
 use grep_matcher::{LineTerminator, Matcher};
-use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, SearcherBuilder, Sink, SinkMatch};
 
 use super::{
@@ -77,53 +76,47 @@ impl SearchedBlock {
     }
 }
 
-/// How many bytes of lines are searched before the next look at the stop.
+/// The most bytes of lines that are searched before the next look at the stop.
 const SLICE_BYTES: usize = 16 << 10;
 
 /// The matching lines of a text; once `stop` is set, some of them.
 pub(super) fn find_hits(search: &Search, text: &[u8], stop: &Stop) -> Vec<Hit> {
     let matcher = &*search.matcher;
+    let engine = matcher.engine();
     let mut searcher = SearcherBuilder::new();
     searcher.line_number(false).invert_match(search.invert);
     // It has to be that of the matcher.
-    searcher.line_terminator(matcher.line_terminator().unwrap_or(LineTerminator::byte(b'\n')));
+    searcher.line_terminator(engine.line_terminator().unwrap_or(LineTerminator::byte(b'\n')));
     let mut searcher = searcher.build();
     let mut collector =
         HitCollector { search, stop, text, hits: Vec::new(), start: 0, line: 0, counted: 0 };
+
+    let slice_bytes = matcher.quick_bytes().min(SLICE_BYTES);
     let mut rest = text;
     while !rest.is_empty() && !stop.is_set() {
-        let (slice, after) = rest.split_at(slice_end(rest));
-        if slice.len() > 2 * SLICE_BYTES && is_slow(matcher, slice, stop) {
-            break;
-        }
+        let (slice, after) = rest.split_at(slice_end(rest, slice_bytes));
         // A slice needs no I/O, and a block's offsets fit 32 bits: this cannot fail.
-        let _ = searcher.search_slice(matcher, slice, &mut collector);
+        let _ = if matcher.is_quick(slice.len()) {
+            searcher.search_slice(engine, slice, &mut collector)
+        } else {
+            // Slices are cut so that only a line can be longer.
+            collector.search_line(slice)
+        };
         collector.start += slice.len();
         rest = after;
     }
     collector.hits
 }
 
-/// Where to cut a text after about [`SLICE_BYTES`], at the end of a line.
-fn slice_end(text: &[u8]) -> usize {
-    if text.len() <= SLICE_BYTES {
+/// Where to cut a text after about so many bytes, at the end of a line.
+fn slice_end(text: &[u8], bytes: usize) -> usize {
+    if text.len() <= bytes {
         return text.len();
     }
-    match memchr::memrchr(b'\n', &text[..SLICE_BYTES]) {
+    match memchr::memrchr(b'\n', &text[..bytes]) {
         Some(feed) => feed + 1,
         None => memchr::memchr(b'\n', text).map_or(text.len(), |feed| feed + 1),
     }
-}
-
-/// Whether the stop is set before parts of a long line are searched. The engine
-/// cannot be interrupted within a line, and a regular expression that is slow on
-/// the whole is slow on the parts.
-pub(super) fn is_slow(matcher: &RegexMatcher, line: &[u8], stop: &Stop) -> bool {
-    line.chunks(SLICE_BYTES).any(|part| {
-        // Only the time matters.
-        let _ = matcher.is_match(part);
-        stop.is_set()
-    })
 }
 
 /// Collects hits of consecutive slices.
@@ -152,21 +145,102 @@ impl HitCollector<'_> {
     }
 }
 
-impl Sink for HitCollector<'_> {
-    type Error = io::Error;
+impl HitCollector<'_> {
+    /// Searches a line for longer than may pass before the next look at the stop.
+    fn search_line(&mut self, line: &[u8]) -> Result<(), io::Error> {
+        let matcher = &self.search.matcher;
+        let found = matcher.find_at(without_break(matcher, line), 0, self.stop).is_some();
+        if found != self.search.invert && !self.stop.is_set() {
+            self.add(0, line)?;
+        }
+        Ok(())
+    }
 
-    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
+    /// Adds a matching line, which has this offset in the slice.
+    fn add(&mut self, offset: usize, line: &[u8]) -> Result<(), io::Error> {
         let small = |number: usize| u32::try_from(number).map_err(io::Error::other);
-        let offset = usize::try_from(found.absolute_byte_offset()).map_err(io::Error::other)?;
         let start = self.start + offset;
         self.line += memchr::memchr_iter(b'\n', &self.text[self.counted..start]).count();
         self.counted = start;
         self.hits.push(Hit {
             line: small(self.line)?,
             start: small(start)?,
-            end: small(start + found.bytes().len())?,
-            matches: small(self.count(found.bytes()))?,
+            end: small(start + line.len())?,
+            matches: small(self.count(line))?,
         });
-        Ok(true)
+        Ok(())
+    }
+}
+
+impl Sink for HitCollector<'_> {
+    type Error = io::Error;
+
+    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
+        let offset = usize::try_from(found.absolute_byte_offset()).map_err(io::Error::other)?;
+        self.add(offset, found.bytes()).map(|()| true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::{sync::mpsc, time::Duration};
+
+    use super::*;
+    use crate::{compute::Compute, tools::regex};
+
+    fn search(query: &str) -> Search {
+        let matcher = regex::matcher(query, regex::Syntax::default()).unwrap();
+        let (context, invert, counts) = (0, false, true);
+        Search { matcher, required: None, context, invert, counts, keeps_filters: false }
+    }
+
+    /// A line in which a search for [`HARD`] is in thousands of places at once.
+    fn hard_line() -> Vec<u8> {
+        let mut line = b"ab".repeat(128 << 10);
+        line.push(b'\n');
+        line
+    }
+
+    const HARD: &str = "[ab]*a[ab]{20000}c";
+
+    #[test]
+    fn a_search_within_a_line_stops_when_nobody_waits_for_it() {
+        // A search that does not look at the stop takes minutes in an unoptimised build.
+        const DEADLINE: Duration = Duration::from_secs(60);
+
+        let hard = search(HARD);
+        let (sender, events) = mpsc::channel();
+        let searching = Compute::queue("searcher", move |stop| {
+            sender.send("began").unwrap();
+            let hits = find_hits(&hard, &hard_line(), stop);
+            assert!(hits.is_empty());
+            sender.send("ended").unwrap();
+        });
+        assert_eq!(events.recv_timeout(DEADLINE).unwrap(), "began");
+        drop(searching);
+        assert_eq!(events.recv_timeout(DEADLINE).unwrap(), "ended");
+    }
+
+    #[test]
+    fn a_line_that_takes_long_has_the_hits_of_a_quick_search() {
+        let mut text = b"first\n".to_vec();
+        text.extend(b"y".repeat(37_000));
+        text.extend(b"ab".repeat(1_500));
+        text.extend(b"x\r\nxab\n");
+        let query = "[ab]{3000}x|^x";
+        let matcher = search(query).matcher;
+        assert!(!matcher.is_quick(40_001) && matcher.is_quick(16 << 10));
+
+        let hits = find_hits(&search(query), &text, &Stop::default());
+        let found: Vec<_> =
+            hits.iter().map(|hit| (hit.line(), hit.range(), hit.matches())).collect();
+        let long = 6..6 + 40_003;
+        assert_eq!(found, [(1, long.clone(), 1), (2, long.end..long.end + 4, 1)]);
+
+        let inverted = Search { invert: true, ..search(query) };
+        let hits = find_hits(&inverted, &text, &Stop::default());
+        assert_eq!(hits.iter().map(Hit::line).collect::<Vec<_>>(), [0]);
     }
 }

@@ -269,7 +269,7 @@ mod tests {
             let mut whole = SearcherBuilder::new();
             let whole = whole.line_number(true).before_context(context).after_context(context);
             let whole = whole.invert_match(invert).line_terminator(grep_matcher::LineTerminator::crlf());
-            whole.build().search_slice(&*search.matcher, text.as_bytes(), &mut expected).unwrap();
+            whole.build().search_slice(search.matcher.engine(), text.as_bytes(), &mut expected).unwrap();
             let mut cuts: Vec<_> = cuts.iter().map(|cut| cut.index(text.len() + 1)).collect();
             cuts.extend([0, text.len()]);
             cuts.sort_unstable();

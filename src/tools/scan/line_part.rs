@@ -2,10 +2,8 @@
 
 use std::ops::Range;
 
-use grep_regex::RegexMatcher;
-
 use super::matches::{Matches, without_break};
-use crate::compute::Stop;
+use crate::{compute::Stop, tools::regex::LineMatcher};
 
 /// A line that matches, or a piece of a long one, which comes in several parts.
 pub(crate) struct LinePart<'a> {
@@ -19,16 +17,17 @@ pub(crate) struct LinePart<'a> {
     pub(crate) count: u64,
     /// Whether it is a piece of a long line.
     pub(crate) is_piece: bool,
-    pub(super) matcher: &'a RegexMatcher,
+    pub(super) matcher: &'a LineMatcher,
     pub(super) starts: Range<usize>,
     pub(super) last_end: Option<usize>,
-    pub(super) stop: &'a Stop,
+    /// Set when nobody waits for the search.
+    pub(crate) stop: &'a Stop,
 }
 
 impl<'a> LinePart<'a> {
     /// A whole line.
     pub(crate) fn whole(
-        matcher: &'a RegexMatcher,
+        matcher: &'a LineMatcher,
         line: u64,
         offset: u64,
         text: &'a [u8],

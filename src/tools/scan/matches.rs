@@ -3,15 +3,14 @@
 use std::ops::Range;
 
 use grep_matcher::Matcher;
-use grep_regex::RegexMatcher;
 
-use crate::compute::Stop;
+use crate::{compute::Stop, tools::regex::LineMatcher};
 
 /// Matches in a text, in order, which do not overlap. Ends early once `stop` is
-/// set: the engine cannot be interrupted within one match.
+/// set.
 #[derive(Clone)]
 pub(crate) struct Matches<'a> {
-    matcher: &'a RegexMatcher,
+    matcher: &'a LineMatcher,
     text: &'a [u8],
     stop: &'a Stop,
     /// Where the next match may begin, and before which offset.
@@ -24,7 +23,7 @@ impl<'a> Matches<'a> {
     /// The matches that begin in `starts`. The text around them counts for
     /// assertions such as `^`.
     pub(super) fn new(
-        matcher: &'a RegexMatcher,
+        matcher: &'a LineMatcher,
         text: &'a [u8],
         starts: Range<usize>,
         last_end: Option<usize>,
@@ -42,14 +41,14 @@ impl Iterator for Matches<'_> {
             if self.stop.is_set() {
                 return None;
             }
-            let found = self.matcher.find_at(self.text, self.starts.start).ok()??;
-            if found.start() >= self.starts.end {
+            let found = self.matcher.find_at(self.text, self.starts.start, self.stop)?;
+            if found.start >= self.starts.end {
                 return None;
             }
-            self.starts.start = found.end() + usize::from(found.is_empty());
-            if !found.is_empty() || self.last_end != Some(found.end()) {
-                self.last_end = Some(found.end());
-                return Some(found.start()..found.end());
+            self.starts.start = found.end + usize::from(found.is_empty());
+            if !found.is_empty() || self.last_end != Some(found.end) {
+                self.last_end = Some(found.end);
+                return Some(found);
             }
         }
         None
@@ -58,9 +57,9 @@ impl Iterator for Matches<'_> {
 
 /// A line without its line break. A carriage return belongs to it, unless the
 /// matcher lets `$` match before that.
-pub(super) fn without_break<'a>(matcher: &RegexMatcher, line: &'a [u8]) -> &'a [u8] {
+pub(super) fn without_break<'a>(matcher: &LineMatcher, line: &'a [u8]) -> &'a [u8] {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
-    match matcher.line_terminator() {
+    match matcher.engine().line_terminator() {
         Some(terminator) if terminator.is_crlf() => line.strip_suffix(b"\r").unwrap_or(line),
         _ => line,
     }

@@ -4,13 +4,9 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use grep_regex::RegexMatcher;
 
-use super::{
-    block::is_slow,
-    matches::{Matches, without_break},
-};
-use crate::compute::Stop;
+use super::matches::{Matches, without_break};
+use crate::{compute::Stop, tools::regex::LineMatcher};
 
 /// Longer lines are searched in pieces, in bytes.
 pub(in crate::tools) const WHOLE_LINE_BYTES: usize = 1 << 20;
@@ -63,7 +59,7 @@ impl PartialLine {
     }
 
     /// Searches what is in memory. `ended`: the line has no further bytes.
-    pub(super) fn search(&mut self, matcher: &RegexMatcher, ended: bool, stop: &Stop) -> Piece {
+    pub(super) fn search(&mut self, matcher: &LineMatcher, ended: bool, stop: &Stop) -> Piece {
         let text = if ended { without_break(matcher, &self.text) } else { &self.text };
         // All matches that begin before it are complete, unless they are too long.
         let until = if ended { text.len() + 1 } else { text.len() - PIECE_MATCH_BYTES };
@@ -72,12 +68,9 @@ impl PartialLine {
             self.head = Some(Bytes::copy_from_slice(&text[..text.len().min(HEAD_BYTES)]));
         }
         let mut piece = Piece { starts, last_end, matches: 0, end: None };
-        let from = piece.starts.start.min(text.len());
-        if !is_slow(matcher, &text[from..], stop) {
-            for found in Matches::new(matcher, text, piece.starts.clone(), last_end, stop) {
-                piece.matches += 1;
-                piece.end = Some(found.end);
-            }
+        for found in Matches::new(matcher, text, piece.starts.clone(), last_end, stop) {
+            piece.matches += 1;
+            piece.end = Some(found.end);
         }
         self.has_match |= piece.matches > 0;
         piece

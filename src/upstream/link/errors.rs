@@ -11,6 +11,11 @@ impl Link {
         UpstreamError::Invalid { name: Arc::clone(&self.name), problem: problem.to_owned() }
     }
 
+    /// The error for a request without an answer.
+    pub(in crate::upstream) fn no_answer(&self, problem: &str) -> UpstreamError {
+        UpstreamError::NoAnswer { name: Arc::clone(&self.name), problem: problem.to_owned() }
+    }
+
     /// The error for a request that the upstream has not processed.
     pub(in crate::upstream) fn not_processed(&self, reason: &str) -> UpstreamError {
         UpstreamError::NotProcessed { name: Arc::clone(&self.name), reason: reason.to_owned() }
@@ -24,6 +29,9 @@ impl Link {
             Refusal::NoRoom => UpstreamError::NoRoom { name, max: self.budget.max() },
             Refusal::TooManyValues => {
                 UpstreamError::TooManyValues { name, max: self.settings.max_values }
+            }
+            Refusal::NotJson => {
+                UpstreamError::Invalid { name, problem: "a text in it is not JSON".to_owned() }
             }
         }
     }

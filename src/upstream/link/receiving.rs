@@ -5,15 +5,17 @@ use std::sync::Arc;
 use super::{Expects, Link, Running};
 use crate::{
     handler::Receiving,
+    protocol::count_values,
     upstream::{
-        budget::Charge,
+        budget::{Charge, Payer, VALUE_BYTES},
         message::{Calls, line::answered_first},
     },
 };
 
 impl Calls for Link {
-    fn charge(&self) -> Charge {
-        self.budget.charge()
+    fn charge(&self, request: Option<i64>, head: &[u8]) -> Charge {
+        let request = request.or_else(|| answered_first(head));
+        self.budget.charge(self.payer(request))
     }
 
     /// Many servers write the id after the result. Then the message may be for any call that
@@ -34,6 +36,40 @@ impl Calls for Link {
     fn waits_for(&self, receiving: &Receiving) -> bool {
         let state = self.state.lock();
         state.running.values().any(|call| call.takes(receiving))
+    }
+}
+
+impl Link {
+    /// Who pays for a message: the owner of the call that it is for. If that is unknown, the owner
+    /// of all calls that run, if they have one.
+    pub(super) fn payer(&self, request: Option<i64>) -> Payer {
+        let state = self.state.lock();
+        let owner = match request {
+            Some(id) => state.running.get(&id).and_then(Running::owner),
+            None => {
+                let mut owners = state.running.values().filter_map(Running::owner);
+                let first = owners.next();
+                first.filter(|first| owners.all(|other| other == *first))
+            }
+        };
+        Payer { owner: owner.cloned(), upstream: Arc::clone(&self.name) }
+    }
+
+    /// The charge of a message that is kept until somebody takes it, which counts however short it
+    /// is. `None` if there is no room for it.
+    pub(super) fn keep(
+        &self,
+        message: &[u8],
+        charge: Charge,
+        request: Option<i64>,
+    ) -> Option<Charge> {
+        if !charge.is_empty() {
+            return Some(charge);
+        }
+        let mut charge = self.budget.charge(self.payer(request));
+        let values = count_values(message, self.settings.max_values)?;
+        charge.try_cover_all(message.len() + values * VALUE_BYTES).ok()?;
+        Some(charge)
     }
 }
 

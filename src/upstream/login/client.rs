@@ -9,10 +9,11 @@ use reqwest::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Login, discovery::Metadata};
+use super::{super::settings::OAuthClient, Login, discovery::Metadata};
 use crate::{
-    auth::{is_loopback, safe_url},
+    auth::{Fetcher, safe_url},
     clock::Timestamp,
+    network::is_loopback,
     quote::quoted,
     registry::{LoginProblem, LoginSite},
 };
@@ -47,7 +48,9 @@ impl Login {
     /// The metadata of the client, with its URL as client ID.
     pub(super) fn document(&self, site: &LoginSite) -> Value {
         let mut document = self.registration(site, "none");
-        document["client_id"] = json!(self.document_url(site));
+        if let Value::Object(members) = &mut document {
+            members.insert("client_id".into(), json!(self.document_url(site)));
+        }
         document
     }
 
@@ -76,9 +79,8 @@ impl Login {
                 .map_or(method == "client_secret_basic", |known| known.iter().any(|m| m == method))
         };
         let is_secret_in_body = !supports("client_secret_basic");
-        if let Some(id) = &self.settings.client_id {
-            let secret = self.settings.client_secret.clone();
-            return Ok(ClientIdentity { id: id.clone(), secret, is_secret_in_body });
+        if let Some(OAuthClient { id, secret }) = self.settings.issuer.client() {
+            return Ok(ClientIdentity { id, secret, is_secret_in_body });
         }
         let document_url = self.document_url(site);
         // Authorization servers must be able to fetch it.
@@ -107,7 +109,8 @@ impl Login {
             (false, false) => "client_secret_basic",
             (false, true) => "client_secret_post",
         };
-        let registration = self.register(endpoint, &self.registration(site, method)).await?;
+        let fetcher = self.fetcher(&server.issuer);
+        let registration = register(fetcher, endpoint, &self.registration(site, method)).await?;
         let client =
             ClientIdentity { id: registration.id, secret: registration.secret, is_secret_in_body };
         let expires = registration.expires.filter(|seconds| *seconds > 0);
@@ -151,25 +154,32 @@ impl Login {
             }
         }
     }
+}
 
-    async fn register(&self, endpoint: &str, metadata: &Value) -> Result<Registered, LoginProblem> {
-        let refused = |problem: &str| {
-            LoginProblem::Refused(format!("the registration as a client failed: {problem}"))
-        };
-        let url = safe_url(endpoint).map_err(refused)?;
-        let mut request = Request::new(Method::POST, url);
-        for name in [CONTENT_TYPE, ACCEPT] {
-            request.headers_mut().insert(name, HeaderValue::from_static("application/json"));
+/// Registers Larder as a client.
+async fn register(
+    fetcher: &Fetcher,
+    endpoint: &str,
+    metadata: &Value,
+) -> Result<Registered, LoginProblem> {
+    let refused = |problem: &str| {
+        LoginProblem::Refused(format!("the registration as a client failed: {problem}"))
+    };
+    let url = safe_url(endpoint).map_err(refused)?;
+    let mut request = Request::new(Method::POST, url);
+    for name in [CONTENT_TYPE, ACCEPT] {
+        request.headers_mut().insert(name, HeaderValue::from_static("application/json"));
+    }
+    *request.body_mut() = Some(metadata.to_string().into());
+
+    let sent = fetcher.send(request).await;
+    let (status, body) = sent.map_err(|error| LoginProblem::Unavailable(error.to_string()))?;
+
+    match status {
+        200 | 201 => {
+            serde_json::from_slice(&body).map_err(|_| refused("the response is not valid"))
         }
-        *request.body_mut() = Some(metadata.to_string().into());
-        let sent = self.fetcher.send(request).await;
-        let (status, body) = sent.map_err(|error| LoginProblem::Unavailable(error.to_string()))?;
-        match status {
-            200 | 201 => {
-                serde_json::from_slice(&body).map_err(|_| refused("the response is not valid"))
-            }
-            _ => Err(refused(&format!("status {status}"))),
-        }
+        _ => Err(refused(&format!("status {status}"))),
     }
 }
 

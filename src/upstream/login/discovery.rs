@@ -4,8 +4,10 @@
 use reqwest::Url;
 use serde::{Deserialize, de::DeserializeOwned};
 
+use super::Login;
 use crate::{
-    auth::{FetchError, Fetcher, is_loopback, metadata_urls, safe_url},
+    auth::{FetchError, Fetcher, metadata_urls, safe_url},
+    network::is_loopback,
     quote::quoted,
 };
 
@@ -49,23 +51,20 @@ struct Resource {
 }
 
 /// Finds out about the authorization server of an upstream. `metadata` is the URL that the
-/// upstream has named; `issuer` is the only issuer that may be used.
+/// upstream has named.
 ///
 /// # Errors
 /// What is wrong or does not respond.
 pub(super) async fn discover(
-    fetcher: &Fetcher,
-    upstream: &str,
+    login: &Login,
     metadata: Option<&str>,
-    issuer: Option<&str>,
 ) -> Result<AuthorizationServer, String> {
-    let upstream =
-        safe_url(upstream).map_err(|problem| format!("the upstream's URL: {problem}"))?;
-    let finder = Finder { fetcher, is_local: is_loopback(&upstream) };
-    let resource = finder.resource(&upstream, metadata).await?;
+    let upstream = &login.url;
+    let named = Finder { fetcher: &login.fetchers.named, namer: upstream };
+    let resource = named.resource(upstream, metadata).await?;
     let (resource, servers, scopes) = match resource {
         Some(Resource { url: resource, authorization_servers, scopes_supported }) => {
-            if !covers(&resource, &upstream) {
+            if !covers(&resource, upstream) {
                 return Err(format!(
                     "its metadata is that of another resource, {}",
                     quoted(&resource)
@@ -75,37 +74,60 @@ pub(super) async fn discover(
         }
         // Servers before RFC 9728 are their own authorization servers.
         None => {
-            let mut resource = upstream.clone();
-            resource.set_fragment(None);
             let origin = upstream.origin().ascii_serialization();
-            (resource.into(), vec![origin], Vec::new())
+            (without_query(upstream), vec![origin], Vec::new())
         }
     };
-    let chosen = match issuer {
-        Some(issuer) => servers.into_iter().find(|server| server == issuer).ok_or_else(|| {
-            format!(
+
+    let metadata = match login.settings.issuer.configured() {
+        Some(issuer) if !servers.iter().any(|server| server == issuer) => {
+            return Err(format!(
                 "it does not name the authorization server {} (upstreams.auth.issuer)",
                 quoted(issuer)
-            )
-        })?,
-        None => servers.into_iter().next().ok_or("it names no authorization server")?,
+            ));
+        }
+        Some(issuer) => {
+            let url = safe_url(issuer)?;
+            let configured = Finder { fetcher: &login.fetchers.configured, namer: &url };
+            configured.server(issuer).await?
+        }
+        None => {
+            let first = servers.first().ok_or("it names no authorization server")?;
+            named.server(first).await?
+        }
     };
-    let metadata = finder.server(&chosen).await?;
     Ok(AuthorizationServer { resource, scopes, metadata })
+}
+
+/// The URL of a resource, as authorization servers get it (RFC 8707, section 2): without the query,
+/// which may have a key.
+fn without_query(url: &Url) -> String {
+    let mut url = url.clone();
+    url.set_query(None);
+    url.set_fragment(None);
+    url.into()
 }
 
 struct Finder<'a> {
     fetcher: &'a Fetcher,
-    /// Whether the upstream is on this machine: only then others may be.
-    is_local: bool,
+    /// The configured server that names the others.
+    namer: &'a Url,
 }
 
 impl Finder<'_> {
-    /// A URL that may be used: `https`, or `http` to loopback if the upstream is there, too.
+    /// A URL that may be used: `https`, or `http` to loopback if the server that names it is there,
+    /// too.
     fn url(&self, text: &str) -> Result<Url, String> {
         let url = safe_url(text).map_err(|problem| format!("{}: {problem}", quoted(text)))?;
-        if is_loopback(&url) && !self.is_local {
+        if is_loopback(&url) && !is_loopback(self.namer) {
             return Err(format!("{}: a remote server must not name this machine", quoted(text)));
+        }
+        if !self.fetcher.allows(&url) {
+            return Err(format!(
+                "{}: it is not at a public address, and upstreams.auth.issuer does not name its \
+                 authorization server",
+                quoted(text)
+            ));
         }
         Ok(url)
     }
@@ -224,13 +246,38 @@ mod tests {
     }
 
     #[test]
-    fn a_remote_server_cannot_name_this_machine() {
-        let fetcher = Fetcher::new().unwrap();
-        let url = |is_local, text| Finder { fetcher: &fetcher, is_local }.url(text).is_ok();
-        assert!(url(true, "http://127.0.0.1:1/x") && url(false, "https://b.example"));
-        for bad in ["http://127.0.0.1:1/x", "https://localhost/x", "http://b.example", "file:///x"]
-        {
-            assert!(!url(false, bad), "{bad}");
+    fn a_remote_server_names_public_addresses() {
+        crate::auth::install_crypto();
+        let configured = Fetcher::new().unwrap();
+        let url = |namer: &str, text: &str| {
+            let namer = Url::parse(namer).unwrap();
+            let named = configured.named_by(namer.clone()).unwrap();
+            Finder { fetcher: &named, namer: &namer }.url(text).is_ok()
+        };
+        assert!(url("http://127.0.0.1:1/mcp", "http://127.0.0.1:2/x"));
+        assert!(url("https://a.example/mcp", "https://b.example"));
+        assert!(url("https://10.0.0.1/mcp", "https://10.0.0.1/x"));
+        for bad in [
+            "http://127.0.0.1:1/x",
+            "https://localhost/x",
+            "https://[::ffff:127.0.0.1]/x",
+            "https://0.0.0.0/x",
+            "https://10.0.0.1/x",
+            "https://169.254.169.254/x",
+            "http://b.example",
+            "file:///x",
+        ] {
+            assert!(!url("https://a.example/mcp", bad), "{bad}");
         }
+        let issuer = Url::parse("https://10.0.0.1").unwrap();
+        let finder = Finder { fetcher: &configured, namer: &issuer };
+        assert!(finder.url("https://10.0.0.2/token").is_ok());
+        assert!(finder.url("https://localhost/token").is_err());
+    }
+
+    #[test]
+    fn the_query_of_the_upstream_is_not_passed_on() {
+        let upstream = Url::parse("https://a.example/mcp?api_key=hush#x").unwrap();
+        assert_eq!(without_query(&upstream), "https://a.example/mcp");
     }
 }

@@ -153,7 +153,8 @@ impl ProviderLogin for Login {
         let ticket = self.ticket(self.site()?, ticket)?;
         Ok(LoginRequest {
             provider: self.name.to_string(),
-            server: self.url.clone(),
+            // The path and the query may have a key.
+            server: self.url.origin().ascii_serialization(),
             principal: ticket.principal,
         })
     }
@@ -161,8 +162,7 @@ impl ProviderLogin for Login {
     async fn begin(&self, ticket: &str) -> Result<LoginRedirect, LoginProblem> {
         let site = self.site()?;
         let ticket = self.ticket(site, ticket)?;
-        let (metadata, issuer) = (ticket.metadata.as_deref(), self.settings.issuer.as_deref());
-        let server = discovery::discover(&self.fetcher, &self.url, metadata, issuer).await;
+        let server = discovery::discover(self, ticket.metadata.as_deref()).await;
         let server = server.map_err(|problem| {
             tracing::warn!(upstream = %self.name, problem, "a login cannot begin");
             LoginProblem::Unavailable(format!("{} cannot be logged in to: {problem}.", self.name))
@@ -241,8 +241,8 @@ impl ProviderLogin for Login {
         let Pending { verifier, source, issuer, .. } = pending;
         let redirect_uri = self.redirect_uri(site);
         let client = source.client.clone();
-        let exchanged =
-            source.exchange(&self.fetcher, code, verifier, &redirect_uri, slot.now()).await;
+        let fetcher = self.fetcher(&issuer);
+        let exchanged = source.exchange(fetcher, code, verifier, &redirect_uri, slot.now()).await;
         if let Err(TokenError::UnknownClient) = &exchanged {
             self.forget_client(site, &issuer, &client).await;
         }
@@ -269,7 +269,8 @@ impl ProviderLogin for Login {
         self.changed.send_modify(|generation| *generation += 1);
         let Some(tokens) = before.tokens else { return Ok(()) };
         tracing::info!(upstream = %self.name, %owner, "logged out");
-        tokens.revoke(&self.fetcher).await.map_err(|problem| {
+        let fetcher = self.fetcher(&tokens.source.issuer);
+        tokens.revoke(fetcher).await.map_err(|problem| {
             tracing::warn!(upstream = %self.name, problem, "tokens cannot be revoked");
             LoginProblem::Unavailable(format!(
                 "The tokens of {} are forgotten, but could not be revoked: {problem}",

@@ -146,7 +146,8 @@ impl LoginAccount {
         slot: &Slot,
         stale: Tokens,
     ) -> Result<Option<Tokens>, LoginProblem> {
-        let refreshed = stale.refreshed(&self.login.fetcher, slot.now()).await;
+        let fetcher = self.login.fetcher(&stale.source.issuer);
+        let refreshed = stale.refreshed(fetcher, slot.now()).await;
         let (tokens, problem) = match refreshed {
             Ok(tokens) => (Some(tokens), None),
             Err(TokenError::Refused(problem)) => {
@@ -177,7 +178,7 @@ impl LoginAccount {
             // A logout or another login came first.
             None => {
                 if let Some(tokens) = tokens {
-                    let _ = tokens.revoke(&self.login.fetcher).await;
+                    let _ = tokens.revoke(fetcher).await;
                 }
                 Ok(before.tokens)
             }

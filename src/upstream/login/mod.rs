@@ -12,6 +12,7 @@ mod tokens;
 
 use std::sync::{Arc, OnceLock};
 
+use reqwest::Url;
 use tokio::sync::watch;
 
 pub(super) use self::{
@@ -21,37 +22,64 @@ pub(super) use self::{
 };
 use super::settings::OAuth;
 use crate::{
-    auth::Fetcher,
+    auth::{Fetcher, safe_url},
     registry::{LoginProblem, LoginSite},
 };
+
+/// The HTTP clients, by where a URL comes from.
+struct Fetchers {
+    /// For the configured authorization server, and what its metadata names.
+    configured: Fetcher,
+    /// For what the upstream names.
+    named: Fetcher,
+}
 
 /// The logins at one upstream.
 pub(super) struct Login {
     name: Arc<str>,
     /// The URL of the upstream.
-    url: String,
+    url: Url,
     settings: OAuth,
-    fetcher: Fetcher,
+    fetchers: Fetchers,
     /// Set once, before the first call.
     site: OnceLock<LoginSite>,
     /// Counts logins and logouts on this instance.
     changed: watch::Sender<u64>,
 }
 
+impl Fetchers {
+    fn new(upstream: &Url) -> Result<Self, reqwest::Error> {
+        let configured = Fetcher::new()?;
+        let named = configured.named_by(upstream.clone())?;
+        Ok(Self { configured, named })
+    }
+}
+
 impl Login {
     /// `None` if no requests can be sent, which is logged.
     pub(super) fn new(name: &str, url: &str, settings: &OAuth) -> Option<Self> {
-        let fetcher = Fetcher::new().inspect_err(|error| {
-            tracing::error!(upstream = name, %error, "no requests can be sent");
+        let opened = safe_url(url)
+            .map_err(|problem| format!("the upstream's URL: {problem}"))
+            .and_then(|url| Ok((Fetchers::new(&url).map_err(|error| error.to_string())?, url)));
+        let opened = opened.inspect_err(|problem| {
+            tracing::error!(upstream = name, problem, "no requests can be sent");
         });
+        let (fetchers, url) = opened.ok()?;
+
         Some(Self {
             name: name.into(),
-            url: url.to_owned(),
+            url,
             settings: settings.clone(),
-            fetcher: fetcher.ok()?,
+            fetchers,
             site: OnceLock::new(),
             changed: watch::Sender::new(0),
         })
+    }
+
+    /// The HTTP client for an authorization server.
+    fn fetcher(&self, issuer: &str) -> &Fetcher {
+        let is_configured = self.settings.issuer.configured() == Some(issuer);
+        if is_configured { &self.fetchers.configured } else { &self.fetchers.named }
     }
 
     /// Gives it what logins need.

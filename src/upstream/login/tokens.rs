@@ -194,6 +194,10 @@ impl Tokens {
 }
 
 fn is_unsupported(body: &[u8]) -> bool {
-    let body = serde_json::from_slice::<serde_json::Value>(body).unwrap_or_default();
-    body["error"] == "unsupported_token_type"
+    #[derive(Deserialize)]
+    struct Refusal {
+        error: String,
+    }
+    serde_json::from_slice::<Refusal>(body)
+        .is_ok_and(|refusal| refusal.error == "unsupported_token_type")
 }

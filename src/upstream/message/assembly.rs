@@ -7,6 +7,7 @@ use bytes::Bytes;
 use super::{
     extractor::{Extractor, Found},
     refusal::Refusal,
+    utf8::Utf8Repair,
 };
 use crate::{
     handler::{
@@ -26,8 +27,9 @@ const ENDS_BYTES: usize = 160 << 10;
 
 /// The calls for which messages arrive.
 pub(in crate::upstream) trait Calls: Sync {
-    /// The share of a message in the memory for messages.
-    fn charge(&self) -> Charge;
+    /// The charge of a message that begins so. `request` is the one that it answers, if that is
+    /// known.
+    fn charge(&self, request: Option<i64>, head: &[u8]) -> Charge;
 
     /// Where long texts of a message go that begins so. `request` is the one that it answers, if
     /// that is known. `None` if its texts are not stored while they arrive.
@@ -66,8 +68,8 @@ struct Storing<'a> {
     /// The long strings of the structured content.
     strings: Vec<HashedText>,
     finished: ReceivedResult,
-    /// The message is no JSON, or nobody waits for it any more.
-    is_over: bool,
+    utf8: Utf8Repair,
+    /// Nobody waits for the message any more.
     is_abandoned: bool,
 }
 
@@ -110,13 +112,14 @@ impl<'a> Assembly<'a> {
         request: Option<i64>,
     ) -> Self {
         let texts = Texts::Unknown(calls, request);
-        Self { texts, ..Self::plain(max_bytes, calls.charge()) }
+        // A short message counts nothing, and its beginning tells who pays for a long one.
+        Self { texts, ..Self::plain(max_bytes, Charge::default()) }
     }
 
     /// Adds the next bytes.
     ///
     /// # Errors
-    /// The message is too long, or there is no room for it.
+    /// The message is too long, or there is no room for it, or it is no JSON.
     pub(in crate::upstream) async fn push(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
         self.length += bytes.len();
         if self.length > self.max_bytes {
@@ -125,18 +128,20 @@ impl<'a> Assembly<'a> {
         if let Texts::Unknown(calls, request) = self.texts
             && self.length > FREE_BYTES
         {
-            self.texts = match calls.receiving(request, &self.kept) {
+            let head = if self.kept.is_empty() { bytes } else { &self.kept };
+            self.charge = calls.charge(request, head);
+            self.texts = match calls.receiving(request, head) {
                 None => Texts::Kept,
                 Some(receiving) => {
                     let mut storing = Box::new(Storing::new(calls, receiving));
                     let before = std::mem::take(&mut self.kept);
-                    storing.push(&before, &mut self.kept).await;
+                    storing.push(&before, &mut self.kept).await?;
                     Texts::Stored(storing)
                 }
             };
         }
         if let Texts::Stored(storing) = &mut self.texts {
-            storing.push(bytes, &mut self.kept).await;
+            storing.push(bytes, &mut self.kept).await?;
             let held = self.kept.len() + storing.memory_bytes();
             return self.charge.cover(held).await.map_err(|_| Refusal::NoRoom);
         }
@@ -184,36 +189,39 @@ impl<'a> Storing<'a> {
             structure: None,
             strings: Vec::new(),
             finished: ReceivedResult::default(),
-            is_over: false,
+            utf8: Utf8Repair::default(),
             is_abandoned: false,
         }
     }
 
     /// Stores the texts in the next bytes, and keeps the others.
-    async fn push(&mut self, mut bytes: &[u8], kept: &mut Vec<u8>) {
+    async fn push(&mut self, bytes: &[u8], kept: &mut Vec<u8>) -> Result<(), Refusal> {
+        let utf8 = self.utf8.feed(bytes);
+        let mut bytes = &*utf8;
         if self.is_storing() && !self.calls.waits_for(&self.receiving) {
             self.is_abandoned = true;
             self.end();
         }
         let mut structure = Vec::new();
-        while !self.is_over {
+        while !self.is_abandoned {
             let found = self.extractor.next(&mut bytes, kept, &mut structure);
             if !structure.is_empty() {
                 self.store_structure(std::mem::take(&mut structure)).await;
             }
-            let Some(found) = found else { return };
-            self.handle(found, kept).await;
+            let Some(found) = found else { break };
+            self.handle(found, kept).await?;
         }
+        Ok(())
     }
 
-    async fn handle(&mut self, found: Found, kept: &mut Vec<u8>) {
+    async fn handle(&mut self, found: Found, kept: &mut Vec<u8>) -> Result<(), Refusal> {
         match (found, &mut self.current) {
             (Found::Begins(kind), _) => match self.receiving.begin(kind).await {
                 Some(text) => {
                     kept.extend_from_slice(text.uri().as_str().as_bytes());
                     self.current = Current::Block(Box::new(text));
                 }
-                None => self.end(),
+                None => return Err(Refusal::NotJson),
             },
             (Found::StringBegins, _) => {
                 let string = self.receiving.begin_hashing();
@@ -235,8 +243,9 @@ impl<'a> Storing<'a> {
                 }
             }
             (Found::Piece(_), Current::None) => {}
-            (Found::Invalid, _) => self.end(),
+            (Found::Invalid, _) => return Err(Refusal::NotJson),
         }
+        Ok(())
     }
 
     /// Stores structured content as it is.
@@ -254,10 +263,8 @@ impl<'a> Storing<'a> {
         self.structure.is_some() || matches!(self.current, Current::Block(_))
     }
 
-    /// Discards the texts and what else comes. What is kept ends within a string, so it is no
-    /// JSON.
+    /// Discards the texts and what else comes.
     fn end(&mut self) {
-        self.is_over = true;
         self.current = Current::None;
         self.structure = None;
         self.finished = ReceivedResult::default();

@@ -87,26 +87,31 @@ fn answered(head: &[u8], tail: &[u8]) -> Option<i64> {
         bytes.map(|b| char::from(*b)).collect()
     };
     let (head, tail) = (compact(head), compact(tail));
+    // Some write the number as a text.
     let digits = |text: &str| -> Option<i64> {
+        let text = text.strip_prefix('"').unwrap_or(text);
         text.split(|c: char| !c.is_ascii_digit()).next().and_then(|digits| digits.parse().ok())
     };
-    if let Some(rest) = head.strip_prefix(r#"{"jsonrpc":"2.0","id":"#) {
-        return digits(rest);
+    let begun = [r#"{"jsonrpc":"2.0","id":"#, r#"{"id":"#];
+    if let Some(id) = begun.iter().find_map(|begin| digits(head.strip_prefix(begin)?)) {
+        return Some(id);
     }
     let tail = tail.strip_suffix('}')?;
     let tail = tail.strip_suffix(r#","jsonrpc":"2.0""#).unwrap_or(tail);
     let (_, id) = tail.rsplit_once(r#","id":"#)?;
-    id.bytes().all(|b| b.is_ascii_digit()).then(|| digits(id))?
+    let is_id = |id: &str| id.bytes().all(|b| b.is_ascii_digit());
+    is_id(id.trim_matches('"')).then(|| digits(id))?
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use std::sync::Arc;
-
     use super::*;
-    use crate::upstream::budget::{Charge, MessageBudget};
+    use crate::upstream::budget::{
+        Charge,
+        tests::{of, payer},
+    };
 
     async fn read(text: &str, max: usize) -> Vec<String> {
         let mut input = tokio::io::BufReader::with_capacity(7, text.as_bytes());
@@ -136,14 +141,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_line_without_room_beside_others_is_discarded_after_a_while() {
-        let budget = Arc::new(MessageBudget::default());
-        budget.set_max(1 << 20);
-        let mut other = budget.charge();
+        let budget = of(1 << 20);
+        let mut other = budget.charge(payer("ana", "fs"));
         other.cover(1 << 20).await.unwrap();
         let long = format!(r#"{{"jsonrpc":"2.0","id":17,"result":"{}"}}"#, "x".repeat(300_000));
         let text = format!("{long}\nshort\n{long}\n");
         let mut input = text.as_bytes();
-        let next = || Assembly::plain(1 << 20, budget.charge());
+        let next = || Assembly::plain(1 << 20, budget.charge(payer("ana", "fs")));
         let refused = read_line(&mut input, next()).await.unwrap();
         let why = Refusal::NoRoom;
         assert!(matches!(refused, Incoming::Refused { answers: Some(17), why: w } if w == why));

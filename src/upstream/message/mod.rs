@@ -6,6 +6,7 @@ mod extractor;
 pub(super) mod line;
 mod refusal;
 pub(super) mod sse;
+mod utf8;
 
 pub(super) use assembly::{Arrived, Assembly, Calls, StoredTexts};
 pub(super) use refusal::Refusal;

@@ -9,4 +9,6 @@ pub(in crate::upstream) enum Refusal {
     NoRoom,
     /// It has more JSON values than allowed.
     TooManyValues,
+    /// A string in it is not JSON.
+    NotJson,
 }

@@ -26,8 +26,8 @@ pub(in crate::upstream) async fn read_event(
         let max = max_bytes + FIELD;
         let line = match data {
             None => Assembly::of(max, calls, request),
-            // Only the message's beginning shows where its texts are.
-            Some(_) => Assembly::plain(max, calls.charge()),
+            // Only the message's beginning shows where its texts are and who pays.
+            Some(ref before) => Assembly::plain(max, calls.charge(request, &before.bytes)),
         };
         match read_line(input, line).await? {
             Incoming::End => return Ok(Incoming::End),
@@ -48,20 +48,40 @@ pub(in crate::upstream) async fn read_event(
                 line.bytes = bytes.slice_ref(value.strip_prefix(b" ").unwrap_or(value));
                 data = Some(match data {
                     None => line,
-                    Some(before) if before.bytes.len() + line.bytes.len() > max_bytes => {
-                        return Ok(Incoming::Refused { answers: None, why: Refusal::TooLong });
-                    }
-                    Some(mut before) => {
-                        before.charge.add(line.charge);
-                        let mut joined = BytesMut::from(before.bytes);
-                        joined.extend_from_slice(b"\n");
-                        joined.extend_from_slice(&line.bytes);
-                        Arrived { bytes: joined.freeze(), ..before }
-                    }
+                    Some(before) => match join(before, line, max_bytes, calls, request).await {
+                        Ok(joined) => joined,
+                        Err(why) => return Ok(Incoming::Refused { answers: None, why }),
+                    },
                 });
             }
         }
     }
+}
+
+/// The data of an event so far, with its next line.
+async fn join(
+    mut before: Arrived,
+    line: Arrived,
+    max_bytes: usize,
+    calls: &dyn Calls,
+    request: Option<i64>,
+) -> Result<Arrived, Refusal> {
+    let length = before.bytes.len() + 1 + line.bytes.len();
+    if length > max_bytes {
+        return Err(Refusal::TooLong);
+    }
+
+    if before.charge.is_empty() {
+        // However short its lines are, the event is a long message.
+        before.charge = calls.charge(request, &before.bytes);
+    }
+    before.charge.add(line.charge);
+    before.charge.cover(length).await.map_err(|_| Refusal::NoRoom)?;
+
+    let mut joined = BytesMut::from(before.bytes);
+    joined.extend_from_slice(b"\n");
+    joined.extend_from_slice(&line.bytes);
+    Ok(Arrived { bytes: joined.freeze(), ..before })
 }
 
 #[cfg(test)]
@@ -71,13 +91,22 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::{handler::Receiving, upstream::budget::Charge};
+    use crate::{
+        handler::Receiving,
+        upstream::budget::{
+            Charge, MessageBudget,
+            tests::{of, payer},
+        },
+    };
 
-    struct NoCalls;
+    /// Calls of one owner, with the memory for their messages.
+    #[derive(Default)]
+    struct NoCalls(Option<Arc<MessageBudget>>);
 
     impl Calls for NoCalls {
-        fn charge(&self) -> Charge {
-            Charge::default()
+        fn charge(&self, _: Option<i64>, _: &[u8]) -> Charge {
+            let budget = self.0.as_ref();
+            budget.map(|budget| budget.charge(payer("ana", "fs"))).unwrap_or_default()
         }
 
         fn receiving(&self, _: Option<i64>, _: &[u8]) -> Option<Arc<Receiving>> {
@@ -95,7 +124,7 @@ mod tests {
         let mut input = tokio::io::BufReader::with_capacity(5, text.as_bytes());
         let mut messages = Vec::new();
         while let Incoming::Message(message) =
-            read_event(&mut input, 100, &NoCalls, None).await.unwrap()
+            read_event(&mut input, 100, &NoCalls::default(), None).await.unwrap()
         {
             messages.push(String::from_utf8(message.bytes.to_vec()).unwrap());
         }
@@ -105,7 +134,23 @@ mod tests {
             "x".repeat(500)
         );
         let mut input = long.as_bytes();
-        let event = read_event(&mut input, 100, &NoCalls, None).await.unwrap();
+        let event = read_event(&mut input, 100, &NoCalls::default(), None).await.unwrap();
         assert!(matches!(event, Incoming::Refused { why: Refusal::TooLong, .. }));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_event_of_short_lines_counts_like_any_long_message() {
+        let budget = of(4 << 20);
+        let calls = NoCalls(Some(Arc::clone(&budget)));
+        let lines = format!("data: {}\n", "x".repeat(1000)).repeat(1500);
+        let event = format!("{lines}\n");
+        let mut first = event.as_bytes();
+        let kept = read_event(&mut first, 64 << 20, &calls, None).await.unwrap();
+        assert!(matches!(&kept, Incoming::Message(message) if !message.charge.is_empty()));
+
+        // Two have no room together.
+        let mut second = lines.as_bytes();
+        let refused = read_event(&mut second, 64 << 20, &calls, None).await.unwrap();
+        assert!(matches!(refused, Incoming::Refused { why: Refusal::NoRoom, .. }));
     }
 }

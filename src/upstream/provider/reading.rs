@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::Upstream;
 use crate::{
@@ -12,6 +12,7 @@ use crate::{
         connections::InUse,
         content::{self, NoContents},
         error::UpstreamError,
+        received::RawResult,
     },
 };
 
@@ -44,11 +45,11 @@ impl Upstream {
 
     async fn contents_of(
         &self,
-        read: Result<Value, UpstreamError>,
+        read: Result<RawResult, UpstreamError>,
         scope: &Scope,
     ) -> Result<Contents, NoContents> {
-        let result = read.map_err(NoContents::Upstream)?;
-        content::of_result(result, &self.naming, scope).await
+        let answer = read.and_then(|result| self.read_answer(METHOD, result));
+        content::of_answer(answer.map_err(NoContents::Upstream)?, &self.naming, scope).await
     }
 }
 

@@ -79,3 +79,27 @@ async fn a_new_resource_is_announced_and_the_stream_ends_with_the_session() {
         () = pass_time => {}
     }
 }
+
+#[tokio::test]
+async fn a_page_opens_no_legacy_session() {
+    let server = server(|_| {}).await;
+    let browser = Browser::logged_in(&server, "anna").await;
+    let initialize = json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": { "name": "page", "version": "1" },
+    });
+    for body in [
+        crate::support::request("initialize", initialize),
+        crate::support::request("tools/list", json!({})),
+        json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+        json!({ "jsonrpc": "2.0", "id": 1, "result": {} }),
+    ] {
+        let request = browser.post("rpc").header("content-type", "application/json");
+        let answer = Answer::of(request.body(body.to_string())).await;
+        assert_eq!(answer.status, 400, "{body} {answer:?}");
+        assert!(!answer.headers.contains_key("mcp-session-id"), "{body} {answer:?}");
+        assert!(super::said(&answer).contains("2026-07-28"), "{body} {answer:?}");
+    }
+    assert_eq!(browser.listed().await, Vec::<String>::new(), "calls of the page go on");
+}

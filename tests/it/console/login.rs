@@ -28,27 +28,67 @@ async fn a_cookie_is_for_the_console_alone_and_no_script_reads_it() {
     assert_eq!(answer.status, 401);
 }
 
-#[tokio::test]
-async fn over_https_the_cookie_has_the_secure_prefix_and_plain_http_is_refused() {
-    let server = server(|config| {
+/// A console behind a proxy that terminates TLS.
+async fn behind_https() -> Server {
+    server(|config| {
         config.server.public_url = Some("https://larder.example/mcp".into());
         config.server.allowed_hosts = vec!["intern.example".into()];
     })
-    .await;
-    let log_in = async |host: &str, origin: &str| {
-        let url = format!("http://{}/console/login", server.address);
-        let request = crate::support::http().post(url).header("host", host);
-        let form = request.header("content-type", "application/x-www-form-urlencoded");
-        Answer::of(form.header("origin", origin).body("token=anna")).await
-    };
-    let answer = log_in("larder.example", "https://larder.example").await;
+    .await
+}
+
+async fn log_in_at(server: &Server, host: &str, origin: &str) -> Answer {
+    let url = format!("http://{}/console/login", server.address);
+    let request = crate::support::http().post(url).header("host", host);
+    let form = request.header("content-type", "application/x-www-form-urlencoded");
+    Answer::of(form.header("origin", origin).body("token=anna")).await
+}
+
+#[tokio::test]
+async fn over_https_the_cookie_has_the_host_prefix_and_plain_http_is_refused() {
+    let server = behind_https().await;
+    let answer = log_in_at(&server, "larder.example", "https://larder.example").await;
     assert_eq!(answer.status, 204);
     let cookie = answer.headers["set-cookie"].to_str().unwrap();
-    assert!(cookie.starts_with("__Secure-larder="), "{cookie}");
-    assert!(cookie.ends_with("; HttpOnly; SameSite=Strict; Secure"), "{cookie}");
-    let answer = log_in("intern.example", "http://intern.example").await;
-    assert_eq!(answer.status, 403);
-    assert!(said(&answer).contains("needs HTTPS"), "{answer:?}");
+    let (pair, attributes) = cookie.split_once("; ").unwrap();
+    assert!(pair.starts_with("__Host-larder.console="), "{cookie}");
+    assert_eq!(attributes, "Path=/; Max-Age=28800; HttpOnly; SameSite=Strict; Secure");
+    let own = server.address.to_string();
+    for (host, origin) in
+        [("intern.example", "http://intern.example"), (&*own, &*format!("http://{own}"))]
+    {
+        let answer = log_in_at(&server, host, origin).await;
+        assert_eq!(answer.status, 403, "{host}");
+        assert!(said(&answer).contains("needs HTTPS"), "{answer:?}");
+        assert!(!answer.headers.contains_key("set-cookie"), "{answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn behind_https_no_cookie_without_the_prefix_is_read() {
+    let server = behind_https().await;
+    let answer = log_in_at(&server, "larder.example", "https://larder.example").await;
+    let cookie = answer.headers["set-cookie"].to_str().unwrap();
+    let (pair, _) = cookie.split_once("; ").unwrap();
+    let (own, key) = pair.split_once('=').unwrap();
+    let session = async |name: &str| {
+        let url = format!("http://{}/console/session", server.address);
+        let request = crate::support::http().get(url).header("host", "larder.example");
+        Answer::of(request.header("cookie", format!("{name}={key}"))).await.json()
+    };
+    assert!(session(own).await["user"].is_string());
+    // Other pages of the domain, and pages without TLS, could set these.
+    for name in ["larder-console", "__Secure-larder", "larder.console", "__host-larder.console"] {
+        assert_eq!(session(name).await, json!({ "login": true }), "{name}");
+    }
+    let log_out = crate::support::http().post(format!("http://{}/console/logout", server.address));
+    let log_out = log_out.header("host", "larder.example").header("cookie", pair);
+    let answer = Answer::of(log_out.header("origin", "https://larder.example")).await;
+    let cookies: Vec<_> = answer.headers.get_all("set-cookie").iter().collect();
+    assert_eq!(
+        cookies,
+        ["__Host-larder.console=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict; Secure"]
+    );
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ mod login;
 mod oidc;
 mod operator;
 mod revocation;
+mod sessions;
 mod traffic;
 
 use std::{fmt::Display, sync::Arc};

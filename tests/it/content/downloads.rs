@@ -299,6 +299,37 @@ async fn only_images_and_plain_text_are_shown() {
     }
 }
 
+#[tokio::test]
+async fn a_media_type_that_browsers_read_differently_is_not_sent() {
+    let (server, client) = server().await;
+    let html = "<script>document.title = 'run'</script>";
+    for (stored, sent, shown) in [
+        ("text/plain;x=,text/html", "application/octet-stream", false),
+        ("text/plain,text/html", "application/octet-stream", false),
+        ("text/plain;x=\"", "application/octet-stream", false),
+        ("text/plain text/html", "application/octet-stream", false),
+        ("image/png;text/html", "application/octet-stream", false),
+        ("text/plain;x=\",text/html;\"", "text/plain; charset=utf-8", true),
+        ("Text/Plain; Charset=ISO-8859-1; x=y", "text/plain; charset=iso-8859-1", true),
+        ("text/plain; charset=utf-7", "text/plain", true),
+        ("text/html", "text/html; charset=utf-8", false),
+        ("image/svg+xml", "image/svg+xml", false),
+    ] {
+        let resource = resource(&server.url, "x:1");
+        let put = request(Method::PUT, &resource, &[("content-type", stored)]).body(html);
+        let put = Answer::of(put).await;
+        assert!(matches!(put.status, 200 | 201), "{stored} {put:?}");
+        let link = url(&client, json!({ "uri": "x:1", "inline": true })).await;
+        let answer = get(&link, &[]).await;
+        assert_eq!(answer.header("content-type"), Some(sent), "{stored}");
+        let disposition = answer.header("content-disposition").unwrap();
+        assert_eq!(disposition.starts_with("inline;"), shown, "{stored}: {disposition}");
+        let answer = get(&resource, &[]).await;
+        assert_eq!(answer.header("content-type"), Some(sent), "{stored}");
+        assert!(answer.header("content-disposition").unwrap().starts_with("attachment;"));
+    }
+}
+
 /// Two instances on one Redis, behind one URL.
 pub(super) async fn instances() -> (RedisServer, [Process; 2]) {
     let redis = RedisServer::start().await;

@@ -7,6 +7,7 @@ mod generated;
 mod interrupted;
 #[cfg(target_os = "linux")]
 mod large;
+mod link_quota;
 mod once;
 mod resources;
 mod resumable;

@@ -418,6 +418,7 @@ async fn what_cannot_be_stored_gets_no_link() {
     let (_server, client) = server().await;
     for (arguments, says) in [
         (json!({ "uri": "none" }), "has no scheme"),
+        (json!({ "uri": "larder://shared/local/1" }), "cannot be changed"),
         (json!({ "mime_type": "csv" }), "must look like text/csv"),
         (json!({ "ttl": -1 }), "ttl must be positive"),
         (json!({ "name": "n".repeat(300) }), "at most 256"),

@@ -19,13 +19,17 @@ pub(super) struct Browser {
 impl Browser {
     /// The browser of this user of the provider.
     pub(super) fn of(user: &str) -> Self {
-        let http = Client::builder().no_proxy().redirect(redirect::Policy::none());
         Self {
             user: user.to_owned(),
-            http: http.build().unwrap(),
+            http: Self::http(),
             cookies: BTreeMap::new(),
             pages: Vec::new(),
         }
+    }
+
+    /// An HTTP client that follows no redirects.
+    pub(super) fn http() -> Client {
+        Client::builder().no_proxy().redirect(redirect::Policy::none()).build().unwrap()
     }
 
     pub(super) async fn get(&mut self, url: &Url) -> Response {

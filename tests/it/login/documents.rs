@@ -1,11 +1,20 @@
 //! Clients whose identifier is the URL of their metadata.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
 use serde_json::json;
+use tokio::task::JoinSet;
 
 use super::{Browser, REDIRECT, Site, body};
-use crate::auth::{
-    issuer::{Issuer, Reply},
-    provider::Provider,
+use crate::{
+    auth::{
+        issuer::{Issuer, Reply},
+        provider::Provider,
+    },
+    support::{eventually, patiently},
 };
 
 #[tokio::test]
@@ -80,4 +89,88 @@ async fn a_document_server_cannot_send_too_much_or_elsewhere_or_never() {
         assert_eq!(documents.hits(path), 1, "{path} is fetched once for a while");
     }
     assert_eq!(documents.hits("/elsewhere.json"), 0);
+}
+
+/// The status and the page of an authorization request from this address.
+async fn authorize(site: &Site, id: &str, address: &str) -> (u16, String) {
+    let client = site.client();
+    let request = Browser::http()
+        .get(client.authorize_url(&client.request(id)))
+        .header("x-forwarded-for", address);
+    let response = patiently("an answer", request.send()).await.unwrap();
+    let status = response.status().as_u16();
+    (status, patiently("a page", response.text()).await.unwrap())
+}
+
+/// A site behind a proxy, whose clients may have documents on this machine.
+async fn proxied() -> Site {
+    Site::configured(Provider::shared().await, |config| {
+        config.server.trusted_proxies = vec!["127.0.0.0/8".to_owned()];
+        config.auth.login.as_mut().unwrap().allow_private_documents = true;
+    })
+    .await
+}
+
+/// A document of a client at this path. Returns the client's ID.
+fn describe(documents: &Issuer, path: &str) -> String {
+    let id = format!("{}{path}", documents.url);
+    let document = json!({ "client_id": id, "redirect_uris": [REDIRECT] });
+    documents.set_reply(path, Reply::Json(document));
+    id
+}
+
+#[tokio::test]
+async fn a_stranger_with_slow_documents_keeps_nobody_else_from_logging_in() {
+    const STRANGER: &str = "198.51.100.66";
+    let site = Arc::new(proxied().await);
+    let documents = Issuer::empty().await;
+    let cached = describe(&documents, "/cached");
+    assert_eq!(authorize(&site, &cached, STRANGER).await.0, 303);
+
+    // Of 16 slow documents at another host, each is being fetched or refused.
+    let mut slow = JoinSet::new();
+    let answered = Arc::new(AtomicUsize::new(0));
+    for number in 0..16 {
+        let path = format!("/slow-{number}");
+        documents.set_reply(&path, Reply::Hang);
+        let id = format!("{}{path}", documents.url.replace("127.0.0.1", "localhost"));
+        let site = Arc::clone(&site);
+        let answered = Arc::clone(&answered);
+        slow.spawn(async move {
+            let answer = authorize(&site, &id, STRANGER).await;
+            answered.fetch_add(1, Ordering::Relaxed);
+            answer
+        });
+    }
+    eventually("the slow documents", async || {
+        let fetched: usize = (0..16).map(|number| documents.hits(&format!("/slow-{number}"))).sum();
+        fetched + answered.load(Ordering::Relaxed) >= 16
+    })
+    .await;
+
+    // None of 40 other clients waits or is refused, nor is one whose document is known.
+    for number in 0..40 {
+        let id = describe(&documents, &format!("/client-{number}"));
+        let (status, page) = authorize(&site, &id, &format!("203.0.113.{number}")).await;
+        assert_eq!(status, 303, "{number}: {page}");
+    }
+    assert_eq!(authorize(&site, &cached, STRANGER).await.0, 303);
+
+    while let Some(answer) = slow.join_next().await {
+        let (status, page) = answer.unwrap();
+        assert!(status != 429 || page.contains("of this address"), "{page}");
+    }
+}
+
+#[tokio::test]
+async fn a_document_is_fetched_once_for_all_who_ask_at_the_same_time() {
+    let site = proxied().await;
+    let documents = Issuer::empty().await;
+    let id = describe(&documents, "/popular");
+    let addresses: Vec<_> = (0..40).map(|number| format!("203.0.113.{number}")).collect();
+    let asked = addresses.iter().map(|address| authorize(&site, &id, address));
+    for (status, page) in futures_util::future::join_all(asked).await {
+        assert_eq!(status, 303, "{page}");
+    }
+    assert_eq!(documents.hits("/popular"), 1);
 }

@@ -3,7 +3,7 @@
 use reqwest::Url;
 use serde_json::json;
 
-use super::{Browser, Client, REDIRECT, Site, parameter, refusal};
+use super::{Browser, Client, REDIRECT, Site, body, parameter, refusal};
 
 /// Sends an authorization request with one parameter changed. Returns the status, and where it
 /// leads.
@@ -51,23 +51,140 @@ async fn a_request_leads_nowhere_but_to_the_redirect_uri_of_its_client() {
     }
 }
 
+/// Requests that are refused before anybody has logged in: a parameter, its value, and the error.
+const REFUSED: [(&str, &str, &str); 10] = [
+    ("code_challenge", "", "invalid_request"),
+    ("code_challenge", "short", "invalid_request"),
+    ("code_challenge_method", "", "invalid_request"),
+    ("code_challenge_method", "plain", "invalid_request"),
+    ("response_type", "token", "unsupported_response_type"),
+    ("response_mode", "fragment", "invalid_request"),
+    ("request_uri", "https://evil.example/", "invalid_request"),
+    ("prompt", "none", "interaction_required"),
+    ("resource", "https://other.example/mcp", "invalid_target"),
+    ("scope", "root", "invalid_scope"),
+];
+
+/// The ID of a new client with this redirect URI.
+async fn register(client: &Client, redirect: &str) -> String {
+    let response = client.try_register(&json!({ "redirect_uris": [redirect] })).await;
+    assert_eq!(response.status(), 201, "{redirect}");
+    body(response).await["client_id"].as_str().unwrap().to_owned()
+}
+
+/// An authorization request of a client with this redirect URI.
+fn request_to(
+    client: &Client,
+    id: &str,
+    redirect: &str,
+    scope: &str,
+) -> Vec<(&'static str, String)> {
+    let mut request = client.request(id);
+    for (name, value) in &mut request {
+        match *name {
+            "redirect_uri" => redirect.clone_into(value),
+            "scope" => scope.clone_into(value),
+            _ => {}
+        }
+    }
+    request
+}
+
+#[tokio::test]
+async fn an_error_leads_to_no_site_or_app_before_its_user_has_logged_in() {
+    let site = Site::start().await;
+    let client = site.client();
+    for redirect in
+        ["https://evil.example/cb", "cursor://evil/cb", "com.example.evil:/cb", "vscode://evil/cb"]
+    {
+        let id = register(&client, redirect).await;
+        for (name, value, error) in REFUSED {
+            let mut request = request_to(&client, &id, redirect, "mcp:read");
+            request.retain(|(found, _)| *found != name);
+            request.push((name, value.to_owned()));
+            let response = Browser::of("alice").get(&client.authorize_url(&request)).await;
+            assert_eq!(response.status(), 400, "{redirect} {name}={value} {error}");
+            assert!(response.headers().get("location").is_none(), "{redirect} {name}={value}");
+            let page = response.text().await.unwrap();
+            assert!(!page.contains("evil/cb") && !page.contains("evil.example/cb"), "{page}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_error_leads_to_a_site_that_its_user_has_allowed() {
+    const APP: &str = "https://app.example/cb";
+    let site = Site::start().await;
+    let client = site.client();
+    let id = register(&client, APP).await;
+    let url = |scope: &str| client.authorize_url(&request_to(&client, &id, APP, scope));
+
+    // Nobody has allowed it, and who denies it does not.
+    let mut alice = Browser::of("alice");
+    let (status, page) = alice.page(url("mcp:write")).await;
+    assert!(status == 400 && page.contains("none of the requested scopes"), "{page}");
+    assert!(page.contains("app.example") && page.contains("error=invalid_scope"), "{page}");
+    let (question, response) = alice.follow(url("mcp:read"), APP).await.unwrap_err();
+    assert_eq!(response.status(), 200);
+    let ticket = parameter(&question, "ticket").unwrap();
+    let form = format!("ticket={ticket}&decision=deny");
+    let denied = alice.answer(&question, &form, &question.origin().ascii_serialization()).await;
+    assert_eq!((denied.status().as_u16(), denied.headers().get("location")), (403, None));
+    assert!(denied.text().await.unwrap().contains("error=access_denied"));
+
+    let back = alice.log_in(url("mcp:read"), "allow").await;
+    assert!(back.as_str().starts_with(APP) && parameter(&back, "code").is_some(), "{back}");
+    let back = alice.follow(url("mcp:write"), APP).await.expect("alice has allowed it");
+    assert_eq!(parameter(&back, "error").as_deref(), Some("invalid_scope"));
+    assert_eq!(parameter(&back, "state").as_deref(), Some("the state"));
+    // Another user has not, nor has anybody before a login.
+    assert_eq!(Browser::of("carol").page(url("mcp:write")).await.0, 400);
+    let mut unknown = client.request(&id);
+    unknown.retain(|(name, _)| *name != "code_challenge" && *name != "redirect_uri");
+    assert_eq!(sent(client.authorize_url(&unknown)).await, (400, String::new()));
+}
+
+#[tokio::test]
+async fn an_app_has_a_scheme_of_its_own_domain_or_of_a_known_host() {
+    let site = Site::start().await;
+    let client = site.client();
+    for odd in [
+        "ms-settings://x/cb",
+        "ms-msdt://x/cb",
+        "search-ms://x/cb",
+        "ssh://x/cb",
+        "telnet://x/cb",
+        "smb://x/cb",
+        "ldap://x/cb",
+        "sms://x/cb",
+        "market://x/cb",
+        "itms-apps://x/cb",
+        "steam://x/cb",
+        "slack://x/cb",
+        "zoommtg://x/cb",
+        "x-apple.systempreferences://x/cb",
+        "javascript://x/cb",
+    ] {
+        let response = client.try_register(&json!({ "redirect_uris": [odd] })).await;
+        assert_eq!(refusal(response).await, (400, "invalid_redirect_uri".into()), "{odd}");
+    }
+    for known in [
+        "com.example.app:/cb",
+        "com.example.app://host/cb",
+        "cursor://anysphere.cursor-mcp/oauth/callback",
+        "vscode-insiders://vscode.mcp/cb",
+        "claude://cb/x",
+    ] {
+        register(&client, known).await;
+    }
+}
+
 #[tokio::test]
 async fn a_request_without_a_proof_key_or_for_another_resource_is_refused() {
     let site = Site::start().await;
     let client = site.client();
     let id = client.register().await;
-    for (name, value, error) in [
-        ("code_challenge", "", "invalid_request"),
-        ("code_challenge", "short", "invalid_request"),
-        ("code_challenge_method", "", "invalid_request"),
-        ("code_challenge_method", "plain", "invalid_request"),
-        ("response_type", "token", "unsupported_response_type"),
-        ("response_mode", "fragment", "invalid_request"),
-        ("request_uri", "https://evil.example/", "invalid_request"),
-        ("prompt", "none", "interaction_required"),
-        ("resource", "https://other.example/mcp", "invalid_target"),
-        ("scope", "root", "invalid_scope"),
-    ] {
+    for (name, value, error) in REFUSED {
         let (status, to) = changed(&client, &id, name, value).await;
         assert_eq!(status, 303, "{name}={value}");
         let to = Url::parse(&to).unwrap();

@@ -8,7 +8,8 @@ use tokio::{
 
 use crate::support::{
     Answer, Events, Legacy, Modern, TextFile, ask, http, patiently, post,
-    process::{Process, refused, serving, serving_in},
+    process::{Process, larder as command, refused, run, serving, serving_in},
+    sha256,
 };
 
 #[tokio::test]
@@ -133,4 +134,25 @@ async fn flags_override_the_environment_and_the_environment_the_file() {
         let agreed = Answer::of(post(&url, &initialize)).await.result();
         assert_eq!(agreed["protocolVersion"], version);
     }
+}
+
+#[tokio::test]
+async fn an_empty_variable_counts_as_unset() {
+    let config = TextFile::new(&format!(
+        "[auth]\nmode = \"static\"\n[[auth.tokens]]\nname = \"a\"\nsha256 = \"{}\"\n",
+        sha256("a")
+    ));
+    let empty = [("RUST_LOG", ""), ("LARDER_LOG__LEVEL", ""), ("LARDER_SERVER__PATH", "")];
+    let (mut larder, url) = serving_in(&["--config", config.path()], &empty).await;
+    let refused = Answer::of(post(&url, &Legacy::initialize("2025-11-25"))).await;
+    assert_eq!(refused.status, 401);
+    // Refusals are logged by default.
+    larder.logs("audit").await;
+
+    // Without `--server` and a variable, the client asks the default address.
+    let without = run(command(&["ls"])).await;
+    let mut with_empty = command(&["ls"]);
+    with_empty.envs([("LARDER_URL", ""), ("LARDER_TOKEN", "")]);
+    let with_empty = run(with_empty).await;
+    assert_eq!((with_empty.code, with_empty.stderr), (without.code, without.stderr));
 }

@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use larder::config::Config;
 use serde_json::Value;
 
-use crate::support::process::{Finished, larder, run};
+use crate::support::{
+    TextFile,
+    process::{Finished, larder, run},
+};
 
 const EXAMPLE: &str = include_str!("../../../larder.example.toml");
 
@@ -121,6 +124,38 @@ async fn the_binary_checks_it_and_shows_the_effective_configuration() {
     assert!(shown.contains("redis://larder:***@cache:6379/0") && !shown.contains("hush"));
     let shown: Config = toml::from_str(&shown).unwrap();
     assert_eq!(shown.limits, Config::default().limits);
+}
+
+#[tokio::test]
+async fn secrets_in_commands_and_urls_are_not_shown() {
+    let file = TextFile::new(
+        r#"
+[[upstreams]]
+name = "db"
+command = ["npx", "-y", "server", "--api-key=hush", "--token", "hush", "-phush", "HUSH=hush",
+    "postgres://hush:hush@db/x?password=hush"]
+env = { A = "hush", B = "${B}", C = "${C}hush" }
+
+[[upstreams]]
+name = "web"
+url = "https://hush:hush@web.example/mcp/s/hush-0123456789abcdef/x?api_key=hush&k=hush"
+headers = { authorization = "Bearer hush" }
+
+[[upstreams]]
+name = "user"
+url = "https://hush@user.example/mcp"
+"#,
+    );
+    let environment = [("B", "hush"), ("C", "hush")];
+    let shown = config(&["show", "--config", file.path()], &environment).await;
+    assert_eq!(shown.code, Some(0), "{shown:?}");
+    let shown = shown.stdout;
+    assert!(!shown.contains("hush"), "{shown}");
+    for kept in ["npx", "--api-key=***", "--token", "${B}", "web.example/mcp/s/***/x", "api_key="] {
+        assert!(shown.contains(kept), "{kept}: {shown}");
+    }
+    let shown: Config = toml::from_str(&shown).unwrap();
+    assert_eq!(shown.upstreams[0].command.len(), 9);
 }
 
 #[tokio::test]

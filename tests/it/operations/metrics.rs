@@ -78,6 +78,16 @@ impl Metrics {
 pub(super) struct Scraped(String);
 
 impl Scraped {
+    /// The whole text.
+    pub(super) fn text(self) -> String {
+        self.0
+    }
+
+    /// Whether a text is in it.
+    pub(super) fn has(&self, text: &str) -> bool {
+        self.0.contains(text)
+    }
+
     /// The sum of all samples of a metric whose labels contain all of `labels`.
     pub(super) fn sum(&self, name: &str, labels: &[&str]) -> u64 {
         let lines = self.0.lines().filter(|line| {
@@ -300,9 +310,11 @@ async fn names_are_those_of_the_table_and_follow_the_conventions() {
     let table = table.map(|(kind, name, _)| {
         let kind = match kind {
             Kind::Counter | Kind::LabelledCounter => "counter",
-            Kind::Gauge | Kind::DependencyGauge | Kind::SharedGauge | Kind::UpstreamGauge => {
-                "gauge"
-            }
+            Kind::Gauge
+            | Kind::DependencyGauge
+            | Kind::SharedGauge
+            | Kind::UpstreamGauge
+            | Kind::QueryGauge => "gauge",
             Kind::Histogram => "histogram",
         };
         (name.to_owned(), kind.to_owned())

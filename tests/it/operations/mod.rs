@@ -4,12 +4,15 @@
 mod binary;
 mod browsers;
 mod configuration;
+#[cfg(target_os = "linux")]
+mod confined;
 mod crowds;
 mod dashboards;
 mod deployed;
 mod ends;
 mod health;
 mod https;
+mod labels;
 mod load;
 mod metrics;
 mod reload;

@@ -82,6 +82,27 @@ async fn state_tools_and_kept_bytes_are_told_in_the_terminal_and_as_metrics() {
 }
 
 #[tokio::test]
+async fn invented_names_of_tools_are_no_labels_while_an_upstream_has_no_list() {
+    let file = TextFile::new(&odd("bad", &["--fail=1"], ""));
+    let mut command = larder(&["serve"]);
+    command.env("LARDER_CONFIG", file.path());
+    let server = Measured::start(command).await;
+    let client = Modern::at(&server.process.url);
+
+    let called = async |name: String| client.call(&name, json!({})).await.failure();
+    let names = (0..100).map(|number| format!("invented_{number}"));
+    let answers = futures_util::future::join_all(names.map(called)).await;
+
+    let says_why = |answer: &&String| answer.starts_with("bad could not be started (exit ");
+    assert_eq!(answers.iter().filter(says_why).count(), 100, "{:?}", answers.first());
+    let metrics = server.metrics.scrape().await;
+    assert!(!metrics.has("invented_"), "clients must not be able to create labels");
+    let calls = "mcp_server_operation_duration_seconds_count";
+    let labels = ["mcp_method_name=\"tools/call\"", "error_type=\"tool_error\""];
+    assert_eq!(metrics.sum(calls, &labels), 100);
+}
+
+#[tokio::test]
 async fn the_terminal_says_what_it_needs() {
     let shown = run(larder(&["upstreams"])).await;
     assert_eq!(shown.code, Some(2));

@@ -69,6 +69,25 @@ async fn a_search_ends_at_its_deadline_and_says_so() {
 }
 
 #[tokio::test]
+async fn searches_that_were_stopped_within_a_line_use_no_thread_any_more() {
+    let environment = [("LARDER_COMPUTE__SEARCH_SECONDS", "6"), ("LARDER_COMPUTE__THREADS", "2")];
+    let (_process, url) = serving_in(&[], &environment).await;
+    let client = Modern::at(&url);
+    client.create(json!({ "uri": "t://line", "text": "ab".repeat(128 << 10) })).await;
+
+    let hard = json!({ "uri": "t://line", "query": "[ab]*a[ab]{20000}c" });
+    let searches = (0..4).map(|_| client.call("search_resource", hard.clone()));
+    for stopped in futures_util::future::join_all(searches).await {
+        let refused = stopped.failure();
+        assert!(refused.contains("(compute.search_seconds)"), "{refused}");
+    }
+
+    // A search that still ran would use the owner's only thread for minutes.
+    let easy = json!({ "uri": "t://line", "query": "^b" });
+    assert!(client.call("search_resource", easy).await.text().starts_with("No line"));
+}
+
+#[tokio::test]
 async fn a_query_is_no_longer_than_4_kib() {
     let server = Server::start().await;
     let client = Modern::of(&server);

@@ -6,6 +6,7 @@ mod query;
 mod query_callers;
 mod query_docs;
 mod query_limits;
+mod query_turns;
 mod quoting;
 mod results;
 mod stored_json;

@@ -12,7 +12,7 @@ const ENDLESS: &str =
     "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c";
 
 /// The process IDs of a process's workers, and whether each is a zombie.
-fn workers(parent: u32) -> Vec<(u32, bool)> {
+pub(super) fn workers(parent: u32) -> Vec<(u32, bool)> {
     let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
     let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let child = |id: u32| {
@@ -84,6 +84,50 @@ async fn a_query_that_needs_too_much_memory_ends_and_leaves_nothing() {
     }
     eventually("all workers to be gone", async || workers(service.process.id()).is_empty()).await;
     assert_eq!(service.rows("x:1", "SELECT a FROM t").await, json!([[1]]));
+}
+
+/// The most memory that each process has had so far, in bytes.
+#[cfg(target_os = "linux")]
+fn peak_memory(id: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kilobytes << 10)
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_worker_stays_within_its_memory_and_ends_when_it_needs_more() {
+    const LIMIT: u64 = 128 << 20;
+
+    let limits = [("LARDER_QUERY__SECONDS", "300"), ("LARDER_QUERY__MEMORY_BYTES", "134217728")];
+    let service = Service::start_in(&[], &limits).await;
+    service.store("x:1", "application/json", r#"[{"a": 1}]"#).await;
+    let id = service.process.id();
+    // Sorts texts of eight megabytes.
+    let sorts = "WITH RECURSIVE
+        text(s) AS (SELECT 'abcdefgh' UNION ALL SELECT s || s FROM text WHERE length(s) < 8000000),
+        n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 1000)
+        SELECT s || x AS y FROM text, n WHERE length(s) > 5000000 ORDER BY y";
+    for query in
+        [json!({ "from": "x:1", "sql": sorts }), json!({ "from": "x:1", "jq": "[range(1e9)]" })]
+    {
+        let mut asking = std::pin::pin!(service.refusal(query.clone()));
+        let mut peak = 0;
+        let said = loop {
+            // Looks often: a worker over its limit stays there only until it is ended.
+            let pause = tokio::time::sleep(std::time::Duration::from_millis(5));
+            tokio::select! {
+                said = &mut asking => break said,
+                () = pause => {}
+            }
+            peak = workers(id).iter().filter_map(|(id, _)| peak_memory(*id)).fold(peak, u64::max);
+        };
+        let memory = "It needs more than 128 MiB (query.memory_bytes): ";
+        assert!(said.starts_with(memory), "{query}: {said}");
+        assert!(peak > LIMIT / 4 && peak <= LIMIT, "{query}: {peak} bytes");
+        eventually("the worker to be gone", async || workers(id).is_empty()).await;
+    }
 }
 
 #[tokio::test]
@@ -162,7 +206,10 @@ async fn a_worker_has_no_environment_no_files_and_few_system_calls() {
     let service = Service::start_in(&[], &[("TEST_SECRET", "hidden")]).await;
     service.store("x:1", "text/csv", "a\n1\n").await;
     assert_eq!(service.rows("x:1", "SELECT a FROM t").await, json!([[1]]));
-    let warm = workers(service.process.id());
+    // The start of the server has started another worker, to see how it is confined.
+    let server = service.process.id();
+    eventually("only the idle worker", async || workers(server).len() == 1).await;
+    let warm = workers(server);
     let [(id, false)] = warm[..] else { panic!("one idle worker, not {warm:?}") };
     let read = |name: &str| fs::read_to_string(format!("/proc/{id}/{name}")).unwrap();
     assert!(read("cmdline").contains("\0query-worker\0"), "{}", read("cmdline"));

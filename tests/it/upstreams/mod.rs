@@ -1,6 +1,8 @@
 //! Other MCP servers behind this one: servers that others wrote, and one that
 //! misbehaves (tests/upstreams).
 
+mod any;
+mod bounds;
 mod failures;
 mod filesystem;
 mod finding;

@@ -268,7 +268,7 @@ async fn an_upstream_that_asks_and_exits_fails_its_call() {
     assert_eq!(required["resultType"], "input_required", "{required}");
     let round = next_round("ask_and_exit", &json!({}), &required);
     let ended = client.send("tools/call", round).await.result();
-    let expected = "odd ended (exit 5) during ask_and_exit; whether it was done is unknown.";
+    let expected = "odd ended (exit code 5) during ask_and_exit; whether it was done is unknown.";
     assert_eq!(text(&ended), expected);
 }
 

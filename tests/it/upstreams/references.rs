@@ -7,7 +7,7 @@ use larder::{
     Registry,
     handler::Scope,
     protocol::Fault,
-    registry::{Offer, ProvidedTool, Provider},
+    registry::{FoundTool, Offer, ProvidedTool, Provider},
     tools,
     upstream::Settings,
 };
@@ -183,11 +183,11 @@ impl Provider for AnyName {
         what == Offer::Tools
     }
 
-    async fn tool(&self, name: &str, _: &Arc<Scope>) -> Result<Option<Arc<ProvidedTool>>, Fault> {
+    async fn tool(&self, name: &str, _: &Arc<Scope>) -> Result<Option<FoundTool>, Fault> {
         let schema = json!({ "type": "object", "required": ["unknown"] });
         let schema = schema.as_object().cloned().unwrap_or_default();
         let listed = model::Tool::new(name.to_owned(), "Any.", schema.clone());
-        Ok(Some(Arc::new(ProvidedTool::new(listed, Some(schema)))))
+        Ok(Some(FoundTool::Listed(Arc::new(ProvidedTool::new(listed, Some(schema))))))
     }
 }
 

@@ -1,6 +1,6 @@
 //! [`ObjectLocation`]: a location for objects, opened by its URL and checked.
 
-use std::{error::Error, ffi::OsString, fs, io, path::PathBuf, sync::Arc, time::Duration};
+use std::{error::Error, fs, io, path::PathBuf, sync::Arc, time::Duration};
 
 use object_store::{ObjectStore, local::LocalFileSystem, path::Path, prefix::PrefixStore};
 
@@ -8,6 +8,7 @@ use super::{
     bucket::StorageService, disk::Disk, layout, local_files::LocalFiles, objects::Objects,
 };
 use crate::{
+    environment,
     random::Random,
     store::{DiskSpace, StoreError},
 };
@@ -119,12 +120,8 @@ impl ObjectLocation {
         reserve_bytes: u64,
         random: &Random,
     ) -> Result<Self, LocationError> {
-        // The variables that services read are UTF-8.
-        let text = |(name, value): (OsString, OsString)| {
-            Some((name.into_string().ok()?, value.into_string().ok()?))
-        };
-        let environment: Vec<_> = std::env::vars_os().filter_map(text).collect();
-
+        // Services' variables are UTF-8; others are of no interest.
+        let environment: Vec<_> = environment::variables().collect();
         Self::open_in(url, environment.into_iter(), reserve_bytes, random).await
     }
 

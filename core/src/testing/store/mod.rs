@@ -187,6 +187,8 @@ macro_rules! store_contract {
                 an_upload_that_does_not_complete_is_removed,
                 an_upload_in_parts_counts_from_its_beginning_and_once,
                 an_upload_in_parts_without_a_size_counts_as_it_grows,
+                an_upload_can_count_what_has_arrived_only,
+                uploads_that_begin_alike_end_together,
                 uploads_in_parts_are_limited,
                 content_in_transit_is_listed_nowhere_and_removed;
             revisions:

@@ -5,7 +5,8 @@ use tokio::sync::oneshot;
 
 use super::{Caller, Harness, Setup, noise, patiently, refused, resource_uri};
 use crate::store::{
-    BLOCK_BYTES, Content, Details, Expected, PartialUpload, Store, StoreError, UploadTarget,
+    BLOCK_BYTES, Content, Details, Expected, PartialUpload, Reserves, Store, StoreError,
+    UploadTarget,
 };
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
@@ -34,6 +35,7 @@ async fn begin(
         ttl: None,
         may_be_text: true,
         sha256: None,
+        reserves: Reserves::Announced,
     };
 
     let caller = Caller::new(store, owner);

@@ -7,8 +7,8 @@ use super::{Caller, Harness, Setup, in_pieces, noise, patiently, refused, resour
 use crate::{
     random::Random,
     store::{
-        AppendError, BLOCK_BYTES, ContentStream, Details, Kind, PartialUpload, StoreError,
-        UploadTarget,
+        AppendError, BLOCK_BYTES, ContentStream, Details, Kind, PartialUpload, Reserves,
+        StoreError, UploadTarget,
     },
 };
 
@@ -22,6 +22,7 @@ fn target(uri: &str) -> UploadTarget {
         ttl: None,
         may_be_text: true,
         sha256: None,
+        reserves: Reserves::Announced,
     }
 }
 
@@ -215,8 +216,61 @@ pub async fn an_upload_in_parts_without_a_size_counts_as_it_grows(harness: &dyn 
     assert_eq!(upload.store().await.expect("it is stored").size, 5 * BLOCK_BYTES as u64);
 }
 
-/// Content in transit is read whole. Nobody lists it, and it is removed as soon as it is no longer
-/// needed.
+/// Where whoever sends is not trusted with the quota, an announced size reserves nothing.
+pub async fn an_upload_can_count_what_has_arrived_only(harness: &dyn Harness) {
+    let block = BLOCK_BYTES as u64;
+    let store = harness.store(Setup::default().max_bytes(8 * block)).await;
+    let alice = Caller::new(&store, "alice");
+    let target = UploadTarget { reserves: Reserves::Arrived, ..target("temp://a") };
+    let (size, ttl) = (Some(5 * block), 2000 * harness.tick());
+    let begun = store.begin_upload(&alice.owner, "7", target, size, ttl).await;
+    let mut upload = begun.expect("it begins");
+    upload.expect(5 * block).await.expect("nothing is reserved");
+    alice.put("temp://b", noise(5 * BLOCK_BYTES)).await;
+    append(&mut upload, &noise(2 * BLOCK_BYTES)).await;
+    let full = upload.append(pieces(&noise(2 * BLOCK_BYTES)), &Random::system()).await;
+    assert!(matches!(full, Err(AppendError::Store(StoreError::Full(_)))), "{full:?}");
+    assert!(alice.delete("temp://b").await, "it existed");
+    append(&mut upload, &noise(3 * BLOCK_BYTES)).await;
+    assert_eq!(upload.store().await.expect("it is stored").size, 5 * block);
+}
+
+/// Of the uploads that have begun alike, all but the latest are removed. A request that still
+/// appends to one of them reserves nothing.
+pub async fn uploads_that_begin_alike_end_together(harness: &dyn Harness) {
+    let block = BLOCK_BYTES as u64;
+    let store = harness.store(Setup::default().max_bytes(8 * block)).await;
+    let alice = Caller::new(&store, "alice");
+    let ttl = 2000 * harness.tick();
+    let mut uploads = Vec::new();
+    for id in ["a1", "a2", "a3", "b1"] {
+        let begun = store.begin_upload(&alice.owner, id, target("temp://a"), None, ttl).await;
+        let mut upload = begun.expect("it begins");
+        append(&mut upload, &noise(BLOCK_BYTES)).await;
+        append(&mut upload, b"another part").await;
+        uploads.push(upload);
+        harness.pass(harness.tick()).await;
+    }
+    let open = async |id: &str| {
+        let open = store.open_uploads(&alice.owner, id).await.expect("they are listed");
+        open.iter().map(|upload| upload.id().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(open("a").await, ["a1", "a2", "a3"]);
+    store.end_uploads(&alice.owner, "a", 1, Some("a1")).await.expect("they end");
+    assert_eq!(open("a").await, ["a1", "a3"]);
+    store.end_uploads(&alice.owner, "a", 0, None).await.expect("they end");
+    assert_eq!((open("a").await.len(), open("b").await), (0, vec!["b1".to_owned()]));
+    for upload in &mut uploads[..3] {
+        let changed = upload.append(pieces(&noise(3 * BLOCK_BYTES)), &Random::system()).await;
+        assert!(matches!(changed, Err(AppendError::Changed)), "{changed:?}");
+    }
+    // Backends may count for a while what was removed.
+    let large = || alice.try_create("temp://b", noise(6 * BLOCK_BYTES), Details::default());
+    patiently(async || large().await.ok()).await;
+}
+
+/// Content in transit is read whole. Nobody lists it, and it is removed as soon as it is not needed
+/// any more.
 pub async fn content_in_transit_is_listed_nowhere_and_removed(harness: &dyn Harness) {
     let alice = Caller::alone(harness).await;
     let content = Bytes::from(noise(2 * BLOCK_BYTES + 7));

@@ -35,18 +35,20 @@ pub(super) struct Database {
 }
 
 impl Database {
-    /// Makes empty tables with the columns of the contents.
+    /// Makes empty tables with the columns of the contents. `free_bytes` is the memory that
+    /// queries may use.
     pub(super) fn open(
         question: &Question,
         channel: &mut Channel,
         deadline: &Deadline,
+        free_bytes: u64,
     ) -> Result<Self, QueryError> {
         let mut tables = Vec::new();
         for (index, table) in question.tables.iter().enumerate() {
             tables.push(Profile::new(index, table, channel, deadline)?);
         }
         let internal = |error: rusqlite::Error| errors::internal(&error, question);
-        let mut connection = connect(question).map_err(internal)?;
+        let mut connection = connect(free_bytes).map_err(internal)?;
         for table in &tables {
             if table.columns.names.len() > MAX_COLUMNS {
                 return Err(QueryError::Content {
@@ -160,10 +162,11 @@ fn joins_by_name(sql: &str) -> bool {
     words.any(|word| word.eq_ignore_ascii_case("using") || word.eq_ignore_ascii_case("natural"))
 }
 
-/// A database in memory that cannot reach anything else.
-fn connect(question: &Question) -> rusqlite::Result<Connection> {
+/// A database in memory that cannot reach anything else. It leaves a tenth of the free memory to
+/// what reads the content and writes the result.
+fn connect(free_bytes: u64) -> rusqlite::Result<Connection> {
     let connection = Connection::open_in_memory()?;
-    let heap = question.memory_bytes / 10 * 9;
+    let heap = free_bytes / 10 * 9;
     connection.execute_batch(&format!(
         "PRAGMA hard_heap_limit = {heap}; PRAGMA temp_store = MEMORY; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cell_size_check = OFF;"
     ))?;

@@ -17,8 +17,9 @@ const MAX_STRINGS: usize = 64;
 /// all strings in `result.structuredContent`. If there is one, the structured content is copied as it is.
 /// Of a resource, these are the texts and blobs in `result.contents`.
 ///
-/// What is kept is valid JSON exactly if the message is, because only the inside of strings is
-/// taken out, and is checked here. The rest is checked when it is parsed.
+/// What is kept is valid JSON exactly if the message is, repaired as `received::repair` does it,
+/// because only the inside of strings is taken out, and is checked here. The rest is checked when it
+/// is parsed.
 pub(super) struct Extractor {
     /// The lengths in bytes up to which strings are kept.
     longest: Longest,
@@ -276,7 +277,7 @@ impl Extractor {
 
     fn string_begins(&mut self, start: usize) -> Reading {
         let long = |kind, longest| {
-            let (decoder, decoded) = (Unescape::default(), Vec::new());
+            let (decoder, decoded) = (Unescape::repairing(), Vec::new());
             Reading::Text { start, kind, longest, decoder, decoded }
         };
         if let (Level::Structure, Structure::Kept { left, .. } | Structure::Copied { left }) =

@@ -3,6 +3,7 @@
 
 mod commands;
 mod documents;
+mod trust;
 
 use std::{collections::BTreeMap, path::Path, time::Duration};
 

@@ -1,0 +1,38 @@
+//! Reads the command line.
+
+use std::process::exit;
+
+use clap::{Command, Parser};
+
+use crate::environment;
+
+/// The parsed command line. Prints help, or what is wrong, and ends the process. A flag whose
+/// variable is empty is not given.
+pub(super) fn parse<C: Parser>() -> C {
+    let mut command = without_empty_variables(C::command());
+    let parsed = command.try_get_matches_from_mut(std::env::args_os());
+
+    match parsed.and_then(|mut matches| C::from_arg_matches_mut(&mut matches)) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let error = error.format(&mut command);
+            // Fails only if nobody reads it.
+            let _ = error.print();
+            exit(error.exit_code())
+        }
+    }
+}
+
+/// The command, and all below it, without the variables that are empty now.
+fn without_empty_variables(command: Command) -> Command {
+    let command = command.mut_args(|arg| {
+        let variable = arg.get_env().and_then(|name| name.to_str());
+        if variable.is_some_and(environment::is_empty) {
+            arg.env(None::<&'static str>)
+        } else {
+            arg
+        }
+    });
+
+    command.mut_subcommands(without_empty_variables)
+}

@@ -1,0 +1,179 @@
+//! Content blocks of results and prompts.
+
+use rmcp::model::{Annotations, ContentBlock, Icon, JsonObject, ResourceContents};
+use serde_json::Value;
+
+use super::{
+    object::Object,
+    problem::{Problem, shown},
+};
+
+/// The most bytes of a member of a block of an unknown type that is shown with the others.
+const MEMBER_BYTES: usize = 1_000;
+
+/// Reads the blocks of a result. One that cannot be read is left out, which a text in its place says.
+///
+/// # Errors
+/// None of them can be read.
+pub(super) fn read_all(content: Value) -> Result<Vec<ContentBlock>, Problem> {
+    let values = match content {
+        Value::Array(values) => values,
+        Value::String(text) => return Ok(vec![ContentBlock::text(text)]),
+        one @ Value::Object(_) => vec![one],
+        other => return Err(Problem::of("content must be a list of content blocks", &other)),
+    };
+    let mut blocks = Vec::with_capacity(values.len());
+    let mut first_problem = None;
+    let mut has_any = values.is_empty();
+    for (index, value) in values.into_iter().enumerate() {
+        match read(value) {
+            Ok(read) => {
+                has_any = true;
+                blocks.extend(read);
+            }
+            Err(problem) => {
+                let note = format!("(Content block {} is left out: {problem}.)", index + 1);
+                blocks.push(ContentBlock::text(note));
+                first_problem.get_or_insert(problem);
+            }
+        }
+    }
+    match first_problem {
+        Some(problem) if !has_any => Err(problem),
+        _ => Ok(blocks),
+    }
+}
+
+/// Reads a block. One of a type that clients do not know becomes several that they know.
+pub(super) fn read(value: Value) -> Result<Vec<ContentBlock>, Problem> {
+    if let Value::String(text) = &value {
+        // Only where a list is expected, nothing says whether it is one.
+        return Err(Problem::of("a content block must be an object", &Value::from(text.as_str())));
+    }
+    let what = shown(&value);
+    let mut block = Object::of(value, "a content block")?;
+    block.drop_unfit::<Annotations>("annotations");
+    block.drop_unfit::<JsonObject>("_meta");
+
+    if block.get("type").is_none() && block.text("text").is_some() {
+        block.set("type", "text");
+    }
+    match block.text("type") {
+        Some("text") => complete_text(&mut block, &what)?,
+        Some("resource_link") => complete_link(&mut block),
+        Some("image" | "audio" | "resource") => {}
+        _ => return unknown(block),
+    }
+    let read = block.parse::<ContentBlock>("a content block");
+    read.map(|block| vec![block]).map_err(|problem| Problem::new(format!("{problem}, in {what}")))
+}
+
+/// A text may be a number, or JSON.
+fn complete_text(block: &mut Object, what: &str) -> Result<(), Problem> {
+    match block.take("text") {
+        Some(Value::String(text)) => block.set("text", text),
+        Some(value) => block.set("text", value.to_string()),
+        None => return Err(Problem::new(format!("a text block must have a text, not {what}"))),
+    }
+    Ok(())
+}
+
+/// A link without a name is called like the last part of its URI.
+fn complete_link(link: &mut Object) {
+    for member in ["title", "description", "mimeType"] {
+        link.drop_unfit::<String>(member);
+    }
+    link.drop_unfit::<u64>("size");
+    link.drop_unfit::<Vec<Icon>>("icons");
+    if link.text("name").is_none()
+        && let Some(uri) = link.text("uri")
+    {
+        let path = uri.split(['?', '#']).next().unwrap_or(uri).trim_end_matches('/');
+        let last = path.rsplit(['/', ':']).next().filter(|part| !part.is_empty());
+        let name = last.unwrap_or(uri).to_owned();
+        link.set("name", name);
+    }
+}
+
+/// A block of a type that clients do not know: its JSON as a text, and what is long in it by itself.
+fn unknown(mut block: Object) -> Result<Vec<ContentBlock>, Problem> {
+    let Some(kind) = block.text("type").map(str::to_owned) else {
+        return Err(Problem::of("a content block must have a type", &block.into_value()));
+    };
+    let mut long = |name: &str| {
+        let is_long =
+            block.text(name).is_some_and(|text| text.len() > MEMBER_BYTES || is_stored(text));
+        if is_long { block.take_text(name) } else { None }
+    };
+    let text = long("text").map(ContentBlock::text);
+    let data = long("data").map(|data| {
+        let contents = ResourceContents::blob(data, "block:data");
+        ContentBlock::resource(match block.text("mimeType") {
+            Some(mime_type) => contents.with_mime_type(mime_type),
+            None => contents,
+        })
+    });
+    let note = format!(
+        "(A content block of the type {}, which clients do not know: {})",
+        crate::quote::quoted(&kind),
+        block.into_value()
+    );
+    Ok([Some(ContentBlock::text(note)), text, data].into_iter().flatten().collect())
+}
+
+/// Whether a string may stand for one that is stored.
+fn is_stored(text: &str) -> bool {
+    text.starts_with("larder://")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_decorates_a_block_does_not_cost_it() {
+        let blocks = read_all(json!([
+            { "type": "text", "text": "a", "annotations": { "priority": "high" }, "_meta": 5 },
+            { "text": 7, "type": "text" },
+            { "text": "untyped" },
+            { "type": "resource_link", "uri": "file:///a/b.txt?x=1", "size": "large" },
+        ]));
+        let blocks = serde_json::to_value(blocks.expect("they are clear")).expect("they are JSON");
+        assert_eq!(
+            blocks,
+            json!([
+                { "type": "text", "text": "a" },
+                { "type": "text", "text": "7" },
+                { "type": "text", "text": "untyped" },
+                { "type": "resource_link", "uri": "file:///a/b.txt?x=1", "name": "b.txt" },
+            ])
+        );
+    }
+
+    #[test]
+    fn an_unknown_block_is_shown_and_its_long_text_stands_by_itself() {
+        let long = "x".repeat(2_000);
+        let blocks = read(
+            json!({ "type": "video", "text": long, "data": long, "mimeType": "video/mp4", "seconds": 3 }),
+        );
+        let blocks = serde_json::to_value(blocks.expect("it is shown")).expect("it is JSON");
+        let note = blocks[0]["text"].as_str().expect("a text");
+        assert!(note.contains("\"video\"") && note.contains("\"seconds\":3"), "{note}");
+        assert_eq!(
+            (&blocks[1]["text"], &blocks[2]["resource"]["blob"]),
+            (&json!(long), &json!(long))
+        );
+    }
+
+    #[test]
+    fn only_a_result_without_any_block_is_an_error() {
+        assert!(read_all(json!(["x", 5])).is_err());
+        assert!(read_all(json!(5)).is_err());
+        let blocks = read_all(json!(["x", { "type": "text", "text": "a" }])).expect("one is clear");
+        let note = blocks[0].as_text().map(|text| &*text.text);
+        assert!(note.is_some_and(|note| note.contains("\"x\"")), "{note:?}");
+        assert_eq!(read_all(json!([])), Ok(Vec::new()));
+    }
+}

@@ -1,0 +1,60 @@
+//! The answer of `resources/read`.
+
+use serde_json::{Map, Value};
+
+use super::{
+    object::Object,
+    problem::{Problem, shown},
+    result::{Answer, RawResult},
+};
+
+/// The contents of a resource, at least one.
+pub(in crate::upstream) struct ReadAnswer {
+    pub(in crate::upstream) first: ReceivedContent,
+    pub(in crate::upstream) further: Vec<ReceivedContent>,
+}
+
+/// One content of a resource.
+pub(in crate::upstream) struct ReceivedContent {
+    pub(in crate::upstream) uri: Option<String>,
+    pub(in crate::upstream) mime_type: Option<String>,
+    pub(in crate::upstream) meta: Option<Map<String, Value>>,
+    pub(in crate::upstream) body: ReceivedBody,
+}
+
+pub(in crate::upstream) enum ReceivedBody {
+    Text(String),
+    /// Base64, which is not checked yet.
+    Blob(String),
+}
+
+impl Answer for ReadAnswer {
+    fn read(result: RawResult) -> Result<Self, Problem> {
+        let what = shown(&result.value);
+        let contents = result.object()?.take_list("contents")?;
+        let mut contents = contents.into_iter().map(content).collect::<Result<Vec<_>, _>>()?;
+        if contents.is_empty() {
+            return Err(Problem::new(format!("a resource must have a content, in {what}")));
+        }
+        let further = contents.split_off(1);
+        let first = contents.into_iter().next();
+        let first = first.ok_or_else(|| Problem::new("a resource must have a content"))?;
+        Ok(Self { first, further })
+    }
+}
+
+fn content(value: Value) -> Result<ReceivedContent, Problem> {
+    let what = shown(&value);
+    let mut content = Object::of(value, "a content of a resource")?;
+    let body = match (content.take("text"), content.take("blob")) {
+        (Some(Value::String(text)), _) => ReceivedBody::Text(text),
+        (_, Some(Value::String(blob))) => ReceivedBody::Blob(blob),
+        _ => return Err(Problem::new(format!("a content must have a text or a blob, in {what}"))),
+    };
+    Ok(ReceivedContent {
+        uri: content.take_text("uri"),
+        mime_type: content.take_text("mimeType"),
+        meta: content.take_members("_meta"),
+        body,
+    })
+}

@@ -1,0 +1,216 @@
+//! The answers of `tools/list`, `prompts/list`, `resources/list` and `resources/templates/list`.
+
+use std::marker::PhantomData;
+
+use rmcp::model::{self, Icon, JsonObject, ToolAnnotations};
+use serde_json::Value;
+
+use super::{
+    definition::{LeftOut, presentable},
+    draft::to_2020_12,
+    object::Object,
+    problem::Problem,
+    result::{Answer, RawResult},
+};
+use crate::{schema::Validator, upstream::budget::VALUE_BYTES};
+
+/// A list of an upstream.
+pub(in crate::upstream) trait List {
+    const METHOD: &'static str;
+    /// The member of a page that has the items.
+    const MEMBER: &'static str;
+    /// The member of a definition that names the item.
+    const KEY: &'static str;
+    type Item;
+
+    /// Reads an item.
+    fn item(definition: Value) -> Result<Self::Item, LeftOut>;
+}
+
+/// A page of a list.
+pub(in crate::upstream) struct Page<L> {
+    /// The items, which are not read yet.
+    definitions: Vec<Value>,
+    /// The cursor of the next page.
+    pub(in crate::upstream) next: Option<String>,
+    list: PhantomData<fn() -> L>,
+}
+
+/// The definition of an item, which is not read yet.
+pub(in crate::upstream) struct Definition<L> {
+    value: Value,
+    list: PhantomData<fn() -> L>,
+}
+
+pub(in crate::upstream) struct ToolList;
+pub(in crate::upstream) struct PromptList;
+pub(in crate::upstream) struct ResourceList;
+pub(in crate::upstream) struct TemplateList;
+
+/// The definition of a tool.
+pub(in crate::upstream) struct ToolDefinition {
+    /// Its name there.
+    pub(in crate::upstream) own_name: String,
+    /// Whether a legacy upstream runs it only as a task.
+    pub(in crate::upstream) is_task: bool,
+    /// The definition. An output schema that does not compile is left out, because clients would
+    /// refuse the whole list.
+    pub(in crate::upstream) tool: model::Tool,
+    /// The input schema in 2020-12.
+    pub(in crate::upstream) input: Option<JsonObject>,
+}
+
+impl<L: List> Answer for Page<L> {
+    fn read(result: RawResult) -> Result<Self, Problem> {
+        let mut page = result.object()?;
+        let definitions = page.take_list(L::MEMBER)?;
+        let next = match page.take("nextCursor") {
+            None => None,
+            Some(Value::String(cursor)) => Some(cursor).filter(|cursor| !cursor.is_empty()),
+            Some(other) => return Err(Problem::of("nextCursor must be a text", &other)),
+        };
+        Ok(Self { definitions, next, list: PhantomData })
+    }
+}
+
+impl<L: List> Page<L> {
+    /// Its definitions, which are not read yet.
+    pub(in crate::upstream) fn definitions(self) -> impl Iterator<Item = Definition<L>> {
+        self.definitions.into_iter().map(|value| Definition { value, list: PhantomData })
+    }
+}
+
+impl<L: List> Definition<L> {
+    /// The member that names the item, or an empty text.
+    pub(in crate::upstream) fn name(&self) -> &str {
+        self.value.get(L::KEY).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// The definition as JSON.
+    pub(in crate::upstream) fn encoded(&self) -> Vec<u8> {
+        serde_json::to_vec(&self.value).unwrap_or_default()
+    }
+
+    /// About how much memory the item takes. Its schemas are kept a second time, in 2020-12 and
+    /// with previews.
+    pub(in crate::upstream) fn memory(&self) -> usize {
+        let schemas = ["inputSchema", "outputSchema"].into_iter();
+        let again = schemas.filter_map(|schema| self.value.get(schema)).map(memory).sum::<usize>();
+        memory(&self.value) + again
+    }
+
+    /// Reads the item.
+    pub(in crate::upstream) fn read(self) -> Result<L::Item, LeftOut> {
+        L::item(self.value)
+    }
+}
+
+/// About how much memory a value takes.
+fn memory(value: &Value) -> usize {
+    VALUE_BYTES
+        + match value {
+            Value::String(text) => text.len(),
+            Value::Array(items) => items.iter().map(memory).sum(),
+            Value::Object(members) => {
+                members.iter().map(|(name, value)| name.len() + memory(value)).sum()
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        }
+}
+
+impl List for ToolList {
+    const METHOD: &'static str = "tools/list";
+    const MEMBER: &'static str = "tools";
+    const KEY: &'static str = "name";
+    type Item = ToolDefinition;
+
+    fn item(definition: Value) -> Result<ToolDefinition, LeftOut> {
+        let mut tool = presentable(definition, Self::KEY)?;
+        tool.drop_unfit::<Vec<Icon>>("icons");
+        tool.drop_unfit::<ToolAnnotations>("annotations");
+        tool.drop_unfit::<String>("title");
+        tool.drop_unfit::<String>("description");
+        tool.drop_unfit::<JsonObject>("_meta");
+        tool.drop_unfit::<JsonObject>("outputSchema");
+        let is_task = tool
+            .take_members("execution")
+            .is_some_and(|execution| execution.get("taskSupport").is_some_and(|s| s == "required"));
+        let mut tool: model::Tool = named(tool, Self::KEY)?;
+        let own_name = tool.name.clone().into_owned();
+        let input = match to_2020_12(Value::Object(JsonObject::clone(&tool.input_schema))) {
+            Value::Object(input) => Some(input),
+            _ => None,
+        };
+        tool.output_schema = output_schema(&tool, &own_name);
+        Ok(ToolDefinition { own_name, is_task, tool, input })
+    }
+}
+
+fn output_schema(tool: &model::Tool, name: &str) -> Option<std::sync::Arc<JsonObject>> {
+    let own = tool.output_schema.as_ref()?;
+    let Value::Object(own) = to_2020_12(Value::Object(JsonObject::clone(own))) else { return None };
+    match Validator::for_output(own) {
+        Ok(validator) => Some(validator.schema),
+        Err(problem) => {
+            tracing::warn!(tool = name, problem, "an output schema is left out");
+            None
+        }
+    }
+}
+
+impl List for PromptList {
+    const METHOD: &'static str = "prompts/list";
+    const MEMBER: &'static str = "prompts";
+    const KEY: &'static str = "name";
+    type Item = model::Prompt;
+
+    fn item(definition: Value) -> Result<model::Prompt, LeftOut> {
+        let mut prompt = presentable(definition, Self::KEY)?;
+        prompt.drop_unfit::<Vec<Icon>>("icons");
+        prompt.drop_unfit::<String>("title");
+        prompt.drop_unfit::<String>("description");
+        prompt.drop_unfit::<JsonObject>("_meta");
+        named(prompt, Self::KEY)
+    }
+}
+
+impl List for ResourceList {
+    const METHOD: &'static str = "resources/list";
+    const MEMBER: &'static str = "resources";
+    const KEY: &'static str = "uri";
+    type Item = model::Resource;
+
+    fn item(definition: Value) -> Result<model::Resource, LeftOut> {
+        let mut resource = presentable(definition, Self::KEY)?;
+        resource.drop_unfit::<u64>("size");
+        named(decorated(resource), Self::KEY)
+    }
+}
+
+impl List for TemplateList {
+    const METHOD: &'static str = "resources/templates/list";
+    const MEMBER: &'static str = "resourceTemplates";
+    const KEY: &'static str = "uriTemplate";
+    type Item = model::ResourceTemplate;
+
+    fn item(definition: Value) -> Result<model::ResourceTemplate, LeftOut> {
+        named(decorated(presentable(definition, Self::KEY)?), Self::KEY)
+    }
+}
+
+/// A resource or template without what decorates it in a form that does not fit.
+fn decorated(mut item: Object) -> Object {
+    item.drop_unfit::<Vec<Icon>>("icons");
+    item.drop_unfit::<model::Annotations>("annotations");
+    item.drop_unfit::<JsonObject>("_meta");
+    for member in ["title", "description", "mimeType"] {
+        item.drop_unfit::<String>(member);
+    }
+    item
+}
+
+/// The definition as that type. `key` is the member that names it.
+fn named<T: serde::de::DeserializeOwned>(item: Object, key: &str) -> Result<T, LeftOut> {
+    let name = item.text(key).unwrap_or_default().to_owned();
+    item.parse("its definition").map_err(|problem| LeftOut::new(&name, &problem.to_string()))
+}

@@ -1,0 +1,46 @@
+//! The state of a task of an upstream (2025-11-25, tasks).
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{
+    MESSAGE_CHARS,
+    object::Object,
+    problem::Problem,
+    result::{Answer, RawResult},
+};
+use crate::quote::bounded;
+
+/// The state of a task.
+pub(in crate::upstream) struct TaskState {
+    /// Its id, which the upstream has chosen.
+    pub(in crate::upstream) id: String,
+    pub(in crate::upstream) is_working: bool,
+    pub(in crate::upstream) message: Option<String>,
+    /// How often the upstream wants to be asked for it.
+    pub(in crate::upstream) poll: Option<Duration>,
+}
+
+impl TaskState {
+    pub(super) fn of(task: Value) -> Result<Self, Problem> {
+        Self::of_object(Object::of(task, "a task")?)
+    }
+
+    fn of_object(mut task: Object) -> Result<Self, Problem> {
+        let Some(id) = task.take_text("taskId") else {
+            return Err(Problem::of("a task must have a taskId", &task.into_value()));
+        };
+        let is_working = task.text("status") == Some("working");
+        let message =
+            task.text("statusMessage").map(|text| bounded(text, MESSAGE_CHARS).into_owned());
+        let poll = task.take("pollInterval").and_then(|interval| interval.as_u64());
+        Ok(Self { id, is_working, message, poll: poll.map(Duration::from_millis) })
+    }
+}
+
+impl Answer for TaskState {
+    fn read(result: RawResult) -> Result<Self, Problem> {
+        Self::of_object(result.object()?)
+    }
+}
