@@ -45,9 +45,9 @@ impl FetchSlots {
     pub(super) fn take(&self, peer: Option<IpAddr>, host: &str) -> Result<FetchSlot<'_>, Problem> {
         let address = host_of(peer);
         let mut used = self.used.lock();
-        let limit = if number(&used.addresses, &address) >= PER_ADDRESS {
+        let limit = if used.addresses.get(&address).is_some_and(|number| *number >= PER_ADDRESS) {
             Some(FetchLimit::Address)
-        } else if number(&used.hosts, host) >= PER_HOST {
+        } else if used.hosts.get(host).is_some_and(|number| *number >= PER_HOST) {
             Some(FetchLimit::Host(host.to_owned()))
         } else if used.total >= TOTAL {
             Some(FetchLimit::Total)
@@ -72,13 +72,6 @@ impl Drop for FetchSlot<'_> {
         release(&mut used.addresses, &self.address);
         release(&mut used.hosts, &self.host);
     }
-}
-
-fn number<K: Hash + Eq, Q: Hash + Eq + ?Sized>(used: &HashMap<K, usize>, key: &Q) -> usize
-where
-    K: std::borrow::Borrow<Q>,
-{
-    used.get(key).copied().unwrap_or_default()
 }
 
 fn release<K: Hash + Eq>(used: &mut HashMap<K, usize>, key: &K) {

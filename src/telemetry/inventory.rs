@@ -64,19 +64,20 @@ impl Inventory {
         let usage = usage.ok().and_then(Result::ok);
         let sessions = sessions.ok().and_then(Result::ok);
         let location = self.store.shared_location();
-        self.set("larder_resources", location.clone(), usage.map(|usage| usage.resources));
-        self.set("larder_resource_bytes", location.clone(), usage.map(|usage| usage.bytes));
+        self.set("larder_resources", location.as_deref(), usage.map(|usage| usage.resources));
+        self.set("larder_resource_bytes", location.as_deref(), usage.map(|usage| usage.bytes));
         if let Ok(Some(space)) = disk {
-            self.set("larder_disk_free_bytes", location, Some(space.free_bytes));
+            self.set("larder_disk_free_bytes", location.as_deref(), Some(space.free_bytes));
         }
-        self.set("larder_sessions", self.sessions.shared_location(), sessions);
+        let location = self.sessions.shared_location();
+        self.set("larder_sessions", location.as_deref(), sessions);
         *last = Some(Instant::now());
     }
 
-    fn set(&self, name: &'static str, location: Option<String>, number: Option<u64>) {
+    fn set(&self, name: &'static str, location: Option<&str>, number: Option<u64>) {
         #[allow(clippy::cast_precision_loss, reason = "exact up to 2^53")]
         let number = number.map_or(f64::NAN, |number| number as f64);
-        let store = location.as_deref().unwrap_or(&self.instance_label);
+        let store = location.unwrap_or(&self.instance_label);
         metric::gauge(name, [("store", self.stores.label(store))]).set(number);
     }
 }

@@ -125,7 +125,7 @@ impl StatusError {
         if let (Some(after), Value::Object(members)) = (&self.retry_after, &mut data) {
             members.insert("retryAfter".into(), after.as_str().into());
         }
-        Fault::Relayed { code: INTERNAL, message: self.to_string(), data: Some(data) }
+        Fault::Relayed { code: INTERNAL, message: self.to_string(), data: Some(Box::new(data)) }
     }
 }
 
@@ -214,11 +214,11 @@ impl UpstreamError {
                 Some(Value::Object(mut data)) => Fault::MissingCapability {
                     required: data.remove("requiredCapabilities").unwrap_or_default(),
                 },
-                data => Fault::Relayed { code: -32021, message, data },
+                data => Fault::Relayed { code: -32021, message, data: data.map(Box::new) },
             },
             Self::Refused(ErrorResponse { code, message, data }) => {
                 let code = i32::try_from(code).unwrap_or(INTERNAL);
-                Fault::Relayed { code, message, data }
+                Fault::Relayed { code, message, data: data.map(Box::new) }
             }
             Self::Status(error) => error.into_fault(),
             other => Fault::Unavailable(other.to_string()),

@@ -405,8 +405,10 @@ fn every_label_of_a_metric_is_listed() {
             continue;
         }
         let arguments = call.split(';').next().unwrap();
-        let labels = arguments.split("(\"").skip(2).filter_map(|rest| rest.split('"').next());
-        used.extend(labels);
+        for before in ["[(\"", ",(\""] {
+            let labels = arguments.split(before).skip(1);
+            used.extend(labels.filter_map(|rest| rest.split('"').next()));
+        }
     }
     assert_eq!(listed, used);
 }

@@ -50,13 +50,11 @@ const SPECIAL_V6: [Ipv6Net; 4] = [
 const NAT64: Ipv6Net = v6([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96);
 
 const fn v4(address: [u8; 4], prefix: u8) -> Ipv4Net {
-    let [a, b, c, d] = address;
-    Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), prefix)
+    Ipv4Net::new_assert(Ipv4Addr::from_octets(address), prefix)
 }
 
 const fn v6(address: [u16; 8], prefix: u8) -> Ipv6Net {
-    let [a, b, c, d, e, f, g, h] = address;
-    Ipv6Net::new_assert(Ipv6Addr::new(a, b, c, d, e, f, g, h), prefix)
+    Ipv6Net::new_assert(Ipv6Addr::from_segments(address), prefix)
 }
 
 /// Whether an address is public: global unicast, and not in the registries of special-purpose

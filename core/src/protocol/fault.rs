@@ -36,7 +36,7 @@ pub enum Fault {
         /// What it says, bounded.
         message: String,
         /// Machine-readable details, bounded.
-        data: Option<Value>,
+        data: Option<Box<Value>>,
     },
     /// `_meta` lacks a member that is required in the modern era (-32602).
     #[error("{0}")]

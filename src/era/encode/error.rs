@@ -21,9 +21,8 @@ pub fn encode_error(id: Option<&RequestId>, fault: &Fault, era: Era) -> Bytes {
 pub(super) fn error(fault: &Fault, era: Era) -> Value {
     let mut error = json!({ "code": error_code(fault, era), "message": fault.to_string() });
     match fault {
-        Fault::InvalidParams { data: Some(data), .. } | Fault::Relayed { data: Some(data), .. } => {
-            error["data"] = data.clone()
-        }
+        Fault::InvalidParams { data: Some(data), .. } => error["data"] = data.clone(),
+        Fault::Relayed { data: Some(data), .. } => error["data"] = json!(data),
         Fault::ResourceNotFound { uri, .. } => error["data"] = json!({ "uri": uri }),
         Fault::InsufficientScope { required } => {
             error["data"] = json!({ "requiredScopes": required });

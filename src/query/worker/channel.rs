@@ -33,8 +33,8 @@ impl Channel {
     }
 
     /// Says that the worker can get questions, and how far it is confined.
-    pub(super) fn ready(&mut self, barriers: &Confinement) -> io::Result<()> {
-        self.send(wire::READY, barriers)
+    pub(super) fn ready(&mut self, barriers: Confinement) -> io::Result<()> {
+        self.send(wire::READY, &barriers)
     }
 
     /// The next question; `None` when there are no more.

@@ -44,7 +44,7 @@ pub fn main(memory_bytes: u64) -> ExitCode {
 /// Answers questions until there are no more, or the rest of a content is not wanted.
 fn serve(confined: &Confined) -> std::io::Result<()> {
     let mut channel = Channel::new();
-    channel.ready(&confined.barriers)?;
+    channel.ready(confined.barriers)?;
     let mut database = None;
     let mut cpu = 0;
     while let Some(question) = channel.question()? {

@@ -1,9 +1,11 @@
 //! What an attacker tries with the pages of a login.
 
+use larder::config::LoginConfig;
 use reqwest::Url;
 use serde_json::json;
 
 use super::{Browser, Client, REDIRECT, Site, body, parameter, refusal};
+use crate::auth::provider::Provider;
 
 /// Sends an authorization request with one parameter changed. Returns the status, and where it
 /// leads.
@@ -177,6 +179,10 @@ async fn an_app_has_a_scheme_of_its_own_domain_or_of_a_known_host() {
     ] {
         register(&client, known).await;
     }
+
+    let change = |login: &mut LoginConfig| login.redirect_schemes = vec!["steam".to_owned()];
+    let configured = Site::with(Provider::shared().await, change).await;
+    register(&configured.client(), "steam://x/cb").await;
 }
 
 #[tokio::test]
