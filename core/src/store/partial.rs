@@ -321,7 +321,7 @@ impl PartialUpload {
         let size = part.size;
 
         let mut record = self.record.clone();
-        record.parts.push(Part { id, size });
+        record.parts.push(UploadPart { id, size });
 
         if size == 0 {
             self.store.delete(&part.owner, &part.uri).await?;
@@ -337,7 +337,7 @@ impl PartialUpload {
     }
 
     /// Replaces the record by one that counts more.
-    async fn replace_counted(&mut self, record: Record) -> Result<(), AppendError> {
+    async fn replace_counted(&mut self, record: UploadRecord) -> Result<(), AppendError> {
         self.reserve(record.counted_bytes()).await?;
         let replaced = self.replace(record).await;
 
