@@ -9,21 +9,19 @@ RUN cargo install --locked --debug cargo-auditable@$CARGO_AUDITABLE
 WORKDIR /src
 COPY Cargo.toml Cargo.lock ./
 # Parts of the workspace that rarely change.
-COPY macros macros
 COPY migrations migrations
-COPY core/Cargo.toml core/Cargo.toml
+COPY crates crates
 # The manifest names the benches; none is built.
 COPY benches benches
-RUN mkdir src core/src \
+RUN mkdir src \
     && echo 'fn main() {}' > src/main.rs \
-    && touch src/lib.rs core/src/lib.rs \
+    && touch src/lib.rs \
     && cargo auditable build --profile dist --locked --bin larder \
-    && rm -r src core
-COPY core core
+    && rm -r src
 COPY src src
 # Cargo compares modification times, and the copied files may be older than the
 # build above.
-RUN touch src/main.rs src/lib.rs core/src/lib.rs \
+RUN touch src/main.rs src/lib.rs \
     && cargo auditable build --profile dist --locked --bin larder \
     && strip target/dist/larder \
     && mkdir -m 700 /data

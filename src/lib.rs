@@ -101,19 +101,17 @@
     )
 )]
 
+pub mod admission;
 pub mod app;
 pub mod apps;
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod config;
-#[cfg(feature = "http")]
 mod content_link;
 pub mod dispatch;
 pub mod era;
 pub mod handler;
-#[cfg(feature = "http")]
 pub mod http;
-#[cfg(feature = "login")]
 pub mod login;
 pub mod prelude;
 #[cfg(feature = "query")]
@@ -124,41 +122,38 @@ pub mod shutdown;
 pub mod sources;
 pub mod spill;
 mod stdio;
-#[cfg(feature = "telemetry")]
+#[cfg(feature = "cli")]
 pub mod telemetry;
 pub mod test_client;
 pub mod tools;
-#[cfg(feature = "upstream")]
 pub mod upstream;
 pub mod watch;
 pub mod workflow;
 
-// What is kept, below the server.
-#[cfg(feature = "redis")]
+// The parts below the server, each a crate of its own.
 #[doc(inline)]
-pub use larder_core::redis;
-#[cfg(any(feature = "http", feature = "login", feature = "upstream"))]
+pub use larder_oauth as auth;
 #[doc(inline)]
-pub use larder_core::vault;
-#[cfg(all(
-    any(test, feature = "testing"),
-    any(feature = "http", feature = "login", feature = "upstream")
-))]
+pub use larder_protocol as protocol;
 #[doc(inline)]
-pub use larder_core::vault_contract;
+pub use larder_protocol::uri_template;
 #[doc(inline)]
-pub use larder_core::{
-    admission, auth, clock, preview, protocol, random, records, session, store, task, transfer,
-    uri_template,
-};
-#[cfg_attr(not(feature = "cli"), allow(unused_imports))]
-pub(crate) use larder_core::{
-    compute, environment, hex, histograms, in_flight, in_span, key_ring, metric, network, panics,
-    quote, schema,
-};
+pub use larder_records as records;
+#[doc(inline)]
+pub use larder_records::preview;
+#[doc(inline)]
+pub use larder_runtime::{clock, random};
+#[doc(inline)]
+pub use larder_store::{redis, session, store, task, transfer, vault};
 #[cfg(any(test, feature = "testing"))]
 #[doc(inline)]
-pub use larder_core::{session_contract, store_contract, task_contract, testing};
+pub use larder_store::{session_contract, store_contract, task_contract, testing, vault_contract};
+
+pub(crate) use larder_network as network;
+pub(crate) use larder_protocol::{quote, schema};
+pub(crate) use larder_runtime::{
+    compute, environment, hex, histograms, in_flight, in_span, key_ring, metric, panics,
+};
 
 // What the macros write is right in this crate, too.
 extern crate self as larder;
@@ -173,7 +168,6 @@ pub use larder_macros::{args, data, output, prompt, resource, test, tool};
 pub use registry::{
     BuildError, Builder, CompletionInput, Prompt, Registry, Resource, Spill, Template, Tool,
 };
-#[cfg(feature = "web")]
 pub use sources::HttpResource;
 pub use sources::{DirectoryResource, FileResource};
 pub use uri_template::{UriTemplate, Variables};

@@ -2,7 +2,7 @@
 
 /// A call makes some dozens of small allocations; each takes a third of the
 /// instructions of glibc's allocator. A library leaves the choice to its user.
-#[cfg(feature = "mimalloc")]
+#[cfg(feature = "cli")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

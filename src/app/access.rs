@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 #[cfg(feature = "cli")]
 use super::{HttpSetup, state_key::StateKey};
-#[cfg(feature = "login")]
 use crate::auth::OwnTokens;
 #[cfg(feature = "cli")]
 use crate::random::Random;
@@ -26,15 +25,12 @@ impl AccessSetup {
     pub(crate) fn new(
         mut registry: Registry,
         config: &Config,
-        #[cfg(feature = "login")] own: Option<Arc<dyn OwnTokens>>,
+        own: Option<Arc<dyn OwnTokens>>,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, ConfigError> {
         let auth = &config.auth;
         let options = auth.options(config.public_url()?.as_ref())?;
-        #[cfg(feature = "login")]
         let authenticator = Authenticator::with_own_tokens(options, own, clock)?;
-        #[cfg(not(feature = "login"))]
-        let authenticator = Authenticator::new(options, clock)?;
         registry.set_scope_rules(auth.access()?).map_err(|unknown| {
             let names = unknown.join(", ");
             ConfigError::new("auth.scopes", format!("this server has nothing called {names}"))

@@ -11,7 +11,6 @@ use crate::{
     session::{MemorySessions, SessionLimits, Sessions, SharedParts},
     task::{MemoryTasks, TaskLimits, Tasks},
 };
-#[cfg(feature = "redis")]
 use crate::{
     redis::{Instance, Redis},
     session::{RedisClaims, RedisNotes, RedisSessions},
@@ -33,7 +32,6 @@ impl CallStores {
         Self { sessions: Arc::new(sessions), tasks: Arc::new(tasks), parts: None }
     }
 
-    #[cfg(feature = "redis")]
     pub(super) fn in_redis(redis: Redis, config: &Config, random: &Random) -> Self {
         let instance = Instance::join(redis.clone(), random);
         let tasks = RedisTasks::new(instance.clone(), random.clone(), task_limits(config));

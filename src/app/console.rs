@@ -3,7 +3,6 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{OpenError, used_links};
-#[cfg(feature = "redis")]
 use crate::redis::Redis;
 use crate::{
     clock::Clock,
@@ -12,26 +11,19 @@ use crate::{
     random::Random,
     vault::Slots,
 };
-#[cfg(feature = "login")]
 use crate::{http::OidcLogin, login::AccessClient};
 
 /// The console, with sessions in the place of `store.url`.
 pub(super) async fn open(
     config: &Config,
-    #[cfg(feature = "redis")] redis: Option<&Redis>,
+    redis: Option<&Redis>,
     clock: &Arc<dyn Clock>,
     random: &Random,
 ) -> Result<Option<Arc<Console>>, OpenError> {
     if !config.console.enabled {
         return Ok(None);
     }
-    let slots = used_links::open(
-        config,
-        #[cfg(feature = "redis")]
-        redis,
-        Arc::clone(clock),
-        random,
-    );
+    let slots = used_links::open(config, redis, Arc::clone(clock), random);
     Ok(Some(console(config, slots.await?, clock, random)?))
 }
 
@@ -61,16 +53,13 @@ fn console(
     let public_origin = config.public_url()?.map(|url| url.origin());
     let (path, is_tls) = (&config.console.path, config.server.tls.is_some());
     let (clock, random) = (Arc::clone(clock), random.clone());
-    #[cfg(feature = "login")]
     let oidc = oidc(config, &slots, &clock, &random)?;
     let console = Console::new(path, public_origin, is_tls, sessions, slots, clock, random);
-    #[cfg(feature = "login")]
     let console = console.with_oidc(oidc);
     Ok(Arc::new(console))
 }
 
 /// The login of `[console.oidc]`.
-#[cfg(feature = "login")]
 fn oidc(
     config: &Config,
     slots: &Arc<dyn Slots>,

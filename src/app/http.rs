@@ -209,9 +209,7 @@ impl App {
             modern: self.modern.clone(),
             authenticator: Arc::clone(&self.authenticator),
             protected: self.http.protected.clone(),
-            #[cfg(feature = "login")]
             login: self.login.clone(),
-            #[cfg(feature = "console")]
             console: self.console.clone(),
             stages,
             dependencies: self.dependencies(),

@@ -1,6 +1,5 @@
 //! Reloads the settings that can change while the server runs.
 
-#[cfg(feature = "upstream")]
 use std::sync::OnceLock;
 use std::{path::PathBuf, sync::Arc};
 
@@ -14,14 +13,12 @@ use crate::{
     dispatch::Dispatcher,
     store,
 };
-#[cfg(feature = "upstream")]
 use crate::{
     config::UpstreamConfig,
     upstream::{Settings, Upstreams},
 };
 
 /// The upstreams, and the settings that they get.
-#[cfg(feature = "upstream")]
 type ChangedUpstreams<'a> = (&'a Arc<Upstreams>, Vec<Settings>);
 
 /// The parts of a running server that accept a new configuration: limits, result sizes,
@@ -31,9 +28,7 @@ pub struct Live {
     config: Mutex<Config>,
     dispatcher: Arc<Dispatcher>,
     authenticator: Arc<Authenticator>,
-    #[cfg(feature = "http")]
     http: Arc<super::http::LiveHttp>,
-    #[cfg(feature = "upstream")]
     upstreams: OnceLock<Arc<Upstreams>>,
 }
 
@@ -51,29 +46,25 @@ impl Live {
         config: &Config,
         dispatcher: Arc<Dispatcher>,
         authenticator: Arc<Authenticator>,
-        #[cfg(feature = "http")] http: Arc<super::http::LiveHttp>,
+        http: Arc<super::http::LiveHttp>,
     ) -> Self {
         Self {
             config: Mutex::new(config.clone()),
             dispatcher,
             authenticator,
-            #[cfg(feature = "http")]
             http,
-            #[cfg(feature = "upstream")]
             upstreams: OnceLock::new(),
         }
     }
 
     /// Lets `[[upstreams]]` change, too. The registry has their providers as
     /// [exchangeable](crate::registry::Builder::exchangeable) ones.
-    #[cfg(feature = "upstream")]
     pub fn manage(&self, upstreams: Arc<Upstreams>) {
         // Set once, at the start.
         let _ = self.upstreams.set(upstreams);
     }
 
     /// The upstreams of a new configuration, if they differ and can change.
-    #[cfg(feature = "upstream")]
     fn changed_upstreams(&self, new: &Config) -> Result<Option<ChangedUpstreams<'_>>, ConfigError> {
         let Some(upstreams) = self.upstreams.get() else { return Ok(None) };
         let settings = new.upstreams.iter().map(UpstreamConfig::settings);
@@ -89,21 +80,13 @@ impl Live {
 
     /// The files whose changes require [`Live::apply`].
     pub fn files(&self) -> Vec<PathBuf> {
-        #[cfg(feature = "http")]
-        let files = self.http.files();
-        #[cfg(not(feature = "http"))]
-        let files = Vec::new();
-        #[cfg(feature = "upstream")]
-        let files = {
-            let config = self.config.lock();
-            let headers = config.upstreams.iter().flat_map(|upstream| &upstream.header_files);
-            let headers = headers.map(|(_, file)| file.clone());
-            let exchanges =
-                config.upstreams.iter().filter_map(|upstream| upstream.exchange.as_ref());
-            let secrets = exchanges.filter_map(|exchange| exchange.client_secret_file.clone());
-            files.into_iter().chain(headers).chain(secrets).collect()
-        };
-        files
+        let config = self.config.lock();
+        let headers = config.upstreams.iter().flat_map(|upstream| &upstream.header_files);
+        let headers = headers.map(|(_, file)| file.clone());
+        let exchanges = config.upstreams.iter().filter_map(|upstream| upstream.exchange.as_ref());
+        let secrets = exchanges.filter_map(|exchange| exchange.client_secret_file.clone());
+
+        self.http.files().into_iter().chain(headers).chain(secrets).collect()
     }
 
     /// Applies a new configuration where no restart is needed. It applies all of that or
@@ -138,19 +121,14 @@ impl Live {
         let auth = (next.auth.mode == AuthMode::Static)
             .then(|| next.auth.options(public_url.as_ref()))
             .transpose()?;
-        #[cfg(feature = "upstream")]
         let upstreams = self.changed_upstreams(new)?;
-        #[cfg(feature = "http")]
         self.http.reload_certificate()?;
-        #[cfg(feature = "upstream")]
         let mut is_exchanged = false;
-        #[cfg(feature = "upstream")]
         if let Some((upstreams, settings)) = upstreams {
             upstreams.replace(settings);
             registry.exchange_providers(upstreams.providers(), config.grace());
             is_exchanged = true;
         }
-        #[cfg(feature = "upstream")]
         if let Some(upstreams) = self.upstreams.get() {
             upstreams.limit_messages(next.limits.upstream_bytes);
             next.upstreams.clone_from(&new.upstreams);
@@ -161,15 +139,12 @@ impl Live {
         registry.set_output_rules(output);
         compute::configure(next.compute.limits());
         store::set_cache_bytes(next.store.cache_bytes);
-        #[cfg(feature = "telemetry")]
+        #[cfg(feature = "cli")]
         crate::telemetry::set_level(&next.log.level);
         self.dispatcher.caller_limits().set_limits(next.limits.admission());
         self.dispatcher.set_limits(next.limits.per_call());
-        #[cfg(feature = "http")]
         self.http.apply(&next, public_url.as_ref());
-        #[cfg_attr(not(feature = "upstream"), allow(unused_mut))]
         let mut changed = differing(&config, &next);
-        #[cfg(feature = "upstream")]
         if is_exchanged && config.upstreams == next.upstreams {
             changed.push("upstreams.header_files".to_owned());
         }

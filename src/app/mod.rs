@@ -1,22 +1,16 @@
 //! Assembles the server from its parts. Only this module knows all of them.
 
 mod access;
-#[cfg(feature = "login")]
 mod authorization;
 mod call_stores;
-#[cfg(feature = "console")]
 mod console;
-#[cfg(feature = "http")]
 mod http;
 mod live;
-#[cfg(feature = "upstream")]
 mod logins;
 mod state_key;
 mod stdio;
 mod stores;
-#[cfg(feature = "http")]
 mod used_links;
-#[cfg(any(feature = "login", feature = "upstream"))]
 mod vault;
 
 use std::{sync::Arc, time::Duration};
@@ -24,13 +18,9 @@ use std::{sync::Arc, time::Duration};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-#[cfg(any(feature = "login", feature = "upstream"))]
 use crate::config::AuthMode;
-#[cfg(feature = "console")]
 use crate::http::Console;
-#[cfg(feature = "redis")]
 use crate::redis::{Redis, RedisError, StateKeys};
-#[cfg(feature = "object")]
 use crate::store::LocationError;
 use crate::{
     admission::Limits,
@@ -45,11 +35,9 @@ use crate::{
     session::Sessions,
     store::{self, Store},
 };
-#[cfg(feature = "login")]
 use crate::{auth::OwnTokens, login::LoginServer};
 
 pub(crate) use self::access::AccessSetup;
-#[cfg(feature = "http")]
 pub(crate) use self::http::HttpSetup;
 pub use self::live::{Live, Reloaded};
 use self::{call_stores::CallStores, state_key::StateKey, stores::memory_store};
@@ -59,7 +47,6 @@ pub(crate) use self::{call_stores::open_sessions_alone, stores::open_alone};
 /// How long the error responses of stopped calls may take to be sent.
 const STOP_MARGIN: Duration = Duration::from_secs(1);
 
-#[cfg(feature = "redis")]
 const NEEDS_OPEN: &str = "Redis must be checked first: use App::open";
 
 /// A server: a registry over a store.
@@ -94,13 +81,10 @@ pub struct App {
     sessions: Arc<dyn Sessions>,
     /// Keeps the keys of `requestState` up to date.
     _state_key: StateKey,
-    #[cfg(feature = "http")]
     http: HttpSetup,
     /// The authorization server, if this server is its own.
-    #[cfg(feature = "login")]
     login: Option<Arc<LoginServer>>,
     /// The pages for people, if they are served.
-    #[cfg(feature = "console")]
     console: Option<Arc<Console>>,
     live: Arc<Live>,
     random: Random,
@@ -112,9 +96,7 @@ struct Stores {
     store: Store,
     calls: CallStores,
     state_key: StateKey,
-    #[cfg(feature = "login")]
     login: Option<Arc<LoginServer>>,
-    #[cfg(feature = "console")]
     console: Option<Arc<Console>>,
 }
 
@@ -126,19 +108,15 @@ pub enum OpenError {
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// Redis cannot be used.
-    #[cfg(feature = "redis")]
     #[error("{setting}{error}", setting = if needs_action(.0) { "" } else { "store.url: " }, error = .0)]
     Redis(#[from] RedisError),
     /// The directory or the bucket cannot be used.
-    #[cfg(feature = "object")]
     #[error("store.url: {0}")]
     Objects(#[from] LocationError),
     /// The directory or the bucket for large content cannot be used.
-    #[cfg(feature = "object")]
     #[error("store.blobs: {0}")]
     Blobs(#[source] LocationError),
     /// The Redis of the sessions cannot be used.
-    #[cfg(feature = "redis")]
     #[error("sessions.url: {0}")]
     Sessions(#[source] RedisError),
 }
@@ -148,16 +126,13 @@ impl OpenError {
     pub fn is_usage(&self) -> bool {
         match self {
             Self::Config(_) => true,
-            #[cfg(feature = "redis")]
             Self::Redis(error) | Self::Sessions(error) => needs_action(error),
-            #[cfg(feature = "object")]
             Self::Objects(error) | Self::Blobs(error) => matches!(error, LocationError::Setting(_)),
         }
     }
 }
 
 /// Whether the error itself names the setting or the next step.
-#[cfg(feature = "redis")]
 fn needs_action(error: &RedisError) -> bool {
     matches!(error, RedisError::Setting(_) | RedisError::Layout(_))
 }
@@ -184,43 +159,22 @@ impl App {
         random: Random,
     ) -> Result<Self, OpenError> {
         config.check()?;
-        #[cfg(feature = "redis")]
         let redis = match config.redis() {
             Some(settings) => Some(Redis::open(&settings).await?),
             None => None,
         };
-        let store = stores::open(
-            &config,
-            #[cfg(feature = "redis")]
-            redis.as_ref(),
-            clock.clone(),
-            &random,
-        )
-        .await?;
-        #[cfg(feature = "upstream")]
+        let store = stores::open(&config, redis.as_ref(), clock.clone(), &random).await?;
         let upstreams_log_in = registry.has_logins();
-        #[cfg(all(feature = "login", not(feature = "upstream")))]
-        let upstreams_log_in = false;
-        #[cfg(any(feature = "login", feature = "upstream"))]
         let vault = if upstreams_log_in || config.auth.mode == AuthMode::Login {
-            let redis = vault::open(
-                &config,
-                #[cfg(feature = "redis")]
-                redis.as_ref(),
-                &clock,
-                &random,
-            );
+            let redis = vault::open(&config, redis.as_ref(), &clock, &random);
             Some(redis.await?)
         } else {
             None
         };
-        #[cfg(feature = "login")]
         let login = authorization::open(&config, vault.as_ref(), &clock, &random)?;
-        #[cfg(feature = "upstream")]
         if let Some(vault) = vault.filter(|_| upstreams_log_in) {
             logins::open(&registry, &config, vault, clock.clone(), &random)?;
         }
-        #[cfg(feature = "redis")]
         let calls_redis = match config.sessions_redis() {
             Some(settings) => Some(match &redis {
                 Some(redis) if config.redis().as_ref() == Some(&settings) => redis.clone(),
@@ -228,7 +182,6 @@ impl App {
             }),
             None => None,
         };
-        #[cfg(feature = "redis")]
         let state_key = match calls_redis.as_ref().or(redis.as_ref()) {
             Some(redis) if config.server.state_key_file.is_none() => {
                 let is_sessions = calls_redis.is_some() && config.sessions.url.is_some();
@@ -238,45 +191,17 @@ impl App {
             }
             _ => StateKey::of_process(&config, &random)?,
         };
-        #[cfg(not(feature = "redis"))]
-        let state_key = StateKey::of_process(&config, &random)?;
-        #[cfg(feature = "redis")]
         let calls = match calls_redis {
             Some(redis) => CallStores::in_redis(redis, &config, &random),
             None => CallStores::in_memory(&config, clock.clone(), &random),
         };
-        #[cfg(not(feature = "redis"))]
-        let calls = CallStores::in_memory(&config, clock.clone(), &random);
-        #[cfg(feature = "http")]
         {
-            let used = used_links::open(
-                &config,
-                #[cfg(feature = "redis")]
-                redis.as_ref(),
-                Arc::clone(&clock),
-                &random,
-            )
-            .await?;
+            let used =
+                used_links::open(&config, redis.as_ref(), Arc::clone(&clock), &random).await?;
             http::offer_content_links(&registry, &config, state_key.ring(), used, &clock)?;
         }
-        #[cfg(feature = "console")]
-        let console = console::open(
-            &config,
-            #[cfg(feature = "redis")]
-            redis.as_ref(),
-            &clock,
-            &random,
-        )
-        .await?;
-        let stores = Stores {
-            store,
-            calls,
-            state_key,
-            #[cfg(feature = "login")]
-            login,
-            #[cfg(feature = "console")]
-            console,
-        };
+        let console = console::open(&config, redis.as_ref(), &clock, &random).await?;
+        let stores = Stores { store, calls, state_key, login, console };
         Ok(Self::assemble(stores, registry, config, clock, random)?)
     }
 
@@ -300,36 +225,22 @@ impl App {
     ) -> Result<Self, ConfigError> {
         config.check()?;
         let store = memory_store(&config, Arc::clone(&clock))?;
-        #[cfg(any(feature = "login", feature = "upstream"))]
         let vault = vault::in_memory(&config, &clock, &random)?;
-        #[cfg(feature = "login")]
         let login = authorization::open(&config, Some(&vault), &clock, &random)?;
-        #[cfg(feature = "upstream")]
         if registry.has_logins() {
             logins::open(&registry, &config, vault, Arc::clone(&clock), &random)?;
         }
-        #[cfg(feature = "redis")]
         if config.sessions_redis().is_some() {
             return Err(ConfigError::new("sessions.url", NEEDS_OPEN));
         }
         let calls = CallStores::in_memory(&config, Arc::clone(&clock), &random);
         let state_key = StateKey::of_process(&config, &random)?;
-        #[cfg(feature = "http")]
         {
             let used = used_links::in_memory(Arc::clone(&clock));
             http::offer_content_links(&registry, &config, state_key.ring(), used, &clock)?;
         }
-        #[cfg(feature = "console")]
         let console = console::in_memory(&config, &clock, &random)?;
-        let stores = Stores {
-            store,
-            calls,
-            state_key,
-            #[cfg(feature = "login")]
-            login,
-            #[cfg(feature = "console")]
-            console,
-        };
+        let stores = Stores { store, calls, state_key, login, console };
         Self::assemble(stores, registry, config, clock, random)
     }
 
@@ -347,14 +258,12 @@ impl App {
         let AccessSetup { registry, authenticator } = AccessSetup::new(
             registry,
             &config,
-            #[cfg(feature = "login")]
             stores.login.clone().map(|login| login as Arc<dyn OwnTokens>),
             Arc::clone(&clock),
         )?;
         if let Some(parts) = &parts {
             registry.share_sessions(parts);
         }
-        #[cfg(feature = "http")]
         let http = HttpSetup::new(&config, &authenticator)?;
         let limits = config.limits.per_call();
         let caller_limits = Limits::new(config.limits.admission(), Arc::clone(&clock));
@@ -375,7 +284,6 @@ impl App {
             max,
             config.sessions.delete_resources,
         ));
-        #[cfg_attr(not(feature = "console"), allow(unused_mut))]
         let mut maintenance = vec![
             tokio::spawn(async move { tasks.maintain().await }),
             tokio::spawn({
@@ -390,7 +298,6 @@ impl App {
             tokio::spawn(announce_edits(dispatcher.registry().listen(), Arc::clone(&sessions))),
             tokio::spawn(announce_changes(store.feed().queue(), Arc::clone(&sessions))),
         ];
-        #[cfg(feature = "console")]
         if let Some(console) = stores.console.clone() {
             let traffic = Arc::clone(dispatcher.traffic());
             maintenance.push(tokio::spawn(async move { console.sample(&traffic).await }));
@@ -400,7 +307,6 @@ impl App {
             &config,
             Arc::clone(&dispatcher),
             Arc::clone(&authenticator),
-            #[cfg(feature = "http")]
             Arc::clone(&http.live),
         );
         Ok(Self {
@@ -414,11 +320,8 @@ impl App {
             closing,
             sessions,
             _state_key: state_key,
-            #[cfg(feature = "http")]
             http,
-            #[cfg(feature = "login")]
             login: stores.login,
-            #[cfg(feature = "console")]
             console: stores.console,
             live: Arc::new(live),
             random,
@@ -432,7 +335,7 @@ impl App {
     }
 
     /// The gauges of stored resources and sessions, for metrics.
-    #[cfg(feature = "telemetry")]
+    #[cfg(feature = "cli")]
     pub fn inventory(&self) -> crate::telemetry::Inventory {
         crate::telemetry::Inventory::new(
             self.store.clone(),
@@ -452,13 +355,12 @@ impl App {
     }
 
     /// The authorization server of `auth.mode = "login"`.
-    #[cfg(feature = "login")]
     pub fn login(&self) -> Option<&Arc<LoginServer>> {
         self.login.as_ref()
     }
 
     /// Connects to the authorization server of `[console.oidc]`, for an operator.
-    #[cfg(all(feature = "cli", feature = "console", feature = "login"))]
+    #[cfg(feature = "cli")]
     pub(crate) async fn check_console(&self) -> Option<Result<String, String>> {
         match &self.console {
             Some(console) => console.check_oidc().await,

@@ -1,6 +1,5 @@
 //! The keys that seal `requestState`: in a file, in the shared Redis, or of this process.
 
-#[cfg(feature = "redis")]
 use crate::redis::StateKeys;
 use crate::{
     config::{Config, ConfigError},
@@ -16,7 +15,6 @@ pub(super) enum StateKey {
     /// The instance has the key from a file, or has a random one of its own.
     Fixed(KeyRing),
     /// All instances have the keys from their Redis.
-    #[cfg(feature = "redis")]
     Shared(StateKeys),
 }
 
@@ -40,7 +38,6 @@ impl StateKey {
     pub(super) fn ring(&self) -> KeyRing {
         match self {
             Self::Fixed(ring) => ring.clone(),
-            #[cfg(feature = "redis")]
             Self::Shared(keys) => keys.ring().clone(),
         }
     }

@@ -2,12 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-#[cfg(feature = "redis")]
 use super::NEEDS_OPEN;
 use super::OpenError;
-#[cfg(any(feature = "redis", feature = "object"))]
 use crate::store::TotalLimit;
-#[cfg(feature = "object")]
 use crate::store::{LocationError, ObjectBackend, ObjectLocation};
 use crate::{
     clock::Clock,
@@ -15,40 +12,27 @@ use crate::{
     random::Random,
     store::{MemoryLimits, OwnerQuota, Store, StoreLimits},
 };
-#[cfg(feature = "redis")]
 use crate::{
     redis::{Redis, layout::Layout},
     store::{ExternalBlobs, RedisBackend},
 };
 
 /// The schemes of `store.url` that this build supports.
-const SCHEMES: &str = if cfg!(all(feature = "redis", feature = "object")) {
-    "\"memory:\", \"redis://…\", \"file:///…\" and \"s3://…\""
-} else if cfg!(feature = "redis") {
-    "\"memory:\" and \"redis://…\""
-} else if cfg!(feature = "object") {
-    "\"memory:\", \"file:///…\" and \"s3://…\""
-} else {
-    "\"memory:\" only"
-};
+const SCHEMES: &str = "\"memory:\", \"redis://…\", \"file:///…\" and \"s3://…\"";
 
 /// Opens the store of `store.url`, after connecting to it.
 pub(super) async fn open(
     config: &Config,
-    #[cfg(feature = "redis")] redis: Option<&Redis>,
+    redis: Option<&Redis>,
     clock: Arc<dyn Clock>,
     random: &Random,
 ) -> Result<Store, OpenError> {
-    #[cfg(feature = "redis")]
     if let Some(redis) = redis {
         return redis_store(redis.clone(), config, clock, random).await;
     }
-    #[cfg(feature = "object")]
     if config.has_objects() {
         return Ok(object_store(config, clock, random).await?);
     }
-    #[cfg(not(any(feature = "redis", feature = "object")))]
-    let _ = random;
     Ok(memory_store(config, clock)?)
 }
 
@@ -76,11 +60,9 @@ pub(super) fn memory_store(config: &Config, clock: Arc<dyn Clock>) -> Result<Sto
     if url.split(':').next() != Some("memory") {
         // A URL may contain a password, so only its scheme is shown.
         let scheme = url.split(':').next().unwrap_or_default();
-        #[cfg(feature = "redis")]
         if config.redis().is_some() {
             return Err(ConfigError::new("store.url", NEEDS_OPEN));
         }
-        #[cfg(feature = "object")]
         if config.has_objects() {
             let problem = "the store must be checked first: use App::open";
             return Err(ConfigError::new("store.url", problem));
@@ -98,7 +80,6 @@ pub(super) fn memory_store(config: &Config, clock: Arc<dyn Clock>) -> Result<Sto
     Ok(Store::memory(clock, memory, store_limits(config)))
 }
 
-#[cfg(feature = "redis")]
 async fn redis_store(
     redis: Redis,
     config: &Config,
@@ -129,12 +110,10 @@ async fn redis_store(
 }
 
 /// The store with a limit on all owners together, 0 for none.
-#[cfg(any(feature = "redis", feature = "object"))]
 fn limited(store: Store, setting: &'static str, bytes: u64) -> Store {
     if bytes == 0 { store } else { store.limited_to(TotalLimit { bytes, setting }) }
 }
 
-#[cfg(feature = "object")]
 async fn object_store(
     config: &Config,
     clock: Arc<dyn Clock>,

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use super::OpenError;
-#[cfg(feature = "redis")]
 use crate::redis::{Redis, RedisSlots};
-#[cfg(feature = "object")]
 use crate::store::{ObjectLocation, ObjectSlots};
 use crate::{
     clock::Clock,
@@ -18,18 +16,15 @@ use crate::{
 const MAX_IN_MEMORY: usize = 100_000;
 
 /// Slots in the place of `store.url`.
-#[cfg_attr(not(feature = "object"), allow(unused_variables))]
 pub(super) async fn open(
     config: &Config,
-    #[cfg(feature = "redis")] redis: Option<&Redis>,
+    redis: Option<&Redis>,
     clock: Arc<dyn Clock>,
     random: &Random,
 ) -> Result<Arc<dyn Slots>, OpenError> {
-    #[cfg(feature = "redis")]
     if let Some(redis) = redis {
         return Ok(Arc::new(RedisSlots::new(redis.clone())));
     }
-    #[cfg(feature = "object")]
     if config.has_objects() && (config.content.enabled || config.console.enabled) {
         let location = ObjectLocation::open(&config.store.url, random).await?;
         return Ok(Arc::new(ObjectSlots::new(&location, clock)));

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use super::{OpenError, state_key::StateKey};
-#[cfg(feature = "redis")]
 use crate::redis::{Redis, RedisSlots};
-#[cfg(feature = "object")]
 use crate::store::{ObjectLocation, ObjectSlots};
 use crate::{
     clock::Clock,
@@ -21,15 +19,13 @@ const MAX_SLOTS_IN_MEMORY: usize = 10_000;
 /// The vault of all instances on the store.
 pub(super) async fn open(
     config: &Config,
-    #[cfg(feature = "redis")] redis: Option<&Redis>,
+    redis: Option<&Redis>,
     clock: &Arc<dyn Clock>,
     random: &Random,
 ) -> Result<Vault, OpenError> {
-    #[cfg(feature = "redis")]
     if let Some(redis) = redis {
         return Ok(sealed(Arc::new(RedisSlots::new(redis.clone())), config, random)?);
     }
-    #[cfg(feature = "object")]
     if config.has_objects() {
         let location = ObjectLocation::open(&config.store.url, random).await?;
         let slots = ObjectSlots::new(&location, Arc::clone(clock));

@@ -103,7 +103,7 @@ pub(super) async fn describe<S>(
         views,
         records: records.map(|(records, _)| records),
         sorts: options.sorts(),
-        searches: is_text && cfg!(feature = "search"),
+        searches: is_text,
         against: None,
         poll: options.poll.as_secs_f64(),
     })

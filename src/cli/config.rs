@@ -84,13 +84,7 @@ async fn check(args: ServeArgs, online: bool) -> ExitCode {
     let app = if online {
         App::open(registry, config).await.map(Some).map_err(|error| fail_to_open(&error))
     } else if config.redis().is_some() || config.has_objects() {
-        let access = AccessSetup::new(
-            registry,
-            &config,
-            #[cfg(feature = "login")]
-            None,
-            Arc::new(SystemClock),
-        );
+        let access = AccessSetup::new(registry, &config, None, Arc::new(SystemClock));
         let checked = access.and_then(|access| access.check_http(&config));
         checked.map(|()| None).map_err(|error| fail(USAGE, &error))
     } else {

@@ -157,9 +157,6 @@ impl AuthConfig {
             AuthMode::OAuth if self.issuers.is_empty() => {
                 return invalid("auth.issuers", "mode \"oauth\" needs at least one issuer");
             }
-            AuthMode::Login if cfg!(not(feature = "login")) => {
-                return invalid("auth.mode", "this build has no login: enable the feature `login`");
-            }
             AuthMode::Login if self.login.is_none() => {
                 return invalid("auth.login", "mode \"login\" needs an identity provider");
             }
@@ -294,7 +291,6 @@ impl AuthConfig {
 
 impl IssuerConfig {
     fn check(&self, path: &str) -> Result<(), ConfigError> {
-        #[cfg(feature = "oauth")]
         crate::auth::check_url(&self.issuer)
             .map_err(|problem| ConfigError::new(&format!("{path}.issuer"), problem))?;
         let Some(introspection) = &self.introspection else { return Ok(()) };

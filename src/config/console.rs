@@ -1,6 +1,5 @@
 //! `[console]`: pages for people on the server.
 
-#[cfg(all(feature = "console", feature = "login"))]
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -8,9 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{AuthConfig, AuthMode, ConfigError, ServerConfig, server::is_within};
-#[cfg(all(feature = "console", feature = "login"))]
 use super::{PublicUrl, secret::client_secret};
-#[cfg(all(feature = "console", feature = "login"))]
 use crate::login::AccessClientOptions;
 
 /// The places of one caller are read and written as a whole, at each login.
@@ -74,10 +71,6 @@ impl ConsoleConfig {
         if !self.enabled {
             return Ok(());
         }
-        if cfg!(not(feature = "console")) {
-            let problem = "this build has no console: enable the feature `console`";
-            return Err(ConfigError::new("console.enabled", problem));
-        }
         let taken = [server.path.as_str(), "/resources", "/content", "/healthz", "/readyz"];
         let overlaps = |taken: &&str| is_within(&self.path, taken) || is_within(taken, &self.path);
         if let Some(taken) = taken.iter().find(|taken| overlaps(taken)) {
@@ -99,9 +92,6 @@ impl ConsoleOidcConfig {
         let invalid = |setting: &str, problem: &str| {
             Err(ConfigError::new(&format!("console.oidc.{setting}"), problem))
         };
-        if cfg!(not(feature = "login")) {
-            return invalid("issuer", "this build has no login: enable the feature `login`");
-        }
         if auth.mode != AuthMode::OAuth {
             let problem = "the console logs people in with access tokens of an issuer: set auth.mode = \"oauth\", or remove [console.oidc]";
             return invalid("issuer", problem);
@@ -125,7 +115,6 @@ impl ConsoleOidcConfig {
     ///
     /// # Errors
     /// The secret cannot be read.
-    #[cfg(all(feature = "console", feature = "login"))]
     pub(crate) fn client(
         &self,
         auth: &AuthConfig,
@@ -186,10 +175,7 @@ mod tests {
             client_secret_env: Some("SECRET".into()),
             ..Default::default()
         };
-        assert_eq!(valid.check(&auth).is_ok(), cfg!(feature = "login"));
-        if cfg!(not(feature = "login")) {
-            return;
-        }
+        assert!(valid.check(&auth).is_ok());
         let refused = |setting: &str, auth: &AuthConfig, change: fn(&mut ConsoleOidcConfig)| {
             let mut config = valid.clone();
             change(&mut config);

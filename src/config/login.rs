@@ -6,7 +6,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, secret::client_secret};
-#[cfg(feature = "login")]
 use crate::login::{
     Allow, Policy, ProviderKind, ProviderOptions, ProviderOptionsError, Rule, check_app_scheme,
 };
@@ -132,7 +131,6 @@ impl LoginConfig {
         if self.client_secret_file.is_some() == self.client_secret_env.is_some() {
             return invalid("client_secret_file", "set either this or client_secret_env");
         }
-        #[cfg(feature = "login")]
         {
             for scheme in &self.redirect_schemes {
                 check_app_scheme(scheme).or_else(|problem| {
@@ -157,12 +155,10 @@ impl LoginConfig {
     ///
     /// # Errors
     /// The secret cannot be read.
-    #[cfg(feature = "login")]
     pub fn provider(&self) -> Result<ProviderOptions, ConfigError> {
         Ok(self.options(self.secret()?))
     }
 
-    #[cfg(feature = "login")]
     fn options(&self, client_secret: Secret) -> ProviderOptions {
         ProviderOptions {
             kind: match self.provider {
@@ -186,7 +182,6 @@ impl LoginConfig {
     ///
     /// # Errors
     /// A rule of `grants` is not one.
-    #[cfg(feature = "login")]
     pub fn policy(&self) -> Result<Policy, ConfigError> {
         let LoginAllowConfig { domains, groups, emails } = self.allow.clone();
         let grants = self.grants.iter().map(|(scope, rules)| {
@@ -205,7 +200,6 @@ impl LoginConfig {
     }
 }
 
-#[cfg(feature = "login")]
 impl From<ProviderOptionsError> for ConfigError {
     fn from(error: ProviderOptionsError) -> Self {
         Self::new(&format!("auth.login.{}", error.setting), error.problem)

@@ -9,7 +9,6 @@ mod content;
 #[cfg(feature = "cli")]
 mod environment;
 mod error;
-#[cfg(feature = "upstream")]
 mod exchange;
 mod limits;
 #[cfg(feature = "cli")]
@@ -19,7 +18,6 @@ mod observe;
 mod public_url;
 #[cfg(feature = "query")]
 mod query;
-#[cfg(feature = "redis")]
 mod redis;
 mod secret;
 mod server;
@@ -29,9 +27,7 @@ mod show;
 mod store;
 mod tasks;
 mod tools;
-#[cfg(feature = "upstream")]
 mod units;
-#[cfg(feature = "upstream")]
 mod upstreams;
 #[cfg(feature = "cli")]
 mod variables;
@@ -45,9 +41,7 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "query")]
 pub use self::query::QueryConfig;
-#[cfg(feature = "redis")]
 pub use self::redis::RedisConfig;
-#[cfg(feature = "object")]
 pub use self::store::ObjectsConfig;
 #[cfg(feature = "cli")]
 pub use self::workflows::WorkflowLocations;
@@ -68,17 +62,14 @@ pub use self::{
     tasks::TasksConfig,
     tools::{ToolListing, ToolsConfig},
 };
-#[cfg(feature = "upstream")]
 pub use self::{
     exchange::UpstreamExchangeConfig,
     units::{Size, Span},
     upstreams::{RefsConfig, UpstreamAuthConfig, UpstreamAuthKind, UpstreamConfig},
 };
-#[cfg(feature = "redis")]
 use crate::redis::RedisSettings;
-#[cfg(feature = "object")]
 use crate::store::ObjectLocation;
-#[cfg(feature = "telemetry")]
+#[cfg(feature = "cli")]
 use crate::telemetry;
 use crate::{protocol::ProtocolVersion, workflow::SequentialWorkflow};
 
@@ -95,10 +86,8 @@ pub struct Config {
     /// Limits of the memory store.
     pub memory: MemoryConfig,
     /// Redis, for resources, sessions and tasks.
-    #[cfg(feature = "redis")]
     pub redis: RedisConfig,
     /// Limits of the stores in files and buckets.
-    #[cfg(feature = "object")]
     pub objects: ObjectsConfig,
     /// Sessions of clients before 2026-07-28, and their streams.
     pub sessions: SessionsConfig,
@@ -126,7 +115,6 @@ pub struct Config {
     /// Traces.
     pub traces: TracesConfig,
     /// Other MCP servers behind this one, one `[[upstreams]]` each.
-    #[cfg(feature = "upstream")]
     pub upstreams: Vec<UpstreamConfig>,
     /// Prompts that run their steps on the server, one `[[workflows]]` each.
     pub workflows: Vec<SequentialWorkflow>,
@@ -141,7 +129,6 @@ impl Config {
         self.server.check()?;
         self.store.check()?;
         self.memory.check()?;
-        #[cfg(feature = "redis")]
         self.redis.check()?;
         self.sessions.check()?;
         self.tasks.check()?;
@@ -155,13 +142,11 @@ impl Config {
         self.console.check(&self.server, &self.auth)?;
         self.log.check()?;
         self.traces.check()?;
-        #[cfg(feature = "upstream")]
         UpstreamConfig::check_all(
             &self.upstreams,
             std::time::Duration::from_secs(self.store.max_ttl),
             self.auth.mode,
         )?;
-        #[cfg(feature = "upstream")]
         self.check_logins()?;
         self.auth.check(self.public_url()?.as_ref())?;
         if self.auth.mode == AuthMode::Login {
@@ -181,12 +166,10 @@ impl Config {
     }
 
     /// Whether callers log in at upstreams.
-    #[cfg(feature = "upstream")]
     pub fn has_logins(&self) -> bool {
         self.upstreams.iter().any(|upstream| upstream.auth.is_some())
     }
 
-    #[cfg(feature = "upstream")]
     fn check_logins(&self) -> Result<(), ConfigError> {
         if !self.has_logins() {
             return Ok(());
@@ -221,7 +204,6 @@ impl Config {
     ///
     /// # Errors
     /// `server.public_url` is invalid.
-    #[cfg(feature = "upstream")]
     pub fn base_url(&self) -> Result<Option<String>, ConfigError> {
         if let Some(url) = self.public_url()? {
             let is_safe = url.is_safe();
@@ -241,19 +223,16 @@ impl Config {
     }
 
     /// The Redis of `store.url`, if it names one.
-    #[cfg(feature = "redis")]
     pub fn redis(&self) -> Option<RedisSettings> {
         self.redis.settings_for(&self.store.url)
     }
 
     /// Whether resources are stored in files or a bucket.
-    #[cfg(feature = "object")]
     pub fn has_objects(&self) -> bool {
         ObjectLocation::is_for(&self.store.url)
     }
 
     /// The Redis of sessions and tasks, if they use one.
-    #[cfg(feature = "redis")]
     pub fn sessions_redis(&self) -> Option<RedisSettings> {
         self.redis.settings_for(self.sessions.url.as_ref().unwrap_or(&self.store.url))
     }
@@ -272,7 +251,7 @@ impl Config {
     }
 
     /// The options for logs and traces.
-    #[cfg(feature = "telemetry")]
+    #[cfg(feature = "cli")]
     pub fn telemetry(&self) -> telemetry::Options {
         let LogConfig { level, format } = &self.log;
         let traces = self.traces.endpoint.clone().map(|endpoint| telemetry::Traces {

@@ -37,9 +37,9 @@ impl Default for LogConfig {
 }
 
 impl LogConfig {
-    #[cfg_attr(not(feature = "telemetry"), allow(clippy::unused_self, clippy::unnecessary_wraps))]
+    #[cfg_attr(not(feature = "cli"), allow(clippy::unused_self, clippy::unnecessary_wraps))]
     pub(super) fn check(&self) -> Result<(), ConfigError> {
-        #[cfg(feature = "telemetry")]
+        #[cfg(feature = "cli")]
         tracing_subscriber::EnvFilter::try_new(&self.level)
             .map_err(|problem| ConfigError::new("log.level", problem))?;
         Ok(())

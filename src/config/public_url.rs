@@ -43,7 +43,6 @@ impl PublicUrl {
     }
 
     /// The scheme, the host, and the port if there is one.
-    #[cfg(feature = "console")]
     pub(crate) fn origin(&self) -> String {
         let scheme = self.0.split("://").next().unwrap_or_default();
         format!("{scheme}://{}", self.authority())
@@ -70,22 +69,10 @@ impl PublicUrl {
     }
 }
 
-#[cfg(any(feature = "http", feature = "oauth"))]
 fn canonical_url(text: &str) -> Result<String, String> {
     crate::auth::canonical_url(text)
 }
 
-#[cfg(any(feature = "http", feature = "oauth"))]
 fn is_safe(url: &str) -> bool {
     crate::auth::check_url(url).is_ok()
-}
-
-#[cfg(not(any(feature = "http", feature = "oauth")))]
-fn canonical_url(_: &str) -> Result<String, String> {
-    Err("this build has no HTTP: enable the feature `http`".into())
-}
-
-#[cfg(not(any(feature = "http", feature = "oauth")))]
-fn is_safe(_: &str) -> bool {
-    false
 }

@@ -9,7 +9,6 @@ use super::{ConfigError, PublicUrl};
 use crate::protocol::ProtocolVersion;
 
 /// Paths that have another use on the server, with all below them.
-#[cfg(feature = "http")]
 const RESERVED: [&str; 3] = [crate::http::RESOURCES_PATH, "/content", "/.well-known"];
 
 /// `[server]`
@@ -98,16 +97,13 @@ impl ServerConfig {
             let problem = format!("{path:?} is not a path such as \"/mcp\"");
             return Err(ConfigError::new("server.path", problem));
         }
-        #[cfg(feature = "http")]
         if let Some(taken) = crate::http::PROBE_PATHS.iter().find(|probe| *probe == path) {
             return Err(ConfigError::new("server.path", format!("{taken} is reserved for probes")));
         }
-        #[cfg(feature = "http")]
         if let Some(taken) = RESERVED.iter().find(|taken| is_within(path, taken)) {
             let problem = format!("{path} is reserved: {taken} has another use on this server");
             return Err(ConfigError::new("server.path", problem));
         }
-        #[cfg(feature = "http")]
         self.trusted_proxies()?;
         if ProtocolVersion::parse(&self.max_version).is_none() {
             let known = ProtocolVersion::names_up_to(ProtocolVersion::LATEST).join(", ");
@@ -134,7 +130,6 @@ impl ServerConfig {
     }
 
     /// The proxies whose `X-Forwarded-For` is believed.
-    #[cfg(feature = "http")]
     pub(crate) fn trusted_proxies(&self) -> Result<crate::http::TrustedProxies, ConfigError> {
         let proxies = crate::http::TrustedProxies::parse(&self.trusted_proxies);
         proxies.map_err(|problem| ConfigError::new("server.trusted_proxies", problem))

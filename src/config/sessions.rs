@@ -62,12 +62,6 @@ impl SessionsConfig {
     }
 }
 
-#[cfg(feature = "redis")]
 fn is_redis(url: &str) -> bool {
     crate::redis::RedisSettings::is_for(url)
-}
-
-#[cfg(not(feature = "redis"))]
-fn is_redis(_: &str) -> bool {
-    false
 }

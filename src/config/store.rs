@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
 use crate::store::{DEFAULT_CACHE_BYTES, DiskSpace};
-#[cfg(feature = "object")]
 use crate::store::{ObjectLocation, OwnerQuota};
 
 /// The maximum of `blob_bytes`, since each upload buffers that much.
@@ -72,7 +71,6 @@ impl StoreConfig {
                 "it must not be longer than store.max_ttl",
             ));
         }
-        #[cfg(feature = "object")]
         if ObjectLocation::is_for(&self.url) {
             ObjectLocation::check(&self.url)
                 .map_err(|problem| ConfigError::new("store.url", problem))?;
@@ -82,7 +80,6 @@ impl StoreConfig {
                 "it is for large content when store.url is Redis, but store.url is not Redis";
             return Err(ConfigError::new("store.blobs", problem));
         }
-        #[cfg(feature = "object")]
         if let Some(blobs) = &self.blobs {
             ObjectLocation::check(blobs)
                 .map_err(|problem| ConfigError::new("store.blobs", problem))?;
@@ -124,7 +121,6 @@ impl MemoryConfig {
     }
 }
 
-#[cfg(feature = "object")]
 /// `[objects]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -139,7 +135,6 @@ pub struct ObjectsConfig {
     pub resources_per_owner: u64,
 }
 
-#[cfg(feature = "object")]
 impl Default for ObjectsConfig {
     fn default() -> Self {
         let quota = OwnerQuota::default();

@@ -27,17 +27,17 @@ pub(super) fn span(method: Method, tool: Option<&str>, trace: Option<&Trace>, id
         error.type = Empty,
         call = id,
     );
-    #[cfg(feature = "telemetry")]
+    #[cfg(feature = "cli")]
     if let Some(trace) = trace {
         continue_trace(&span, trace);
     }
-    #[cfg(not(feature = "telemetry"))]
+    #[cfg(not(feature = "cli"))]
     let _ = trace;
     span
 }
 
 /// Continues the caller's trace (2026-07-28, basic: OpenTelemetry Trace Context).
-#[cfg(feature = "telemetry")]
+#[cfg(feature = "cli")]
 fn continue_trace(span: &Span, Trace { parent, state }: &Trace) {
     use std::collections::HashMap;
 

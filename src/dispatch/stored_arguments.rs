@@ -12,6 +12,7 @@ use crate::{
     protocol::{Fault, Member, Params, describe, has_at_most_values, tool_call},
     quote::shortened,
     registry::stored_json,
+    store::busy_fault,
 };
 
 impl Dispatcher {
@@ -53,7 +54,8 @@ pub(super) async fn read(
         return parse(name, params, &stored);
     }
     let (name, params) = (name.to_owned(), params.clone());
-    Compute::run(owner.as_str(), bytes, move || parse(&name, &params, &stored)).done().await?
+    let work = Compute::run(owner.as_str(), bytes, move || parse(&name, &params, &stored));
+    work.done().await.map_err(busy_fault)?
 }
 
 fn parse(name: &str, params: &Params, stored: &[&'static str]) -> Result<Option<Value>, Fault> {

@@ -10,6 +10,7 @@ use crate::{
     compute::{Compute, INLINE_BYTES},
     dispatch::Dispatcher,
     protocol::Fault,
+    store::busy_fault,
 };
 
 /// Why a message is not read.
@@ -43,7 +44,7 @@ impl Inbound {
             let context = MessageContext { version: version.as_deref(), in_session };
             Self::read_accepted(&body, context, max_values, &dispatcher)
         });
-        work.done().await.map_err(|busy| Unread::Busy(busy.into()))?
+        work.done().await.map_err(|busy| Unread::Busy(busy_fault(busy)))?
     }
 
     fn read_accepted(

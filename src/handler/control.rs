@@ -12,7 +12,6 @@ use futures_util::task::AtomicWaker;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::SetOnce;
 
-#[cfg(feature = "upstream")]
 use super::ReceivedText;
 use super::{AskMode, InputRequired, ReceivedResult, Receiving};
 use crate::{protocol::Fault, task::TaskRun};
@@ -30,7 +29,6 @@ pub struct Control {
     /// The number of calls around this call.
     depth: u8,
     /// Guards that are dropped with the call.
-    #[cfg(feature = "upstream")]
     kept: Mutex<Vec<Box<dyn std::any::Any + Send>>>,
 
     /// Decides whether long strings of the result are stored while they arrive.
@@ -38,12 +36,10 @@ pub struct Control {
     /// The long strings that have arrived.
     received: Mutex<ReceivedResult>,
     /// The long contents of resources that have arrived.
-    #[cfg(feature = "upstream")]
     contents: Mutex<ReceivedContents>,
 }
 
 /// The long contents of resources that upstreams have read for a call.
-#[cfg(feature = "upstream")]
 #[derive(Default)]
 struct ReceivedContents {
     stored: Vec<ReceivedText>,
@@ -93,7 +89,6 @@ impl Control {
     }
 
     /// Keeps a guard until the call ends.
-    #[cfg(feature = "upstream")]
     pub(crate) fn keep(&self, guard: Box<dyn std::any::Any + Send>) {
         self.kept.lock().push(guard);
     }
@@ -107,13 +102,11 @@ impl Control {
     }
 
     /// Decides how long strings of the result are stored while they arrive; `None` if they are not.
-    #[cfg(feature = "upstream")]
     pub(crate) fn receiving(&self) -> Option<Arc<Receiving>> {
         self.receiving.get()?().map(Arc::new)
     }
 
     /// Sets the strings that have placeholders in the result.
-    #[cfg(feature = "upstream")]
     pub(crate) fn set_received(&self, received: ReceivedResult) {
         *self.received.lock() = received;
     }
@@ -124,13 +117,11 @@ impl Control {
     }
 
     /// Adds contents that have placeholders in the result of a read.
-    #[cfg(feature = "upstream")]
     pub(crate) fn add_contents(&self, contents: Vec<ReceivedText>) {
         self.contents.lock().stored.extend(contents);
     }
 
     /// Takes the content with this placeholder in the result of a read.
-    #[cfg(feature = "upstream")]
     pub(crate) fn take_content(&self, name: &str) -> Option<ReceivedText> {
         let stored = &mut self.contents.lock().stored;
         let index = stored.iter().position(|content| content.uri.as_str() == name)?;
@@ -138,13 +129,11 @@ impl Control {
     }
 
     /// Whether long contents of resources stay in memory while they arrive.
-    #[cfg(feature = "upstream")]
     pub(crate) fn holds_contents(&self) -> bool {
         self.contents.lock().are_held
     }
 
     /// Holds further long contents of resources in memory, because the store refused a content.
-    #[cfg(feature = "upstream")]
     pub(crate) fn hold_contents(&self) {
         self.contents.lock().are_held = true;
     }

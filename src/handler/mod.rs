@@ -27,7 +27,6 @@ mod structure;
 mod structured;
 pub(crate) mod tool_calls;
 
-#[cfg(feature = "upstream")]
 pub(crate) use ask::can_be_asked;
 pub use ask::{AskError, Elicited, Root, Sampled, Sampling, within_roots};
 pub(crate) use ask::{below_root, form};
@@ -41,7 +40,6 @@ pub use error::{ErrorContext, ResourceError, Result, ToolError};
 pub use media::{Audio, Image};
 pub use messages::{IntoPromptMessage, IntoPromptResult, assistant, user};
 pub use outbox::{Outbox, OutboxReader};
-#[cfg(feature = "upstream")]
 pub(crate) use receiving::{HashedText, HashingText, ReceivingText, Source};
 pub(crate) use receiving::{Longest, ReceivedResult, ReceivedStructure, ReceivedText, Receiving};
 pub(crate) use result::is_permanent;

@@ -5,8 +5,6 @@
 //! until the call ends; `spill` finds the stored content by that URI, and makes it a resource.
 //! Contents that `resources/read` returns are in the store only until they are sent.
 
-#![cfg_attr(not(feature = "upstream"), allow(dead_code, reason = "only upstreams send such texts"))]
-
 use bytes::{Bytes, BytesMut};
 use sha2::{Digest, Sha256};
 
@@ -24,7 +22,6 @@ use crate::{
 };
 
 /// Contents of resources up to this size are held in memory: storing a content takes about as much.
-#[cfg(feature = "upstream")]
 const SMALL_CONTENT: usize = 256 << 10;
 
 /// Stores the long strings of a call's result.
@@ -154,7 +151,6 @@ impl Receiving {
     }
 
     /// Receives for a request that reads a resource.
-    #[cfg(feature = "upstream")]
     pub(crate) fn of_resource(scope: &Scope) -> Self {
         let longest = scope.server.output_bytes(&scope.client).max(SMALL_CONTENT);
         Self {

@@ -70,7 +70,6 @@ pub(super) async fn verify(
     token: &str,
 ) -> Result<Identity, AuthError> {
     let identity = endpoint.authenticator.authenticate(token, peer(&head.extensions)).await?;
-    #[cfg(feature = "upstream")]
     if endpoint.dispatcher.registry().exchanges_tokens() {
         return Ok(identity.with_bearer(token));
     }

@@ -38,7 +38,6 @@ pub(super) async fn post(
 
 /// Handles a POST request that has one request of 2026-07-28. No other message has an effect, so
 /// that no session begins.
-#[cfg(feature = "console")]
 pub(super) async fn post_modern(
     endpoint: &Endpoint,
     headers: &HeaderMap,

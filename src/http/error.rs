@@ -56,7 +56,6 @@ pub(super) enum HttpError {
     TooSlow,
     #[error("The body is incomplete.")]
     Incomplete,
-    #[cfg(feature = "console")]
     #[error(
         "Only requests of 2026-07-28 are served here: send the header mcp-protocol-version: 2026-07-28."
     )]
@@ -90,11 +89,10 @@ impl HttpError {
             | Self::HostDiffers
             | Self::Duplicate(_)
             | Self::Incomplete
-            | Self::Credentials(_) => StatusCode::BAD_REQUEST,
+            | Self::Credentials(_)
+            | Self::ModernOnly => StatusCode::BAD_REQUEST,
             Self::Method(..) => StatusCode::METHOD_NOT_ALLOWED,
             Self::Path(_) => StatusCode::NOT_FOUND,
-            #[cfg(feature = "console")]
-            Self::ModernOnly => StatusCode::BAD_REQUEST,
             Self::NoCredentials | Self::Token(_) => StatusCode::UNAUTHORIZED,
             Self::TokenTooLong => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             Self::AuthUnavailable => StatusCode::SERVICE_UNAVAILABLE,

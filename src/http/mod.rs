@@ -3,17 +3,14 @@
 
 mod accept;
 mod activity;
-#[cfg(feature = "login")]
 mod authorization;
 mod bearer;
 mod body;
-#[cfg(any(feature = "console", feature = "login", feature = "upstream"))]
 mod browser;
 mod certificate_error;
 mod conditions;
 mod connection;
 mod connection_count;
-#[cfg(feature = "console")]
 mod console;
 mod content;
 mod cors;
@@ -26,7 +23,6 @@ mod health;
 mod host_check;
 mod instrument;
 mod legacy;
-#[cfg(feature = "upstream")]
 mod logins;
 mod metrics;
 mod modern;
@@ -42,10 +38,6 @@ mod serve;
 mod sse;
 mod stall;
 mod stop_stages;
-#[cfg(feature = "tls")]
-mod tls;
-#[cfg(not(feature = "tls"))]
-#[path = "no_tls.rs"]
 mod tls;
 mod tls_protocols;
 mod upload;
@@ -59,9 +51,7 @@ use axum::{middleware, routing};
 use tower_http::catch_panic::CatchPanicLayer;
 
 pub use certificate_error::CertificateError;
-#[cfg(all(feature = "console", feature = "login"))]
 pub(crate) use console::OidcLogin;
-#[cfg(feature = "console")]
 pub(crate) use console::{Console, SessionOptions};
 pub use health::Dependencies;
 pub(crate) use health::PROBE_PATHS;
@@ -78,7 +68,6 @@ pub use well_known::ProtectedResource;
 use fast_path::FastPath;
 pub(crate) use instrument::RequestDurations;
 
-#[cfg(feature = "login")]
 use crate::login::LoginServer;
 use crate::{
     auth::{Authenticator, audit::UnknownCallers},
@@ -164,10 +153,8 @@ pub(crate) struct Endpoint {
     /// server.
     pub(crate) protected: Option<ProtectedResource>,
     /// The authorization server, if this server is its own.
-    #[cfg(feature = "login")]
     pub(crate) login: Option<Arc<LoginServer>>,
     /// The pages for people, if they are served.
-    #[cfg(feature = "console")]
     pub(crate) console: Option<Arc<Console>>,
     /// The stages of a stop. The second ends the streams that do not end by themselves.
     pub(crate) stages: StopStages,
@@ -201,12 +188,9 @@ pub(crate) fn router(endpoint: Arc<Endpoint>) -> Router {
     let router = Router::new()
         .route(&path, routing::any(pipeline::endpoint_path))
         .fallback(pipeline::other_path);
-    #[cfg(feature = "upstream")]
     let router = router.merge(logins::routes(&endpoint));
     let router = router.merge(content::routes(&endpoint));
-    #[cfg(feature = "console")]
     let router = router.merge(console::routes(&endpoint));
-    #[cfg(feature = "login")]
     let router = router.merge(authorization::routes(&endpoint));
     // Public documents, readable by pages of any origin.
     router

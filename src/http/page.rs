@@ -1,7 +1,6 @@
 //! The frame of all pages for browsers: no scripts but the server's own, nothing from elsewhere,
 //! light and dark, and readable on a phone.
 
-#[cfg(any(test, feature = "login", feature = "upstream"))]
 use std::sync::LazyLock;
 
 use axum::response::{IntoResponse, Response};
@@ -13,7 +12,6 @@ const STYLE: &str = include_str!("page.css");
 
 /// Allows this style and nothing else. Without `form-action`, which browsers apply to redirects
 /// as well.
-#[cfg(any(test, feature = "login", feature = "upstream"))]
 static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| policy(""));
 
 /// The policy of a page, with directives of its own.
@@ -43,7 +41,6 @@ impl Script {
 }
 
 /// A page without scripts, which no other page can frame. The title and the body are HTML.
-#[cfg(any(test, feature = "login", feature = "upstream"))]
 pub(super) fn page(status: StatusCode, title: &str, body: &str) -> Response {
     respond(status, title, body, &POLICY)
 }

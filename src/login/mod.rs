@@ -24,7 +24,6 @@ mod server;
 mod signing;
 mod tokens;
 
-#[cfg(feature = "console")]
 pub(crate) use self::{
     authorize::challenge,
     providers::{AccessClient, AccessClientOptions},

@@ -254,7 +254,7 @@ fn command(program: &Path, memory_bytes: u64) -> Command {
     command.arg(COMMAND).arg(memory_bytes.to_string()).env_clear();
     // The allocator reserves 1 GiB of address space by default, which would count
     // as used memory.
-    #[cfg(feature = "mimalloc")]
+    #[cfg(feature = "cli")]
     command.env("MIMALLOC_ARENA_RESERVE", "16M");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // A signal to the server's process group must not reach the worker.

@@ -15,7 +15,6 @@ use super::{
     providers::Providers,
     scope_rules::ScopeRules,
 };
-#[cfg(feature = "http")]
 use crate::content_link::ContentLinks;
 use crate::{protocol::Announcement, session::SharedParts};
 
@@ -35,9 +34,7 @@ pub struct Registry {
     pub(super) output: ArcSwap<OutputRules>,
     /// The parts for providers that are added later.
     pub(super) parts: OnceLock<SharedParts>,
-    #[cfg(feature = "http")]
     content_links: OnceLock<Arc<ContentLinks>>,
-    #[cfg(feature = "upstream")]
     pub(super) login_site: OnceLock<super::LoginSite>,
 }
 
@@ -67,9 +64,7 @@ impl Registry {
             scope_rules: ScopeRules::default(),
             output: ArcSwap::default(),
             parts: OnceLock::new(),
-            #[cfg(feature = "http")]
             content_links: OnceLock::new(),
-            #[cfg(feature = "upstream")]
             login_site: OnceLock::new(),
         }
     }
@@ -105,20 +100,17 @@ impl Registry {
     }
 
     /// Lets tools make links to content.
-    #[cfg(feature = "http")]
     pub(crate) fn offer_content_links(&self, links: Arc<ContentLinks>) {
         // Set once, at the start.
         let _ = self.content_links.set(links);
     }
 
     /// Makes and checks links to content, if the server offers them.
-    #[cfg(feature = "http")]
     pub(crate) fn content_links(&self) -> Option<&Arc<ContentLinks>> {
         self.content_links.get()
     }
 
     /// Whether the tokens of callers are exchanged for a provider's server.
-    #[cfg(feature = "upstream")]
     pub fn exchanges_tokens(&self) -> bool {
         self.definition.providers.iter().any(|provider| provider.exchanges_tokens())
     }
@@ -129,20 +121,17 @@ impl Registry {
     }
 
     /// Whether callers log in at a provider's server.
-    #[cfg(feature = "upstream")]
     pub fn has_logins(&self) -> bool {
         self.definition.providers.iter().any(|provider| provider.has_logins())
     }
 
     /// Gives the providers the site of their logins.
-    #[cfg(feature = "upstream")]
     pub fn open_logins(&self, site: &super::LoginSite) {
         let _ = self.login_site.set(site.clone());
         self.definition.providers.iter().for_each(|provider| provider.open_logins(site));
     }
 
     /// The logins of the provider with this name.
-    #[cfg(feature = "upstream")]
     pub fn login(&self, name: &str) -> Option<Arc<dyn super::ProviderLogin>> {
         let mut logins = self.definition.providers.iter().filter_map(|provider| provider.login());
         logins.find(|login| login.name() == name)

@@ -18,7 +18,6 @@ impl Registry {
             if let Some(parts) = self.parts.get() {
                 provider.share_sessions(parts);
             }
-            #[cfg(feature = "upstream")]
             if let Some(site) = self.login_site.get() {
                 provider.open_logins(site);
             }

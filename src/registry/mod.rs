@@ -18,7 +18,6 @@ mod exchange;
 mod headers;
 mod item;
 mod listing;
-#[cfg(feature = "upstream")]
 mod login;
 mod output;
 mod output_rules;
@@ -43,11 +42,9 @@ pub use catalog::Catalog;
 pub use complete::CompletionInput;
 pub use definition::Registry;
 pub use headers::HeaderParameter;
-#[cfg(feature = "upstream")]
 pub use login::{LoginProblem, LoginRedirect, LoginRequest, LoginSite, ProviderLogin};
 pub(crate) use output_rules::READING_TOOL;
 pub(crate) use output_rules::is_match;
-#[cfg(feature = "upstream")]
 pub(crate) use output_rules::lookup;
 pub use output_rules::{OutputRules, Spill};
 pub use paging::{Cursor, ListPage};

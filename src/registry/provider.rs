@@ -164,24 +164,20 @@ pub trait Provider: Send + Sync + 'static {
     fn announce_to(&self, _changes: broadcast::Sender<Announcement>) {}
 
     /// Whether the provider's server gets tokens in exchange for the tokens of callers.
-    #[cfg(feature = "upstream")]
     fn exchanges_tokens(&self) -> bool {
         false
     }
 
     /// Whether callers log in at the provider's server.
-    #[cfg(feature = "upstream")]
     fn has_logins(&self) -> bool {
         false
     }
 
     /// Gives the provider the parts that logins need. Called once, before the first call.
-    #[cfg(feature = "upstream")]
     fn open_logins(&self, _site: &super::LoginSite) {}
 
     /// The logins that the provider needs, if it needs any and [`Provider::open_logins`] was
     /// called.
-    #[cfg(feature = "upstream")]
     fn login(&self) -> Option<Arc<dyn super::ProviderLogin>> {
         None
     }

@@ -3,7 +3,6 @@
 use std::{io, process::ExitCode};
 
 use tokio::io::{AsyncRead, AsyncWrite};
-#[cfg(feature = "http")]
 use tokio::net::TcpListener;
 
 use super::{Close, Opened, Server, ServerError};
@@ -22,7 +21,6 @@ impl<S: Send + Sync + 'static> Server<S> {
     ///
     /// # Errors
     /// The state, the definition or the settings.
-    #[cfg(feature = "http")]
     pub async fn router(self) -> Result<crate::http::Router, ServerError> {
         let (app, close) = self.app().await?;
         Ok(app.into_router(close))
@@ -32,7 +30,6 @@ impl<S: Send + Sync + 'static> Server<S> {
     ///
     /// # Errors
     /// As [`Server::serve_until`].
-    #[cfg(feature = "http")]
     pub async fn serve(self, listener: TcpListener) -> Result<(), ServerError> {
         let stop = shutdown::stop_signal()?;
         self.serve_until(listener, stop).await
@@ -42,7 +39,6 @@ impl<S: Send + Sync + 'static> Server<S> {
     ///
     /// # Errors
     /// The state, the definition or the settings; or the listener fails.
-    #[cfg(feature = "http")]
     pub async fn serve_until(
         mut self,
         listener: TcpListener,
@@ -61,7 +57,6 @@ impl<S: Send + Sync + 'static> Server<S> {
     /// Serves one client on standard input and output, until the input ends or the process
     /// gets a signal to stop: a `main` for servers that hosts start.
     pub fn run_stdio(self) -> ExitCode {
-        #[cfg(feature = "oauth")]
         crate::auth::install_crypto();
         let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
             Ok(runtime) => runtime,
@@ -130,7 +125,6 @@ fn fail(error: &ServerError) -> ExitCode {
     ExitCode::FAILURE
 }
 
-#[cfg(feature = "http")]
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,11 +3,8 @@
 mod file;
 mod file_ranges;
 mod sniff;
-#[cfg(feature = "web")]
 mod web;
 
 pub use file::{DirectoryResource, FileResource};
-#[cfg(feature = "http")]
 pub(crate) use sniff::is_text;
-#[cfg(feature = "web")]
 pub use web::HttpResource;

@@ -5,39 +5,28 @@
 //! is complete, what the total is, and the exact next call.
 
 mod bm25;
-#[cfg(feature = "http")]
 mod check_upload;
 mod create;
 mod delete;
 mod describe;
-#[cfg(feature = "http")]
 mod download_url;
 mod finding;
-#[cfg(feature = "http")]
 mod link_request;
 mod list;
 #[cfg(feature = "query")]
 mod query;
-#[cfg(feature = "search")]
 mod rank;
 mod read;
 mod read_records;
 mod record_facts;
-#[cfg(feature = "search")]
 mod regex;
-#[cfg(feature = "search")]
 mod required_text;
-#[cfg(feature = "search")]
 mod scan;
-#[cfg(feature = "search")]
 mod search;
-#[cfg(feature = "search")]
 mod search_all;
 mod share;
-#[cfg(feature = "http")]
 mod stored_file;
 mod update;
-#[cfg(feature = "http")]
 mod upload_url;
 mod windows;
 mod wording;
@@ -48,7 +37,6 @@ use std::sync::Arc;
 use rmcp::model::{JsonObject, MetaObject, ToolAnnotations};
 use serde_json::json;
 
-#[cfg(feature = "search")]
 pub(crate) use self::search::LineSearch;
 use crate::{
     handler::Context,
@@ -91,7 +79,6 @@ pub fn reading<S: Send + Sync + 'static>(
             .tool(read_only(list::tool(options.clone()), "List resources"))
             .tool(read_only(describe::tool(options.clone()), "Describe a resource"))
             .tool(read_only(read::tool(options.clone()), "Read a resource"));
-        #[cfg(feature = "search")]
         let builder = builder
             .tool(read_only(search::tool(options.clone()), "Search a resource"))
             .tool(read_only(search_all::tool(options), "Search all stored resources"));
@@ -142,7 +129,6 @@ pub fn querying_with<S: Send + Sync + 'static>(
 
 /// Adds `download_url`: URLs at which stored content can be downloaded without credentials. It
 /// works in a server over HTTP that knows its URL (`server.public_url`).
-#[cfg(feature = "http")]
 pub fn downloading<S: Send + Sync + 'static>() -> impl FnOnce(Builder<S>) -> Builder<S> {
     |builder| {
         let title = Some("Create a download link".to_owned());
@@ -155,7 +141,6 @@ pub fn downloading<S: Send + Sync + 'static>() -> impl FnOnce(Builder<S>) -> Bui
 /// Adds `upload_url`: URLs at which anyone can store content without credentials, once; and
 /// `check_upload`, which tells whether the content is stored. They work where [`downloading`] does, in a
 /// server with the tools of [`writing`].
-#[cfg(feature = "http")]
 pub fn uploading<S: Send + Sync + 'static>() -> impl FnOnce(Builder<S>) -> Builder<S> {
     |builder| {
         let adds = hints("Create an upload link", false, false);

@@ -253,7 +253,7 @@ impl Connection {
         if task.is_none() && !self.stop.is_cancelled() {
             let this = Arc::clone(self);
             *task = Some(tokio::spawn(async move {
-                if guarded(&this.shared.settings.name, this.live()).await.is_err() {
+                if guarded(&this.shared.settings.name, Box::pin(this.live())).await.is_err() {
                     this.restart();
                 }
             }));

@@ -80,7 +80,7 @@ async fn listen(link: &Arc<Link>, subscriptions: &Subscriptions) {
         };
         let is_open = tokio::select! {
             () = link.acknowledged(exchange.id()) => true,
-            _ = exchange.ended() => false,
+            () = exchange.ended() => false,
         };
         // Only now, so that no change is missed.
         drop(earlier.take());
@@ -99,7 +99,7 @@ async fn listen(link: &Arc<Link>, subscriptions: &Subscriptions) {
                     earlier = Some(exchange);
                     continue;
                 }
-                _ = exchange.ended() => {}
+                () = exchange.ended() => {}
             }
         }
         has_missed = true;

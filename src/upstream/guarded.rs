@@ -24,7 +24,7 @@ pub(super) async fn guarded<T>(
     })
 }
 
-#[cfg(all(test, feature = "telemetry"))]
+#[cfg(all(test, feature = "cli"))]
 mod tests {
     use metrics_exporter_prometheus::PrometheusBuilder;
 

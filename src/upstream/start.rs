@@ -91,9 +91,10 @@ impl From<UpstreamError> for Failed {
         Self::from(match error {
             UpstreamError::Ended { how, .. } => how.to_string(),
             UpstreamError::NotProcessed { reason, .. } => reason,
-            UpstreamError::Invalid { problem, .. } => problem,
+            UpstreamError::Invalid { problem, .. } | UpstreamError::NoAnswer { problem, .. } => {
+                problem
+            }
             UpstreamError::Refused(error) => format!("initialize failed: {}", error.message),
-            UpstreamError::NoAnswer { problem, .. } => problem,
             other => other.to_string(),
         })
     }

@@ -393,7 +393,7 @@ fn every_label_of_a_metric_is_listed() {
     let page = page("metrics.md");
     let listed = rows(section(&page, "Metrics"));
     let listed: BTreeSet<_> = listed.iter().flat_map(|row| code(row[2])).collect();
-    let sources = [sources("src"), sources("core/src")].concat();
+    let sources = [sources("src"), sources("crates")].concat();
     let without_spaces = |source: &String| source.split_whitespace().collect::<String>();
     let sources: Vec<String> = sources.iter().map(without_spaces).collect();
 
@@ -419,7 +419,7 @@ fn every_json_rpc_code_is_listed() {
     let listed = rows(section(&page, "JSON-RPC error codes"));
     let listed: BTreeSet<_> = listed.iter().flat_map(|row| code(row[0])).collect();
     let mut used = BTreeSet::new();
-    let sources = [sources("src"), sources("core/src")].concat();
+    let sources = [sources("src"), sources("crates")].concat();
     for source in &sources {
         for (at, _) in source.match_indices("-32") {
             let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());

@@ -22,10 +22,7 @@ const DEFAULT_LIMIT: u64 = 200;
 /// Reads a part of a resource for the page of view_resource: what is known about it, rows of
 /// its table, children of a JSON value, lines, or lines that match a regular expression. A part
 /// has at most 100 kB; it may have fewer items than requested.
-#[cfg_attr(
-    not(all(feature = "query", feature = "search")),
-    allow(dead_code, reason = "for parts that are not built")
-)]
+#[cfg_attr(not(feature = "query"), allow(dead_code, reason = "for parts that are not built"))]
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ViewWindow {
@@ -81,10 +78,7 @@ enum Part {
 }
 
 /// An order of rows.
-#[cfg_attr(
-    not(all(feature = "query", feature = "search")),
-    allow(dead_code, reason = "for parts that are not built")
-)]
+#[cfg_attr(not(feature = "query"), allow(dead_code, reason = "for parts that are not built"))]
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Sort {
@@ -94,10 +88,7 @@ struct Sort {
 }
 
 /// A condition on a column.
-#[cfg_attr(
-    not(all(feature = "query", feature = "search")),
-    allow(dead_code, reason = "for parts that are not built")
-)]
+#[cfg_attr(not(feature = "query"), allow(dead_code, reason = "for parts that are not built"))]
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Filter {
@@ -222,7 +213,6 @@ fn no_queries() -> ToolError {
     ToolError::new("This server does not sort, filter or chart tables (query.enabled).")
 }
 
-#[cfg(feature = "search")]
 async fn matches<S>(
     ctx: &Context<S>,
     args: &ViewWindow,
@@ -243,15 +233,4 @@ async fn matches<S>(
     };
     let lines = search.run(ctx, table::PART_BYTES / 2).await?;
     sent(args, found, lines)
-}
-
-#[cfg(not(feature = "search"))]
-async fn matches<S>(
-    _: &Context<S>,
-    _: &ViewWindow,
-    _: &StoredResource,
-    _: &str,
-    _: u64,
-) -> Result<CallToolResult, ToolError> {
-    Err(ToolError::new("This server does not search."))
 }

@@ -17,7 +17,6 @@ mod roots;
 mod sampling;
 
 pub use elicit::Elicited;
-#[cfg(feature = "upstream")]
 pub(crate) use forward::can_be_asked;
 pub use request::AskError;
 pub(crate) use roots::below_root;

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue, header};
 
-#[cfg(feature = "login")]
 use super::pending::PendingKey;
 use super::{Console, session_key::Key};
 use crate::http::browser;
@@ -16,7 +15,6 @@ use crate::http::browser;
 pub(super) struct Cookies {
     session: Cookie,
     /// The cookie of a login that is at the authorization server.
-    #[cfg(feature = "login")]
     login: Cookie,
 }
 
@@ -47,7 +45,6 @@ impl Cookies {
 
         Self {
             session: cookie("", path.to_owned(), "Strict"),
-            #[cfg(feature = "login")]
             login: cookie("-login", format!("{path}/callback"), "Lax"),
         }
     }
@@ -98,20 +95,17 @@ impl Console {
     }
 
     /// The key in the cookie of a login that is at the authorization server.
-    #[cfg(feature = "login")]
     pub(super) fn pending(&self, headers: &HeaderMap) -> Option<PendingKey> {
         PendingKey::parse(&self.cookies.login.read(headers)?)
     }
 
     /// Gives a browser the key of its login. It comes back when the authorization server's page
     /// sends the browser to the callback, and in no request that another page makes.
-    #[cfg(feature = "login")]
     pub(super) fn set_pending(&self, headers: &mut HeaderMap, key: &str, lifetime: Duration) {
         self.cookies.login.set(headers, key, lifetime);
     }
 
     /// Makes the browser forget its login.
-    #[cfg(feature = "login")]
     pub(super) fn remove_pending(&self, headers: &mut HeaderMap) {
         self.cookies.login.remove(headers);
     }
@@ -150,7 +144,6 @@ mod tests {
         assert_eq!(set(&cookies.session), expected);
     }
 
-    #[cfg(feature = "login")]
     #[test]
     fn the_cookie_of_a_login_comes_back_from_another_site() {
         let expected = [

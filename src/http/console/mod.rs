@@ -7,12 +7,10 @@ mod cookie;
 mod events;
 mod files;
 mod login;
-#[cfg(feature = "login")]
 mod oidc;
 mod operator;
 mod origin;
 mod owners;
-#[cfg(feature = "login")]
 mod pending;
 mod places;
 mod session_key;
@@ -30,7 +28,6 @@ use self::{cookie::Cookies, sessions::Sessions};
 use super::{Endpoint, error::json_response};
 use crate::{clock::Clock, random::Random, vault::Slots};
 
-#[cfg(feature = "login")]
 pub(crate) use self::oidc::OidcLogin;
 pub(crate) use self::sessions::SessionOptions;
 
@@ -49,7 +46,6 @@ pub(crate) struct Console {
     /// The turn to delete what an owner has stored.
     purging: Arc<Semaphore>,
     /// The login at an authorization server, if there is one besides that by a token.
-    #[cfg(feature = "login")]
     oidc: Option<OidcLogin>,
 }
 
@@ -76,36 +72,27 @@ impl Console {
             sessions,
             samples,
             purging: Arc::new(Semaphore::new(1)),
-            #[cfg(feature = "login")]
             oidc: None,
         }
     }
 
     /// Offers the login at an authorization server, too.
-    #[cfg(feature = "login")]
     pub(crate) fn with_oidc(self, oidc: Option<OidcLogin>) -> Self {
         Self { oidc, ..self }
     }
 
     /// Connects to the authorization server of `[console.oidc]`, for an operator.
-    #[cfg(all(feature = "cli", feature = "login"))]
+    #[cfg(feature = "cli")]
     pub(crate) async fn check_oidc(&self) -> Option<Result<String, String>> {
-        match &self.oidc {
-            Some(oidc) => Some(oidc.check().await),
-            None => None,
-        }
+        Some(self.oidc.as_ref()?.check().await)
     }
 
     /// The host of the authorization server at which people log in, if there is one.
     fn login_host(&self) -> Option<String> {
-        #[cfg(feature = "login")]
-        return self.oidc.as_ref().map(OidcLogin::host);
-        #[cfg(not(feature = "login"))]
-        None
+        self.oidc.as_ref().map(OidcLogin::host)
     }
 
     /// Where browsers come back to from the authorization server.
-    #[cfg(feature = "login")]
     fn callback_path(&self) -> String {
         format!("{}/callback", self.path)
     }
@@ -115,7 +102,8 @@ impl Console {
 pub(super) fn routes(endpoint: &Endpoint) -> Router<Arc<Endpoint>> {
     let Some(console) = &endpoint.console else { return Router::new() };
     let at = |name: &str| format!("{}/{name}", console.path);
-    let router = Router::new()
+
+    Router::new()
         .route(&console.path, routing::get(files::redirect))
         .route(&at(""), routing::get(files::page))
         .route(&at("app.js"), routing::get(files::script))
@@ -128,12 +116,9 @@ pub(super) fn routes(endpoint: &Endpoint) -> Router<Arc<Endpoint>> {
         .route(&at("traffic"), routing::get(traffic::traffic))
         .route(&at("owners"), routing::get(owners::list))
         .route(&at("purge"), routing::post(owners::purge))
-        .route(&at("events"), routing::get(events::follow));
-    #[cfg(feature = "login")]
-    let router = router
+        .route(&at("events"), routing::get(events::follow))
         .route(&at("oidc"), routing::post(oidc::begin))
-        .route(&console.callback_path(), routing::get(oidc::callback));
-    router
+        .route(&console.callback_path(), routing::get(oidc::callback))
 }
 
 /// The console of an endpoint whose routes it has.

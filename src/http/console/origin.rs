@@ -11,7 +11,6 @@ pub(super) struct PageOrigin {
     pub(super) is_https: bool,
     pub(super) is_loopback: bool,
     /// Whether it is that of `server.public_url`.
-    #[cfg_attr(not(feature = "login"), allow(dead_code))]
     pub(super) is_public: bool,
 }
 

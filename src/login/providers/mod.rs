@@ -1,6 +1,5 @@
 //! The identity providers: OpenID Connect, with presets for Google and Entra, and GitHub.
 
-#[cfg(feature = "console")]
 mod access;
 mod claims;
 mod discovery;
@@ -13,7 +12,6 @@ mod token_client;
 
 use std::sync::Arc;
 
-#[cfg(feature = "console")]
 pub(crate) use self::access::{AccessClient, AccessClientOptions};
 use self::{github::GitHub, http::Http, oidc::Oidc, token_client::TokenClient};
 use super::IdentityProvider;

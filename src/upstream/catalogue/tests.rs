@@ -29,8 +29,13 @@ fn shared(max_catalogue: usize, budget: &Arc<MessageBudget>) -> Shared {
     let mut settings = Settings::new("odd", vec!["odd".to_owned()]);
     settings.max_catalogue = max_catalogue;
     let naming = Naming { upstream: "odd".into(), is_prefixed: false, reserved: HashSet::new() };
-    let (settings, budget, pool) = (Arc::new(settings), Arc::clone(budget), Default::default());
-    Shared { settings, naming, pool, budget }
+
+    Shared {
+        settings: Arc::new(settings),
+        naming,
+        pool: CataloguePool::default(),
+        budget: Arc::clone(budget),
+    }
 }
 
 /// Reads the lists of an upstream that answers a method and the number of a page so.

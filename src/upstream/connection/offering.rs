@@ -67,7 +67,7 @@ impl Connection {
                 listed = Catalogue::load(self.source(link)) => match listed {
                     Ok(catalogue) => {
                         *self.list_error.lock() = None;
-                        self.offer(catalogue);
+                        self.offer(&catalogue);
                     }
                     // With a list, calls go on, whose tokens may be others.
                     Err(error) if error.login().is_some()
@@ -114,12 +114,12 @@ impl Connection {
         Source { link, settings, naming, pool, budget }
     }
 
-    fn offer(&self, catalogue: Arc<Catalogue>) {
+    fn offer(&self, catalogue: &Arc<Catalogue>) {
         // With a login, it is the caller's own.
         if self.account.is_none() {
-            self.shared.latest.store(Some(Arc::clone(&catalogue)));
+            self.shared.latest.store(Some(Arc::clone(catalogue)));
         }
-        let changed = match self.catalogue.swap(Some(Arc::clone(&catalogue))) {
+        let changed = match self.catalogue.swap(Some(Arc::clone(catalogue))) {
             Some(known) => catalogue.changes_since(&known),
             None if self.is_awaited.load(Ordering::SeqCst) => {
                 catalogue.changes_since(&Catalogue::default())

@@ -143,7 +143,7 @@ fn answer(wire: &Wire<'_>, text: &str, repaired: Repaired) -> Result<Received, T
     let to = answers(wire.id);
     let torn =
         |error: &serde_json::Error| Torn { answers: Some(to), problem: what_is_wrong(error) };
-    let says = |member: Option<&RawValue>| member.filter(|json| json.get() != "null").is_some();
+    let says = |member: Option<&RawValue>| member.as_ref().is_some_and(|json| json.get() != "null");
     let invalid = |problem: &str| {
         let problem = format!("{problem}, in {}", shown_bytes(text.as_bytes()));
         Outcome::Invalid(Problem::new(problem))

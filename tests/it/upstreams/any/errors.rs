@@ -115,10 +115,10 @@ async fn an_error_in_the_body_of_a_refusal_keeps_its_meaning_with_or_without_an_
 
 #[tokio::test]
 async fn a_process_that_ends_tells_callers_no_more_than_how() {
-    let script = r#"
+    let script = r"
         console.error('connecting to postgres://larder:hunter2@db\u001b[2J\u202e');
         process.exit(1);
-    "#;
+    ";
     let settings = Settings::new("odd", ["node", "-e", script].map(str::to_owned).to_vec());
     let server = in_front_of(vec![settings]).await;
     let refused = Legacy::of(&server).await.call("echo", json!({})).await.result();
@@ -131,8 +131,9 @@ async fn a_process_that_ends_tells_callers_no_more_than_how() {
 async fn a_definition_that_no_model_should_read_is_left_out() {
     let huge = "d".repeat(2 << 20);
     let object = r#"{"type":"object"}"#;
-    let properties: String =
+    let properties: Vec<_> =
         (0..50_000).map(|n| format!(r#""p{n}":{{"type":"string"}},"#)).collect();
+    let properties = properties.concat();
     let tools = format!(
         r#"{{"tools":[
             {{"name":"long","description":"{huge}","inputSchema":{object}}},

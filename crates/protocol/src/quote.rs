@@ -1,0 +1,181 @@
+//! Foreign text in messages: what a caller sent or stored is shown in part, and
+//! cannot pass for a message's own words.
+
+use std::borrow::Cow;
+
+/// The most characters of foreign text in a message.
+pub const MAX_CHARS: usize = 100;
+
+/// Text within a message: the first 100 characters, with `…` where more
+/// follow. Characters that a reader cannot see are escaped.
+pub fn shortened(text: &str) -> Cow<'_, str> {
+    let end = text.char_indices().nth(MAX_CHARS).map(|(end, _)| end);
+    let start = &text[..end.unwrap_or(text.len())];
+
+    let mut shown = visible(start);
+    if end.is_some() {
+        shown.to_mut().push('…');
+    }
+    shown
+}
+
+/// Text within a message as [`shortened`] returns it, in double quotes.
+pub fn quoted(text: &str) -> String {
+    format!("\"{}\"", shortened(text).replace('"', "\\\""))
+}
+
+/// The message of a parser of the `serde` family, with the wrong value or name [`shortened`].
+/// The parser quotes it as a whole; the rest of the message stays.
+pub fn parse_error(message: &str) -> String {
+    // After the wrong value the message says what is expected.
+    let end = ["`, expected ", "\", expected ", "`, there are no "]
+        .iter()
+        .filter_map(|after| message.rfind(after))
+        .max();
+    let begin = message.find(['`', '"']);
+
+    match (begin, end) {
+        (Some(begin), Some(end)) if begin < end => {
+            let value = shortened(&message[begin + 1..end]);
+            format!("{}{value}{}", visible(&message[..=begin]), visible(&message[end..]))
+        }
+        _ => shortened(message).into_owned(),
+    }
+}
+
+/// The whole text, with the characters escaped that a reader cannot see.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_deceptive) {
+        return text.into();
+    }
+
+    let mut visible = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_deceptive(c) {
+            visible.extend(c.escape_default());
+        } else {
+            visible.push(c);
+        }
+    }
+
+    visible.into()
+}
+
+/// Text of another server, for a reader: at most `max` characters, with `…` where more follow.
+/// Characters that a reader cannot see are escaped, but for line breaks and tabs.
+pub fn bounded(text: &str, max: usize) -> Cow<'_, str> {
+    let is_shown = |c: char| matches!(c, '\n' | '\t') || !is_deceptive(c);
+    let end = text.char_indices().nth(max).map(|(end, _)| end);
+    let start = &text[..end.unwrap_or(text.len())];
+    if end.is_none() && start.chars().all(is_shown) {
+        return text.into();
+    }
+    let mut shown = String::with_capacity(start.len() + 16);
+    for c in start.chars() {
+        if is_shown(c) {
+            shown.push(c);
+        } else {
+            shown.extend(c.escape_default());
+        }
+    }
+    if end.is_some() {
+        shown.push('…');
+    }
+    shown.into()
+}
+
+/// JSON with the same meaning, in which such characters are escaped. (JSON escapes
+/// those of ASCII anyway.)
+pub fn visible_json(json: &str) -> String {
+    let mut escaped = String::with_capacity(json.len());
+    for c in json.chars() {
+        if is_deceptive(c) && !c.is_ascii() {
+            // Outside of strings, JSON is ASCII.
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                escaped.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped
+}
+
+/// Whether a character changes how the text around it is shown, or is not shown
+/// at all: control characters, line separators, bidirectional controls (UAX 9),
+/// the byte order mark, tags.
+pub fn is_deceptive(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{061C}'
+                | '\u{200B}'
+                | '\u{200E}'
+                | '\u{200F}'
+                | '\u{2028}'..='\u{202E}'
+                | '\u{2060}'..='\u{2069}'
+                | '\u{FEFF}'
+                | '\u{FFF9}'..='\u{FFFB}'
+                | '\u{E0000}'..='\u{E007F}'
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_start_of_long_text_is_shown() {
+        assert_eq!(shortened("short"), "short");
+        assert_eq!(shortened(&"é".repeat(100)), "é".repeat(100));
+
+        let long = "é".repeat(1_000_000);
+        assert_eq!(shortened(&long), format!("{}…", "é".repeat(100)));
+    }
+
+    #[test]
+    fn only_the_value_in_a_parsers_message_is_shortened() {
+        #[derive(Debug, serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        #[allow(dead_code)]
+        struct Known {
+            one: u32,
+        }
+
+        let long = "`, expected x".repeat(1_000);
+        for (json, rest) in [
+            (format!(r#"{{"{long}":1}}"#), ["unknown field `", "…`, expected `one`"]),
+            (format!(r#"{{"one":"{long}"}}"#), ["invalid type: string \"", "…\", expected u32"]),
+            (r#"{"one":true}"#.to_owned(), ["invalid type: boolean `true`", "expected u32"]),
+        ] {
+            let error = serde_json::from_str::<Known>(&json).expect_err("it is wrong");
+            let said = parse_error(&error.to_string());
+            assert!(rest.iter().all(|part| said.contains(part)) && said.len() < 250, "{said}");
+        }
+    }
+
+    #[test]
+    fn text_of_another_server_is_bounded_and_keeps_its_lines() {
+        assert_eq!(bounded("a\n\tb", 4), "a\n\tb");
+        assert_eq!(bounded("a\r\u{1b}\u{202e}b", 5), r"a\r\u{1b}\u{202e}b");
+        assert_eq!(bounded("aéb", 2), "aé…");
+    }
+
+    #[test]
+    fn json_stays_the_same_value() {
+        let value = serde_json::json!({ "a\u{202e}": ["\u{e0041}", "b\n", "é"] });
+        let escaped = visible_json(&value.to_string());
+        assert!(!escaped.contains(is_deceptive), "{escaped}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped).expect("it is JSON"), value);
+    }
+
+    #[test]
+    fn characters_that_a_reader_cannot_see_are_escaped() {
+        assert_eq!(quoted("a\"b"), r#""a\"b""#);
+        assert_eq!(shortened("a\nNext: \u{1b}[31m\u{202e}x"), r"a\nNext: \u{1b}[31m\u{202e}x");
+
+        // Scripts that need joiners, and emoji, are left alone.
+        let plain = "Größe, 表, עברית, می\u{200C}خواهم, 👩\u{200D}💻";
+        assert_eq!(shortened(plain), plain);
+    }
+}

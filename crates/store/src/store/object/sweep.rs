@@ -1,0 +1,304 @@
+//! Removes expired resources and content without an entry.
+//!
+//! For each resource, a *due file* says when to check it. Due files are grouped by hour and
+//! named by time, so a sweep lists only the files that are due within a minute, at most twice a
+//! minute: [`due_files`](super::due_files) remembers them. The first instance to process a due
+//! file removes the resource and publishes its expiry; the other instances find that the file is
+//! gone.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::{StreamExt, TryStreamExt, future::BoxFuture, stream};
+use larder_identity::Owner;
+use larder_runtime::clock::Timestamp;
+use object_store::path::Path;
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
+
+use super::{
+    ObjectState, due_files::LISTING_INTERVAL, kept::GRACE, layout, stored_entry::CurrentEntry,
+};
+use crate::store::{ResourceUri, StoreError};
+
+/// The pause after a failed sweep.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
+
+/// How old content without an entry must be before it is removed. Younger
+/// content may belong to an upload that is not committed yet.
+const ORPHAN_AGE: Duration = Duration::from_secs(60 * 60);
+
+/// How many due files are processed concurrently.
+const CONCURRENCY: usize = 8;
+
+/// The content of a due file.
+#[derive(Serialize, Deserialize)]
+struct DueFile {
+    owner: Owner,
+    uri: ResourceUri,
+    /// IDs of content to remove.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    gone: Vec<String>,
+    /// The change number of a tombstone to remove, and with it all earlier entries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tombstone: Option<u64>,
+}
+
+/// The time of the next sweep.
+#[derive(Debug)]
+pub(super) struct SweepSchedule {
+    next: Mutex<Timestamp>,
+    earlier: Notify,
+}
+
+impl SweepSchedule {
+    pub(super) fn new(now: Timestamp) -> Self {
+        Self { next: Mutex::new(now), earlier: Notify::new() }
+    }
+
+    /// Makes the next sweep no later than `at`.
+    pub(super) fn wake_at(&self, at: Timestamp) {
+        let mut next = self.next.lock();
+        if at < *next {
+            *next = at;
+            self.earlier.notify_one();
+        }
+    }
+
+    pub(super) fn is_due(&self, now: Timestamp) -> bool {
+        self.next() <= now
+    }
+
+    fn next(&self) -> Timestamp {
+        *self.next.lock()
+    }
+
+    fn set(&self, at: Timestamp) {
+        *self.next.lock() = at;
+    }
+}
+
+impl ObjectState {
+    /// Removes resources when they expire and publishes it. Runs until dropped.
+    pub(super) async fn sweep_on_time(self: &Arc<Self>) {
+        loop {
+            let earlier = self.schedule.earlier.notified();
+            tokio::select! {
+                () = self.clock.sleep_until(self.schedule.next()) => {}
+                () = earlier => continue,
+            }
+
+            // Set before the sweep, so that a `wake_at` during it takes effect.
+            self.schedule.set(self.clock.now().saturating_add(LISTING_INTERVAL));
+
+            match self.sweep().await {
+                Ok(next) => next.into_iter().for_each(|next| self.schedule.wake_at(next)),
+                Err(error) => {
+                    tracing::debug!(%error, "cannot remove expired resources; trying again");
+                    tokio::time::sleep(RETRY_DELAY).await;
+                    self.schedule.wake_at(self.clock.now());
+                }
+            }
+        }
+    }
+
+    /// Processes all due files whose time has come. Returns the time of the next due file, if it
+    /// is in an hour that was listed.
+    pub(super) fn sweep(self: &Arc<Self>) -> BoxFuture<'_, Result<Option<Timestamp>, StoreError>> {
+        // Boxed, because a change may sweep, and a sweep makes changes.
+        Box::pin(self.sweep_now())
+    }
+
+    async fn sweep_now(self: &Arc<Self>) -> Result<Option<Timestamp>, StoreError> {
+        let _sweeping = self.due_files.sweeping.lock().await;
+        let now = self.clock.now();
+        if let Some(soon) = self.due_files.to_list(now) {
+            let hours = self.objects.folders(&layout::due_folder()).await?;
+            let mut found = Vec::new();
+            for hour in hours.iter().filter(|hour| !layout::is_later(hour, soon)) {
+                // Files come in the order of their times, so this ends at the first later file.
+                let mut files = self.objects.list_after(hour, hour.clone());
+                while let Some(file) = files.try_next().await? {
+                    match layout::due_at(&file) {
+                        Some(at) if at > soon => break,
+                        at => found.extend(at.map(|at| (at, file))),
+                    }
+                }
+            }
+            self.due_files.listed(now, found);
+        }
+
+        let processing = stream::iter(self.due_files.take(now)).map(|(at, file)| async move {
+            let processed = self.process(&file).await;
+            if processed.is_err() {
+                self.due_files.written(at, &file);
+            }
+            processed
+        });
+
+        // All files are processed, even after a failure.
+        let processed: Vec<_> = processing.buffered(CONCURRENCY).collect().await;
+
+        processed.into_iter().collect::<Result<(), _>>().map(|()| self.due_files.next())
+    }
+
+    /// Writes a due file that checks a resource.
+    pub(super) async fn schedule_check(
+        &self,
+        at: Timestamp,
+        owner: &Owner,
+        uri: &ResourceUri,
+    ) -> Result<(), StoreError> {
+        let file = layout::due_file(at, layout::resource(owner, uri).as_ref());
+        self.write_due_file(at, &file, owner, uri, &[], None).await
+    }
+
+    /// Writes a due file that removes content, unless a revision uses it by then.
+    pub(super) async fn schedule_removal(
+        &self,
+        at: Timestamp,
+        owner: &Owner,
+        uri: &ResourceUri,
+        gone: &[String],
+    ) -> Result<(), StoreError> {
+        let file = layout::removal_file(at, owner, &gone.concat());
+        self.write_due_file(at, &file, owner, uri, gone, None).await
+    }
+
+    /// Writes a due file that removes a tombstone.
+    pub(super) async fn schedule_end(
+        &self,
+        at: Timestamp,
+        owner: &Owner,
+        uri: &ResourceUri,
+        number: u64,
+    ) -> Result<(), StoreError> {
+        let resource = layout::resource(owner, uri);
+        let file = layout::due_file(at, layout::tombstone(&resource, number).as_ref());
+        self.write_due_file(at, &file, owner, uri, &[], Some(number)).await
+    }
+
+    /// Writes a due file and makes the next sweep no later than its time.
+    async fn write_due_file(
+        &self,
+        at: Timestamp,
+        file: &Path,
+        owner: &Owner,
+        uri: &ResourceUri,
+        gone: &[String],
+        tombstone: Option<u64>,
+    ) -> Result<(), StoreError> {
+        let due =
+            DueFile { owner: owner.clone(), uri: uri.clone(), gone: gone.to_vec(), tombstone };
+        let content = serde_json::to_vec(&due).expect("it is JSON");
+        self.objects.put(file, content).await?;
+
+        self.due_files.written(at, file);
+        self.schedule.wake_at(at);
+        Ok(())
+    }
+
+    /// Does the check or removal of a due file, and removes the file.
+    async fn process(self: &Arc<Self>, file: &Path) -> Result<(), StoreError> {
+        // Another instance may have processed the file already.
+        let Some(due) = self.objects.get(file).await? else { return Ok(()) };
+
+        match serde_json::from_slice::<DueFile>(&due) {
+            Ok(DueFile { owner, uri, tombstone: Some(number), .. }) => {
+                self.remove_tombstone(&owner, &uri, number).await?;
+            }
+            Ok(DueFile { owner, uri, gone, tombstone: None }) => {
+                self.expire(&owner, &uri).await?;
+                self.remove_unused_content(&owner, &uri, gone).await?;
+            }
+            Err(error) => tracing::error!(%error, %file, "removed a damaged due file"),
+        }
+
+        self.objects.remove(file).await
+    }
+
+    /// Removes a tombstone, after all entries that it hides.
+    async fn remove_tombstone(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+        number: u64,
+    ) -> Result<(), StoreError> {
+        let resource = layout::resource(owner, uri);
+        let files: Vec<_> = self.objects.list(&resource).try_collect().await?;
+
+        for file in files {
+            let file = file.location;
+            let hidden = layout::number(&file).or_else(|| layout::tombstone_number(&file));
+            if hidden.is_some_and(|hidden| hidden < number) {
+                self.objects.remove(&file).await?;
+            }
+        }
+
+        self.objects.remove(&layout::tombstone(&resource, number)).await
+    }
+
+    /// Processes a removal file before its time, if it is of this owner.
+    pub(super) async fn remove_early(&self, owner: &Owner, file: &Path) -> Result<(), StoreError> {
+        let Some(due) = self.objects.get(file).await? else { return Ok(()) };
+
+        match serde_json::from_slice::<DueFile>(&due) {
+            Ok(due) if due.owner == *owner && !due.gone.is_empty() => {
+                self.remove_unused_content(owner, &due.uri, due.gone).await?;
+                self.objects.remove(file).await
+            }
+            // A sweep removes a file that is damaged or of another owner.
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes the content in `gone`. If `gone` is empty, schedules the removal
+    /// of content that no revision uses.
+    async fn remove_unused_content(
+        &self,
+        owner: &Owner,
+        uri: &ResourceUri,
+        mut gone: Vec<String>,
+    ) -> Result<(), StoreError> {
+        let resource = layout::resource(owner, uri);
+        let is_check = gone.is_empty();
+
+        let mut contents: Vec<_> = self.objects.list(&resource).try_collect().await?;
+        contents.retain(|file| layout::content_id(&file.location).is_some());
+        if contents.is_empty() {
+            return Ok(());
+        }
+
+        let current = match self.current(owner, uri).await? {
+            Some(CurrentEntry { stored: Ok(stored), .. }) => Some(stored),
+            // An operator may still repair a damaged entry.
+            Some(CurrentEntry { stored: Err(_), .. }) if is_check => return Ok(()),
+            Some(_) | None => None,
+        };
+
+        let is_used = |id: &str| current.as_ref().is_some_and(|current| current.has_object(id));
+        if !is_check {
+            gone.retain(|id| !is_used(id));
+            return self.remove_contents(&resource, &gone).await;
+        }
+
+        let now = self.clock.now();
+
+        for file in contents {
+            let Some(id) = layout::content_id(&file.location).filter(|id| !is_used(id)) else {
+                continue;
+            };
+
+            let written = u64::try_from(file.last_modified.timestamp_millis()).unwrap_or(0);
+            if now.since(Timestamp::from_millis(written)) > ORPHAN_AGE {
+                // Content that was replaced a moment ago may still be read.
+                let at = now.saturating_add(GRACE);
+                self.schedule_removal(at, owner, uri, &[id.to_owned()]).await?;
+            } else {
+                self.schedule_check(now.saturating_add(2 * ORPHAN_AGE), owner, uri).await?;
+            }
+        }
+
+        Ok(())
+    }
+}

@@ -1,0 +1,114 @@
+//! An upload: writes content to an object, unless it is small, then commits the entry.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use larder_identity::Owner;
+use tokio::runtime::Handle;
+
+use super::{
+    ObjectState, change::PutOperation, content_writer::ContentWriter, layout,
+    stored_entry::StoredContent, upload_reservation::UploadReservation,
+};
+use crate::store::{Committed, Draft, ResourceUri, StoreError, StoredBlock, Upload};
+
+/// An upload of content into an object.
+pub(super) struct ObjectUpload {
+    state: Arc<ObjectState>,
+    owner: Owner,
+
+    /// The ID of the content's object, never reused.
+    id: String,
+    /// The bytes of content that have arrived.
+    arrived: u64,
+
+    reservation: UploadReservation,
+    writer: ContentWriter,
+}
+
+impl ObjectUpload {
+    pub(super) fn new(
+        state: Arc<ObjectState>,
+        owner: Owner,
+        uri: &ResourceUri,
+        reservation: Option<&str>,
+    ) -> Self {
+        let id = state.random.id();
+        let path = layout::content(&layout::resource(&owner, uri), &id);
+        let writer = ContentWriter::new(state.objects.clone(), path);
+
+        let reservation = UploadReservation::new(&state, &owner, uri, reservation);
+
+        Self { state, owner, id, arrived: 0, reservation, writer }
+    }
+}
+
+#[async_trait]
+impl Upload for ObjectUpload {
+    async fn reserve(&mut self, bytes: u64) -> Result<(), StoreError> {
+        self.writer.check_disk().await?;
+        self.reservation.announce(bytes).await
+    }
+
+    fn reserved(&self) -> u64 {
+        self.reservation.bytes()
+    }
+
+    async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
+        self.arrived += block.size;
+        self.reservation.cover(self.arrived).await?;
+        self.writer.append(block.bytes).await
+    }
+
+    async fn commit(mut self: Box<Self>, draft: Draft) -> Result<Committed, StoreError> {
+        debug_assert_eq!(self.owner, draft.owner, "an upload commits for the owner that began it");
+
+        self.writer.check_disk().await?;
+        let content = match self.writer.take_small(StoredContent::MAX_IN_ENTRY) {
+            Some(small) => StoredContent::Entry { base64: small },
+            None => {
+                // Scheduled before the content is complete, so that content without an entry
+                // is found.
+                self.state.schedule_expiry(&draft).await?;
+                self.writer.finish().await?;
+                StoredContent::Object(self.id.clone())
+            }
+        };
+
+        let has_object = self.writer.keep();
+        let put = PutOperation {
+            draft,
+            content,
+            reservation: self.reservation.id().to_owned(),
+            unreserved: self.reservation.unreserved(),
+        };
+
+        let committed = self.state.put(put).await;
+
+        match &committed {
+            Ok(_) => self.reservation.committed(),
+            Err(StoreError::NotFound { .. } | StoreError::Full(_)) => {
+                self.writer.discard(has_object);
+            }
+            Err(_) => {}
+        }
+
+        committed
+    }
+
+    async fn discard(mut self: Box<Self>) {
+        if let Some(releasing) = self.reservation.releasing() {
+            releasing.await;
+        }
+    }
+}
+
+impl Drop for ObjectUpload {
+    fn drop(&mut self) {
+        if let Some(releasing) = self.reservation.releasing()
+            && let Ok(runtime) = Handle::try_current()
+        {
+            runtime.spawn(releasing);
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The errors for callers that reached a limit.
+
+use super::{LimitLevel, LimitReached};
+use crate::protocol::Fault;
+
+impl From<LimitReached> for Fault {
+    fn from(LimitReached { message, retry_after, level }: LimitReached) -> Self {
+        match level {
+            LimitLevel::Caller => Self::Limited { message, retry_after },
+            LimitLevel::Total => Self::Busy { message, retry_after },
+        }
+    }
+}
