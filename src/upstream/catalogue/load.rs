@@ -135,7 +135,14 @@ impl<'a> Loading<'a> {
                 if items > MAX_ITEMS {
                     return Ok(Err(Cut::Items));
                 }
-                if let Err(cut) = L::add(self, definition, &mut charge).await {
+                let added = match definition {
+                    Ok(definition) => L::add(self, definition, &mut charge).await,
+                    Err(left_out) => {
+                        self.leave_out(left_out);
+                        Ok(())
+                    }
+                };
+                if let Err(cut) = added {
                     return Ok(Err(cut));
                 }
                 if items % ITEMS_A_TURN == 0 {

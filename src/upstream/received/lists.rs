@@ -24,7 +24,7 @@ pub(in crate::upstream) trait List {
     type Item;
 
     /// Reads an item.
-    fn item(definition: Value) -> Result<Self::Item, LeftOut>;
+    fn item(definition: Object) -> Result<Self::Item, LeftOut>;
 }
 
 /// A page of a list.
@@ -36,9 +36,9 @@ pub(in crate::upstream) struct Page<L> {
     list: PhantomData<fn() -> L>,
 }
 
-/// The definition of an item, which is not read yet.
+/// The definition of an item as it can be shown, which is not read yet.
 pub(in crate::upstream) struct Definition<L> {
-    value: Value,
+    object: Object,
     list: PhantomData<fn() -> L>,
 }
 
@@ -74,34 +74,42 @@ impl<L: List> Answer for Page<L> {
 }
 
 impl<L: List> Page<L> {
-    /// Its definitions, which are not read yet.
-    pub(in crate::upstream) fn definitions(self) -> impl Iterator<Item = Definition<L>> {
-        self.definitions.into_iter().map(|value| Definition { value, list: PhantomData })
+    /// Its definitions as they can be shown, which are not read yet.
+    pub(in crate::upstream) fn definitions(
+        self,
+    ) -> impl Iterator<Item = Result<Definition<L>, LeftOut>> {
+        self.definitions.into_iter().map(|value| {
+            let object = presentable(value, L::KEY)?;
+            Ok(Definition { object, list: PhantomData })
+        })
     }
 }
 
 impl<L: List> Definition<L> {
     /// The member that names the item, or an empty text.
     pub(in crate::upstream) fn name(&self) -> &str {
-        self.value.get(L::KEY).and_then(Value::as_str).unwrap_or_default()
+        self.object.text(L::KEY).unwrap_or_default()
     }
 
     /// The definition as JSON.
     pub(in crate::upstream) fn encoded(&self) -> Vec<u8> {
-        serde_json::to_vec(&self.value).unwrap_or_default()
+        serde_json::to_vec(self.object.members()).unwrap_or_default()
     }
 
     /// About how much memory the item takes. Its schemas are kept a second time, in 2020-12 and
     /// with previews.
     pub(in crate::upstream) fn memory(&self) -> usize {
+        let members = self.object.members();
+        let once: usize = members.iter().map(|(name, value)| name.len() + memory(value)).sum();
         let schemas = ["inputSchema", "outputSchema"].into_iter();
-        let again = schemas.filter_map(|schema| self.value.get(schema)).map(memory).sum::<usize>();
-        memory(&self.value) + again
+        let again: usize = schemas.filter_map(|name| self.object.get(name)).map(memory).sum();
+
+        VALUE_BYTES + once + again
     }
 
     /// Reads the item.
     pub(in crate::upstream) fn read(self) -> Result<L::Item, LeftOut> {
-        L::item(self.value)
+        L::item(self.object)
     }
 }
 
@@ -124,8 +132,7 @@ impl List for ToolList {
     const KEY: &'static str = "name";
     type Item = ToolDefinition;
 
-    fn item(definition: Value) -> Result<ToolDefinition, LeftOut> {
-        let mut tool = presentable(definition, Self::KEY)?;
+    fn item(mut tool: Object) -> Result<ToolDefinition, LeftOut> {
         tool.drop_unfit::<Vec<Icon>>("icons");
         tool.drop_unfit::<ToolAnnotations>("annotations");
         tool.drop_unfit::<String>("title");
@@ -164,8 +171,7 @@ impl List for PromptList {
     const KEY: &'static str = "name";
     type Item = model::Prompt;
 
-    fn item(definition: Value) -> Result<model::Prompt, LeftOut> {
-        let mut prompt = presentable(definition, Self::KEY)?;
+    fn item(mut prompt: Object) -> Result<model::Prompt, LeftOut> {
         prompt.drop_unfit::<Vec<Icon>>("icons");
         prompt.drop_unfit::<String>("title");
         prompt.drop_unfit::<String>("description");
@@ -180,8 +186,7 @@ impl List for ResourceList {
     const KEY: &'static str = "uri";
     type Item = model::Resource;
 
-    fn item(definition: Value) -> Result<model::Resource, LeftOut> {
-        let mut resource = presentable(definition, Self::KEY)?;
+    fn item(mut resource: Object) -> Result<model::Resource, LeftOut> {
         resource.drop_unfit::<u64>("size");
         named(decorated(resource), Self::KEY)
     }
@@ -193,8 +198,8 @@ impl List for TemplateList {
     const KEY: &'static str = "uriTemplate";
     type Item = model::ResourceTemplate;
 
-    fn item(definition: Value) -> Result<model::ResourceTemplate, LeftOut> {
-        named(decorated(presentable(definition, Self::KEY)?), Self::KEY)
+    fn item(template: Object) -> Result<model::ResourceTemplate, LeftOut> {
+        named(decorated(template), Self::KEY)
     }
 }
 

@@ -91,6 +91,10 @@ impl Object {
         })
     }
 
+    pub(super) fn members(&self) -> &Map<String, Value> {
+        &self.0
+    }
+
     pub(super) fn into_value(self) -> Value {
         Value::Object(self.0)
     }
