@@ -31,7 +31,9 @@ pub(super) fn check(name: &str, env: &BTreeMap<String, String>) -> std::io::Resu
         return std::fs::metadata(name).map(drop);
     }
     let folders = env.get("PATH").map(std::ffi::OsString::from);
-    let Some(folders) = folders.or_else(|| std::env::var_os("PATH")) else { return Ok(()) };
+    let Some(folders) = folders.or_else(|| crate::environment::variable_os("PATH")) else {
+        return Ok(());
+    };
     let is_found = std::env::split_paths(&folders).any(|folder| folder.join(name).is_file());
     is_found.then_some(()).ok_or_else(|| std::io::Error::from_raw_os_error(ENOENT))
 }

@@ -1,5 +1,9 @@
 //! Counts panics that are caught, so that operators hear of them.
 
+use metrics::Counter;
+
+use crate::metric::{self, Label};
+
 const NAME: &str = "larder_panics_total";
 
 /// Where a panic was caught.
@@ -31,11 +35,15 @@ impl PanicSite {
 
     /// Begins its series at 0, so that alerts see a value.
     pub fn describe(self) {
-        metrics::counter!(NAME, "part" => self.as_str()).absolute(0);
+        self.counter().absolute(0);
     }
 
     /// Counts a panic that was caught there.
     pub fn count(self) {
-        metrics::counter!(NAME, "part" => self.as_str()).increment(1);
+        self.counter().increment(1);
+    }
+
+    fn counter(self) -> Counter {
+        metric::counter(NAME, [("part", Label::fixed(self.as_str()))])
     }
 }
