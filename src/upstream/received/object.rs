@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::problem::Problem;
 
 /// A JSON object of an upstream. Members that are `null` are absent.
-pub(super) struct Object(Map<String, Value>);
+pub(in crate::upstream) struct Object(Map<String, Value>);
 
 impl Object {
     /// `what` names the value in the problem.
