@@ -16,7 +16,7 @@ impl Google {
     pub(super) fn parameters(&self) -> Vec<(&'static str, String)> {
         let mut parameters =
             vec![("access_type", "offline".to_owned()), ("prompt", "consent".to_owned())];
-        // Only preselects the account: the claim is checked.
+        // `hd` only preselects the account; `organization` checks the claim.
         parameters.extend(self.hosted_domain.clone().map(|domain| ("hd", domain)));
         parameters
     }
@@ -43,6 +43,7 @@ impl Google {
             }
             (None, _) => {}
         }
+
         Ok(theirs.map(str::to_owned))
     }
 
