@@ -19,16 +19,18 @@ pub(in crate::upstream) async fn read_event(
     calls: &dyn Calls,
     request: Option<i64>,
 ) -> io::Result<Incoming> {
-    // The field's name comes in addition.
+    // The field's name is not counted as part of the message.
     const FIELD: usize = "data: ".len() + 1;
+
     let mut data: Option<Arrived> = None;
     loop {
         let max = max_bytes + FIELD;
         let line = match data {
             None => Assembly::of(max, calls, request),
-            // Only the message's beginning shows where its texts are and who pays.
+            // Only the beginning of the message shows where its texts are and who pays.
             Some(ref before) => Assembly::plain(max, calls.charge(request, &before.bytes)),
         };
+
         match read_line(input, line).await? {
             Incoming::End => return Ok(Incoming::End),
             refused @ Incoming::Refused { .. } => return Ok(refused),
@@ -44,6 +46,7 @@ pub(in crate::upstream) async fn read_event(
                         _ => continue,
                     }
                 }
+
                 let Some(value) = bytes.strip_prefix(b"data:") else { continue };
                 line.bytes = bytes.slice_ref(value.strip_prefix(b" ").unwrap_or(value));
                 data = Some(match data {
