@@ -169,7 +169,7 @@ impl LoginServer {
         }
 
         let challenge = parameters.required("code_challenge")?;
-        // Without a method it would be `plain` (RFC 7636, section 4.3).
+        // A request without a method would mean `plain` (RFC 7636, section 4.3).
         if parameters.get("code_challenge_method") != Some("S256") || !is_challenge(challenge) {
             return Err(Problem::request("PKCE with the method S256 is required."));
         }

@@ -140,6 +140,7 @@ impl LoginServer {
             "registration_endpoint": self.url("register"),
             "revocation_endpoint": self.url("revoke"),
             "jwks_uri": self.url("keys"),
+
             "scopes_supported": self.known_scopes().names().collect::<Vec<_>>(),
             "response_types_supported": ["code"],
             "response_modes_supported": ["query"],
