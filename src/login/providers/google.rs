@@ -27,6 +27,7 @@ impl Google {
     /// If it is not the configured one.
     pub(super) fn organization(&self, claims: &Claims) -> Result<Option<String>, ProviderError> {
         let theirs = claims.text("hd");
+
         match (&self.hosted_domain, theirs) {
             (Some(ours), Some(theirs)) if theirs.eq_ignore_ascii_case(ours) => {}
             (Some(_), Some(theirs)) => {
