@@ -206,7 +206,7 @@ mod tests {
             format!("http://[::ffff:127.0.0.1]:{port}/"),
             format!("http://127.0.0.1:{port}/"),
             format!("http://localhost:{port}/"),
-            // A name of this machine, known after it is resolved.
+            // This name leads to this machine, which only its resolution shows.
             format!("http://localhost.:{port}/"),
             format!("http://localhost.:{closed}/"),
             format!("http://127.0.0.1:{closed}/"),

@@ -74,6 +74,7 @@ impl Key {
         let part = |name: &str, part: &Option<String>| {
             part.clone().ok_or_else(|| format!("{name} is missing"))
         };
+
         let curve = jwk.crv.as_deref();
         let (algorithms, key) = match (jwk.kty.as_str(), curve) {
             ("RSA", _) => (
@@ -95,8 +96,7 @@ impl Key {
                 vec![("ES384", Algorithm::ES384)],
                 DecodingKey::from_ec_components(&part("x", &jwk.x)?, &part("y", &jwk.y)?),
             ),
-            // Two names of one algorithm: in RFC 8037, and in RFC 9864, which
-            // replaces it.
+            // RFC 8037 and RFC 9864, which replaces it, name this algorithm differently.
             ("OKP", Some("Ed25519")) => (
                 vec![("EdDSA", Algorithm::EdDSA), ("Ed25519", Algorithm::EdDSA)],
                 DecodingKey::from_ed_components(&part("x", &jwk.x)?),
