@@ -66,6 +66,7 @@ fn translate_tuple(members: &mut Map<String, Value>) {
         members.remove("additionalItems");
         return;
     }
+
     let items = members.remove("items").unwrap_or_default();
     let length = items.as_array().map_or(0, Vec::len);
     match members.remove("additionalItems") {
@@ -78,6 +79,7 @@ fn translate_tuple(members: &mut Map<String, Value>) {
         }
         _ => {}
     }
+
     if length > 0 {
         members.insert("prefixItems".into(), items);
     }
