@@ -111,11 +111,13 @@ impl OpenQuestions {
             // The upstream has withdrawn the question.
             return;
         }
+
         self.ids.retain(|open| *open != id);
         let message = match answer {
             Ok(result) => wire::response(&id, result),
             Err(error) => wire::error(&id, &error.to_string()),
         };
+
         // Fails only if the upstream has ended.
         let _ = self.outgoing.send(message).await;
     }

@@ -256,6 +256,7 @@ mod tests {
         add_responses(&mut params, json!({ "q": {} }), Some("s".into()));
         let next = json!({ "name": "a", "inputResponses": { "q": {} }, "requestState": "s" });
         assert_eq!(params, next);
+
         // The state of an earlier round does not go on.
         let mut params = params_of(&Bytes::from_static(message));
         add_responses(&mut params, json!({}), None);
