@@ -98,7 +98,7 @@ impl Activity {
     /// Resolves when the connection has waited too long.
     pub(super) async fn expired(&self) {
         let mut timer = Timer::default();
-        // Polled with every event of the connection, so it must be cheap.
+        // Every event of the connection polls this future, so it must be cheap.
         poll_fn(|cx| {
             self.waker.register(cx.waker());
             timer.poll(cx, self.deadline())

@@ -63,7 +63,7 @@ where
         match &self.tls {
             None => self.serve_http(stream, peer, activity).await,
             Some(tls) => {
-                // Boxed: most connections behind a proxy do not use TLS.
+                // The handshake is boxed, because most connections behind a proxy do not use TLS.
                 let handshake = Box::pin(tls.accept(stream));
                 let accepted = tokio::select! {
                     accepted = handshake => accepted,

@@ -38,7 +38,7 @@ impl Service<Request> for FastPath {
         }
 
         let endpoint = Arc::clone(&self.endpoint);
-        // Boxed in place, because the future is large.
+        // The future is large, so it is boxed in place.
         Box::pin(async move { Ok(pipeline::fast_path(endpoint, request).await) })
     }
 }

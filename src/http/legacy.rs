@@ -24,7 +24,7 @@ pub(super) async fn initialize(post: Post<'_>, request: Request) -> Result<Respo
     let (session, encoded) = endpoint.legacy.initialize(&request, &identity).await?;
 
     let mut response = single_message(encoded, accepts, endpoint);
-    // Never fails: the ID has only hexadecimal digits.
+    // The conversion never fails: the ID has only hexadecimal digits.
     if let Ok(id) = HeaderValue::from_str(&session.id) {
         response.headers_mut().insert(SESSION, id);
     }

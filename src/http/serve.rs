@@ -58,8 +58,8 @@ impl Default for ServeLimits {
     fn default() -> Self {
         Self {
             head_timeout: Duration::from_secs(30),
-            // Longer than proxies keep idle connections to a server (Caddy: two minutes), or
-            // a request could meet the end of its connection.
+            // Proxies close idle connections earlier (Caddy: after two minutes), so that no
+            // request meets the end of its connection.
             idle_timeout: Duration::from_secs(150),
             write_timeout: Duration::from_secs(60),
 
@@ -132,7 +132,7 @@ where
     let (open, rejected) = (ConnectionCount::default(), ConnectionCount::default());
     let connections = TaskTracker::new();
 
-    // Cancelled when this function returns or is dropped.
+    // The token is cancelled when this function returns or is dropped.
     let done = CancellationToken::new();
     let _over = done.clone().drop_guard();
 
