@@ -64,8 +64,8 @@ pub(super) async fn describe(
         if Instant::now() >= deadline {
             survey.stopped = Some("it took too long (compute.search_seconds)".to_owned());
             break;
-
         }
+
         let adding = Compute::queue(caller.as_str(), move |stop| {
             survey.add(&block, stop);
             survey
