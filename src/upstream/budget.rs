@@ -366,7 +366,7 @@ pub(super) mod tests {
         let mut list = budget.charge(Payer { owner: None, upstream: "healthy".into() });
         list.try_cover_all(4 * MIB).expect("its own share is free");
 
-        // Each further owner leaves half of the free memory.
+        // Each further owner leaves at least half of the free memory.
         for number in 0..5 {
             let free = 32 * MIB - budget.used();
             let payer = payer(&format!("mallory {number}"), "slow");

@@ -359,7 +359,7 @@ impl Connection {
             self.failed(failed, wait);
             let logged_in = async {
                 match &mut logins {
-                    // The sender lives as long as the upstream.
+                    // The sender lives as long as the upstream, so the wait cannot fail.
                     Some(logins) => drop(logins.changed().await),
                     None => std::future::pending().await,
                 }

@@ -147,8 +147,7 @@ impl Connections {
 
         self.make_room(&mut open, identity.owner())?;
 
-        // A shared process declares no capabilities: one caller could be asked what concerns
-        // another.
+        // A shared process declares no capabilities: it could ask one caller about another.
         let client = match key {
             Key::Session(_) | Key::Caller { .. } => capabilities(client),
             Key::All => json!({}),

@@ -159,8 +159,7 @@ async fn serve(
                 }
 
                 let opens = outline.method == "notifications/initialized";
-                // Notifications are sent in order: a server may refuse requests before it is
-                // initialized.
+                // Sent in order: a server may refuse requests before it is initialized.
                 let sent = http.send(&link, message, &outline);
                 let _ = tokio::time::timeout(CONNECT_TIMEOUT, sent).await;
 

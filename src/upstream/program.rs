@@ -105,8 +105,7 @@ mod tests {
             ("npx.cmd", &["/node/npx.cmd"], Some("/node/npx.cmd")),
             ("server-1.2", &["/node/server-1.2.EXE"], Some("/node/server-1.2.EXE")),
             ("/my/tool", &["/my/tool.CMD", "/node/tool.CMD"], Some("/my/tool.CMD")),
-            // Not found: a file that Windows cannot start, and a program in a relative folder of
-            // PATH.
+            // Not found: files that Windows cannot start, and programs in relative folders of PATH.
             ("npx", &["/node/npx", "/node/npx.JS", "relative/npx.CMD"], None),
             ("npx.cmd", &["/node/npx.cmd.EXE"], None),
         ] {

@@ -97,8 +97,7 @@ impl<'a> Loading<'a> {
             return same;
         }
 
-        // The memory of the items was bounded before, so the list itself is counted even without
-        // room.
+        // The number of items bounds this memory, so it is counted even without room.
         let mut charge = source.charge();
         let _ = charge.try_cover_all(catalogue.items() * PLACE_BYTES);
         let counted = Catalogue { _charge: charge, ..catalogue };

@@ -194,8 +194,7 @@ impl Finder<'_> {
     }
 
     fn check(&self, metadata: &Metadata, issuer: &str) -> Result<(), String> {
-        // RFC 8414, section 3.3, demands this issuer: otherwise one server could impersonate
-        // another.
+        // RFC 8414, section 3.3: with another issuer, one server could impersonate another.
         if metadata.issuer != issuer {
             return Err(format!("its metadata is that of {}", quoted(&metadata.issuer)));
         }

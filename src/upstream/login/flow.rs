@@ -127,7 +127,7 @@ impl Login {
             .add_extra_param("resource", server.resource.clone());
 
         if pending.source.scopes.iter().any(|scope| scope == "offline_access") {
-            // OpenID Connect Core, section 11, asks for consent to offline access.
+            // OpenID Connect Core, section 11, requires this prompt for offline access.
             request = request.add_extra_param("prompt", "consent");
         }
 

@@ -191,7 +191,7 @@ impl Tokens {
             let request = self.source.client.form(url.clone(), &pairs);
             match fetcher.send(request).await {
                 Ok((200, _)) => {}
-                // Self-contained tokens cannot be revoked, they only expire (RFC 7009, 2.2.1).
+                // Self-contained tokens cannot be revoked: they expire (RFC 7009, 2.2.1).
                 Ok((400, body)) if is_unsupported(&body) => {}
                 Ok((status, _)) => return Err(format!("status {status}")),
                 Err(error) => return Err(error.to_string()),

@@ -58,8 +58,7 @@ impl Upstream {
 /// What was read. `None` if the upstream has no such resource.
 fn found(contents: Result<Contents, NoContents>) -> Option<Result<Contents, Fault>> {
     match contents {
-        // The code for a resource that is not found: -32002 in the legacy era, -32602 in the modern
-        // era.
+        // Not found is -32002 in the legacy era, and -32602 in the modern era.
         Err(NoContents::Upstream(UpstreamError::Refused(ErrorResponse {
             code: -32002 | -32602,
             ..

@@ -53,8 +53,7 @@ async fn discover(issuer: &str, fetcher: &Fetcher) -> Result<Metadata, String> {
     for url in metadata_urls(issuer)? {
         match fetcher.get(&url).await {
             Ok(document) => match serde_json::from_slice::<Metadata>(&document) {
-                // RFC 8414, section 3.3, demands this issuer: otherwise one server could
-                // impersonate another.
+                // RFC 8414, section 3.3: with another issuer, one server could impersonate another.
                 Ok(metadata) if metadata.issuer == issuer => return Ok(metadata),
                 Ok(_) => problem = String::from("its metadata is that of another issuer"),
                 Err(_) => problem = String::from("its metadata is not valid"),
