@@ -87,7 +87,8 @@ impl Database {
     ) -> Result<Answer, QueryError> {
         self.deadline.store(deadline.as_millis(), Ordering::Relaxed);
 
-        // Preparing against empty tables tells which columns the statement reads: only these are loaded.
+        // Preparing against empty tables tells which columns the statement reads. No others are
+        // loaded.
         self.authorizer.install(&mut self.connection);
         drop(self.prepare(question)?);
         let read = self.authorizer.columns_read();
