@@ -21,7 +21,7 @@ const MAX_BACKOFF: Duration = Duration::from_secs(60);
 
 /// Follows until the upstream ends; then it waits to be dropped.
 pub(super) async fn follow(link: &Arc<Link>, subscriptions: &Arc<Subscriptions>) {
-    // Announcements between two processes are lost, so all resources are announced as updated.
+    // Announcements between two processes are lost, so followed resources are announced as updated.
     if subscriptions.was_applied() {
         subscriptions.missed();
     }
