@@ -48,7 +48,6 @@ mod tests {
 
         let client =
             ClientFacts { info: Some(Implementation::new(name, "1")), ..ClientFacts::default() };
-
         of(&options, &client)
     }
 
