@@ -22,6 +22,7 @@ use crate::{
 pub struct AuthConfig {
     /// Authentication mode: `none`, `oauth`, `login` or `static`. `none` by default.
     pub mode: AuthMode,
+
     /// The scopes that every request needs.
     pub required_scopes: Vec<String>,
     /// Additional required scopes by tool name, prompt name, resource URI or template. A
@@ -31,6 +32,7 @@ pub struct AuthConfig {
     pub hierarchy: BTreeMap<String, Vec<String>>,
     /// The display name of the server in its protected resource metadata.
     pub resource_name: Option<String>,
+
     /// The authorization servers whose access tokens are accepted in mode `oauth`.
     pub issuers: Vec<IssuerConfig>,
     /// The identity provider of mode `login`.
@@ -67,10 +69,12 @@ pub struct IssuerConfig {
     /// Also accept tokens whose type (`typ`) is `JWT` or missing. By default it must be
     /// `at+jwt`.
     pub any_typ: bool,
+
     /// The claim with the scopes. `scope` by default.
     pub scope_claim: Option<String>,
     /// The claim with the groups that resources can be shared with. `groups` by default.
     pub groups_claim: Option<String>,
+
     /// Token introspection for opaque tokens. They are rejected without it. Only one issuer
     /// may have it.
     pub introspection: Option<IntrospectionConfig>,
@@ -91,6 +95,7 @@ pub struct IntrospectionConfig {
     /// What every opaque token of the issuer begins with. Others are refused without a
     /// request to the issuer.
     pub token_prefix: Option<String>,
+
     /// Concurrent introspection requests.
     pub concurrent: usize,
     /// Tokens that wait for one of these requests to end. More get a 503.

@@ -24,6 +24,7 @@ pub struct UpstreamExchangeConfig {
     /// The issuer URL of the authorization server, whose metadata name its token endpoint.
     #[serde(default)]
     pub issuer: Option<String>,
+
     /// Larder's client ID there.
     pub client_id: String,
     /// The secret of that client. `${NAME}` is replaced as in `env`. Set either this or
@@ -33,6 +34,7 @@ pub struct UpstreamExchangeConfig {
     /// The file with the secret. It is read again when it changes.
     #[serde(default)]
     pub client_secret_file: Option<PathBuf>,
+
     /// What the new token is for, by its name at the authorization server.
     #[serde(default)]
     pub audience: Option<String>,
@@ -42,6 +44,7 @@ pub struct UpstreamExchangeConfig {
     /// The scopes to ask for. By default the authorization server decides.
     #[serde(default)]
     pub scopes: Vec<String>,
+
     /// The most exchanged tokens that are kept in memory. Further ones replace those that are
     /// used least.
     #[serde(default = "max_tokens")]

@@ -28,6 +28,7 @@ pub struct LimitsConfig {
     /// The maximum number of JSON values in a request body, at every depth. What a tool
     /// stores as it is (`json` of `create_resource`) does not count.
     pub body_values: usize,
+
     /// The maximum content of one `resources/read` response, in bytes.
     pub read_bytes: u64,
     /// The maximum content that the references in the arguments of one call bring, in bytes.
@@ -35,6 +36,7 @@ pub struct LimitsConfig {
     /// Seconds that a call may take, waiting for answers of its client included; 0 for no
     /// limit. A call that becomes a task may run until `tasks.ttl`.
     pub call_timeout: u64,
+
     /// Requests of one caller within the window; 0 for no limit.
     pub requests_per_window: u32,
     /// The length of the window, in seconds.
@@ -50,6 +52,7 @@ pub struct LimitsConfig {
     pub transfers: usize,
     /// Bytes of request bodies of one caller that are received or in use; 0 for no limit.
     pub caller_body_bytes: usize,
+
     /// Concurrent requests of all callers together; 0 for no limit.
     pub total_requests: usize,
     /// Concurrent calls of all callers together; 0 for no limit.
@@ -60,15 +63,18 @@ pub struct LimitsConfig {
     pub total_transfers: usize,
     /// Bytes of request bodies of all callers together; 0 for no limit.
     pub total_body_bytes: usize,
+
     /// Bytes of all upstreams together, parsed values included: their lists, and messages that are
     /// received or in use. A caller holds at most twice what is free, and at one upstream at most
     /// what is free. A message over this share waits for 10 seconds, then its call fails.
     pub upstream_bytes: usize,
+
     /// Connections of all callers together. Connections over the limit get a 503.
     pub connections: usize,
     /// Connections from one address, or from one IPv6 network of 64 bits; 0 for no limit.
     /// Behind a proxy all connections come from its address.
     pub connections_per_address: usize,
+
     /// Seconds that the head of a request may take; for the first request of a connection,
     /// with the TLS handshake.
     pub head_timeout: u64,

@@ -27,6 +27,7 @@ pub struct LoginConfig {
     pub client_secret_file: Option<PathBuf>,
     /// The name of the environment variable with the client secret.
     pub client_secret_env: Option<String>,
+
     /// The scopes that the provider is asked for. By default those that it needs for email and
     /// groups.
     pub scopes: Vec<String>,
@@ -39,11 +40,13 @@ pub struct LoginConfig {
     pub api_url: Option<String>,
     /// The claim with the groups, for `oidc` and `entra`.
     pub groups_claim: Option<String>,
+
     /// Who may log in. Each entry of each list lets users in; without any entry nobody may.
     pub allow: LoginAllowConfig,
     /// The scopes of this server, each with those who may have it: `*`, `group:<name>`,
     /// `email:<address>` or `domain:<name>`.
     pub grants: BTreeMap<String, Vec<String>>,
+
     /// The schemes of the redirect URIs of further apps, such as `myapp`. `https`, `http` to
     /// loopback, schemes that begin with a domain (`com.example.app`) and those of known hosts are
     /// allowed without it.
@@ -51,6 +54,7 @@ pub struct LoginConfig {
     /// Whether client metadata documents may be at private addresses and on this machine. For
     /// development only.
     pub allow_private_documents: bool,
+
     /// How long a login lasts without being used, in seconds.
     pub refresh_ttl: u64,
     /// Registrations of clients from one address in a minute.

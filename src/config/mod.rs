@@ -81,6 +81,7 @@ pub struct Config {
     pub server: ServerConfig,
     /// Authentication and scopes.
     pub auth: AuthConfig,
+
     /// Storage and time to live of resources.
     pub store: StoreConfig,
     /// Limits of the memory store.
@@ -93,10 +94,12 @@ pub struct Config {
     pub sessions: SessionsConfig,
     /// Calls that continue as tasks.
     pub tasks: TasksConfig,
+
     /// Limits on requests and responses.
     pub limits: LimitsConfig,
     /// Work for the CPU, such as searches and compression.
     pub compute: ComputeConfig,
+
     /// Stored content over HTTP.
     pub content: ContentConfig,
     /// The built-in tools and the size of results.
@@ -108,12 +111,14 @@ pub struct Config {
     pub apps: AppsConfig,
     /// Pages on this server, at which people see and manage what they have stored.
     pub console: ConsoleConfig,
+
     /// Logs.
     pub log: LogConfig,
     /// Metrics for Prometheus.
     pub metrics: MetricsConfig,
     /// Traces.
     pub traces: TracesConfig,
+
     /// Other MCP servers behind this one, one `[[upstreams]]` each.
     pub upstreams: Vec<UpstreamConfig>,
     /// Prompts that run their steps on the server, one `[[workflows]]` each.

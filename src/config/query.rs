@@ -14,8 +14,10 @@ use crate::query::{ConfinementPolicy, QueryLimits};
 pub struct QueryConfig {
     /// Whether the tool query_resource is offered.
     pub enabled: bool,
+
     /// The longest that one query runs, in seconds.
     pub seconds: u64,
+
     /// How long a query runs although another caller waits and all processes are busy, in
     /// seconds. Then the query that runs longest is stopped.
     pub share_seconds: u64,
@@ -25,11 +27,13 @@ pub struct QueryConfig {
     pub input_bytes: u64,
     /// The largest result of a query that is stored as a resource, in bytes.
     pub result_bytes: u64,
+
     /// The most queries at once, and the most processes for them. More wait for a turn.
     pub concurrent: usize,
     /// How long an idle process keeps its tables for the next query over the same
     /// content, in seconds; 0 to keep none.
     pub warm_seconds: u64,
+
     /// What to do where the system cannot confine the processes by Landlock and seccomp:
     /// `required` refuses queries, `best_effort` runs them all the same. By default `required`
     /// on Linux, and `best_effort` elsewhere.

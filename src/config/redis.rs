@@ -22,6 +22,7 @@ pub struct RedisConfig {
     pub prefix: String,
     /// Whether missing migrations run at startup.
     pub migrate: bool,
+
     /// Bytes of all owners together: resources, and uploads in progress, counted as those of
     /// one owner are; 0 for no limit. `store.blobs` included.
     pub bytes: u64,

@@ -22,6 +22,7 @@ pub struct ServerConfig {
     /// The URL that clients use for the endpoint, without a trailing slash. It is the
     /// audience that tokens must have, and its host is an allowed host.
     pub public_url: Option<String>,
+
     /// Additional allowed host names in the Host header.
     pub allowed_hosts: Vec<String>,
     /// Additional origins whose web pages may call the server.
@@ -30,11 +31,13 @@ pub struct ServerConfig {
     /// from one of them counts and is logged under the rightmost address of `X-Forwarded-For`
     /// that is not a trusted proxy's.
     pub trusted_proxies: Vec<String>,
+
     /// The newest protocol revision that the server offers.
     pub max_version: String,
     /// Always respond with one JSON message and never with a stream, for clients and
     /// proxies that cannot handle streams. Progress and log messages are not sent then.
     pub json_response: bool,
+
     /// Allow a non-loopback `server.listen` without authentication.
     pub insecure_no_auth: bool,
     /// A file with a secret of at least 32 bytes, the same on all instances. It signs
@@ -42,6 +45,7 @@ pub struct ServerConfig {
     /// input. By default the instances share keys in their Redis, which rotate every day;
     /// without Redis each process has a random key.
     pub state_key_file: Option<PathBuf>,
+
     /// Seconds between a stop signal and the end of new connections. Meanwhile `/readyz` answers
     /// 503 and responses close their connections, so that a proxy that checks it turns to other
     /// instances. 0 is enough for a proxy that tries another instance when a connection is
@@ -49,6 +53,7 @@ pub struct ServerConfig {
     pub shutdown_delay: u64,
     /// Seconds that running requests have to finish when the server stops.
     pub grace: u64,
+
     /// The certificate for HTTPS.
     pub tls: Option<TlsConfig>,
 }
@@ -92,7 +97,7 @@ impl ServerConfig {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         let path = &self.path;
         let is_plain = path.bytes().all(|b| b.is_ascii_graphic() && !b"{}*?#".contains(&b));
-        // A colon at the start of a segment begins a parameter of the router.
+        // The router reserves a colon at the start of a segment.
         if !path.starts_with('/') || path.len() < 2 || !is_plain || path.contains("/:") {
             let problem = format!("{path:?} is not a path such as \"/mcp\"");
             return Err(ConfigError::new("server.path", problem));

@@ -12,20 +12,24 @@ pub struct SessionsConfig {
     /// Where sessions and tasks are stored: `memory:` or Redis. By default the Redis of
     /// `store.url`, or memory where that is not Redis.
     pub url: Option<String>,
+
     /// Seconds that a session lives without a request or an open stream.
     pub idle: u64,
     /// Seconds that a finished stream can still be resumed.
     pub replay: u64,
+
     /// Sessions of one caller.
     pub per_principal: usize,
     /// Sessions of all callers together, over all instances; 0 for no limit.
     pub total: usize,
+
     /// Bytes of finished streams that an instance keeps for resumption, for one caller.
     /// Answers beyond it reach only a client that is connected; others are told to send the
     /// request again.
     pub replay_bytes_per_principal: usize,
     /// The same for all callers of an instance.
     pub replay_bytes: usize,
+
     /// Whether the resources that a session created are deleted when the client ends it.
     /// Otherwise they live until they expire.
     pub delete_resources: bool,

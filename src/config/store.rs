@@ -32,11 +32,13 @@ pub struct StoreConfig {
     /// them, from which resources are removed when the disk is full all the same; 0 for none.
     /// Below it, content is refused and the server is not ready.
     pub disk_reserve_bytes: u64,
+
     /// Bytes of memory for content that was searched, read in part or downloaded twice, so that
     /// the next search or download need not decompress it again, and for filters (3 % of text that
     /// was written or searched) by which searches leave out parts; 0 for none. Downloads of more
     /// than a quarter of it are not kept. The caller with the most makes room for others.
     pub cache_bytes: usize,
+
     /// The time to live of a resource in seconds, when none is given.
     pub default_ttl: u64,
     /// The longest time to live in seconds that may be requested.

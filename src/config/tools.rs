@@ -17,6 +17,7 @@ pub struct ToolsConfig {
     /// How a model gets to know the tools of upstreams: `all` are listed, or it looks for them
     /// (`search`) with find_tools and calls them with call_tool.
     pub listing: ToolListing,
+
     /// The largest text result of a tool, in bytes, at least 2000. A larger result is
     /// stored as a resource and replaced by a preview with its URI.
     pub output_bytes: usize,
@@ -25,6 +26,7 @@ pub struct ToolsConfig {
     /// The most bytes of text in the prompt of a workflow as a whole, at least 2000. What does
     /// not fit is replaced by a preview or a link.
     pub prompt_bytes: usize,
+
     /// `output_bytes` for certain clients, by the name that the client reports. A trailing
     /// `*` matches any ending.
     pub clients: BTreeMap<String, usize>,
