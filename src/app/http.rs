@@ -306,7 +306,7 @@ struct Owner {
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        // Without a runtime, nothing can run.
+        // Nothing can run without a runtime.
         if let (Some(at_end), Ok(runtime)) = (self.at_end.lock().take(), Handle::try_current()) {
             runtime.spawn(at_end);
         }

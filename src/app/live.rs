@@ -128,7 +128,7 @@ impl Live {
         let output = super::access::checked_output(registry, &next)?;
         let public_url = next.public_url()?;
 
-        // Only static tokens are reloaded; the options of other modes may read secret files.
+        // Static tokens alone are reloaded; the options of other modes may read secret files.
         let auth = (next.auth.mode == AuthMode::Static)
             .then(|| next.auth.options(public_url.as_ref()))
             .transpose()?;
@@ -179,12 +179,14 @@ fn differing(left: &Config, right: &Config) -> Vec<String> {
             (Value::Object(left), Value::Object(right)) => {
                 let names =
                     left.keys().chain(right.keys().filter(|name| !left.contains_key(*name)));
+
                 for name in names {
                     let path =
                         if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
                     let member = |object: &serde_json::Map<_, _>| {
                         object.get(name).cloned().unwrap_or_default()
                     };
+
                     walk(&path, &member(left), &member(right), paths);
                 }
             }
