@@ -195,7 +195,7 @@ impl Drop for DetachableCall {
     fn drop(&mut self) {
         let Some((mut running, guard)) = self.call.take() else { return };
 
-        // Without a runtime the process is ending, and the call ends with it. A runtime
+        // A process without a runtime is ending, and the call ends with it. A runtime
         // that is shutting down drops the call at once; the call must not be spawned again.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let detached = async move {

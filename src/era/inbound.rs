@@ -92,7 +92,7 @@ impl Inbound {
                 Self::Initialize(request)
             }
             Era::Legacy => match version {
-                // 2025-11-25, transports: Protocol Version Header.
+                // Specification 2025-11-25, transports, section Protocol Version Header.
                 Some(version) if ProtocolVersion::parse(version).is_none() => {
                     let fault = Fault::unsupported_version(version, ProtocolVersion::LATEST);
                     rejected(request.id, fault, Era::Legacy)

@@ -27,6 +27,7 @@ pub(super) fn escape(text: &str, out: &mut Vec<u8>) {
                     digit(byte >> 4),
                     digit(byte & 15),
                 ]);
+
                 rest = after;
                 continue;
             }

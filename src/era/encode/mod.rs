@@ -47,6 +47,7 @@ pub async fn encode_reply(
         Reply::Empty => {
             let mut meta = None;
             encoder.add_server_info(&mut meta);
+
             let mut result = json!({});
             if let (Some(result_type), Some(meta)) = (encoder.result_type(), meta) {
                 result = json!({ "resultType": result_type, "_meta": meta });
@@ -79,6 +80,7 @@ pub async fn encode_reply(
                 result.result_type = None;
                 content::tool_result(result, |result| response(id, result, encoder))
             };
+
             return message.map(|message| encoder.count_returned(message));
         }
         Reply::TaskCreated(task) => frame(id, task_result(&task, "task", encoder)),

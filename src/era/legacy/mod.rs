@@ -31,6 +31,7 @@ pub struct Legacy {
     sessions: Arc<dyn Sessions>,
     active_calls: ActiveCalls,
     tasks: TaskTracker,
+
     max: ProtocolVersion,
     /// Whether the resources that a session created are deleted when the client ends it.
     delete_resources: bool,
