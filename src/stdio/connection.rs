@@ -100,7 +100,7 @@ impl Connection {
             }
             Inbound::Response { id, outcome } => {
                 if let Some(session) = &self.session {
-                    // The handler runs in this process, so no signal is sent that could fail.
+                    // The handler runs in this process, so a failed signal does not matter.
                     let _ = self.stdio.legacy.handle_response(session, id, outcome).await;
                 }
                 return;
@@ -248,7 +248,7 @@ impl Connection {
 
     async fn notification(&self, method: &str, params: &Params) {
         if let Some(session) = &self.session {
-            // The call runs in this process, so no signal is sent that could fail.
+            // The call runs in this process, so a failed signal does not matter.
             let _ = self.stdio.legacy.handle_notification(session, method, params).await;
         }
 
