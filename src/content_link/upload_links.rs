@@ -79,7 +79,7 @@ impl ContentLinks {
             UploadUse::Claimed(other, _) if other == by => {
                 Change::To(UploadUse::Claimed(other.clone(), until))
             }
-            // One renewal covers all uploads through the link.
+            // A recent renewal covers all uploads through the link.
             UploadUse::Receiving(noted) if *noted > now.saturating_add(LEASE / 2) => {
                 Change::None(true)
             }
