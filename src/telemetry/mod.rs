@@ -56,7 +56,7 @@ pub fn init(options: &Options) {
     };
 
     let installed = match tracer {
-        // One global filter is cheaper per span than one per layer.
+        // A global filter is cheaper per span than a filter per layer.
         None => tracing_subscriber::registry().with(level).with(lines(options.json)).try_init(),
         Some(tracer) => {
             // Traces the spans of calls, not the spans of libraries.
