@@ -82,7 +82,7 @@ async fn check(args: ServeArgs, online: bool) -> ExitCode {
         Err(error) => return fail(USAGE, &error),
     };
 
-    // Without `online`, no other service is contacted.
+    // An offline check contacts no other service.
     let app = if online {
         App::open(registry, config).await.map(Some).map_err(|error| fail_to_open(&error))
     } else if config.redis().is_some() || config.has_objects() {

@@ -155,7 +155,7 @@ impl<'a> Resources<'a> {
         let content = tokio::fs::read(source.path).await;
         let content = Bytes::from(content.map_err(|error| ClientError::local(&name, &error))?);
 
-        // Without a URI, the server would choose another URI for each attempt.
+        // The server chooses a new URI for each attempt if the request has none.
         let is_repeatable = query.iter().any(|(name, _)| *name == "uri");
         let method = if is_repeatable { Method::PUT } else { Method::POST };
 

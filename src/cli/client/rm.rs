@@ -29,7 +29,7 @@ pub(super) async fn run(args: RmArgs) -> Result<(), ClientError> {
         let output = client.call("delete_resource", &json!({ "prefix": prefix })).await?;
         print(format!("{}\n", output.text).as_bytes())?;
         let deleted = &output.result["structuredContent"];
-        // Without a deletion, the next call would meet the same resources.
+        // A call that deletes nothing would meet the same resources again.
         if deleted["more"] != true || deleted["deleted"] == 0 {
             return Ok(());
         }
