@@ -179,6 +179,6 @@ fn program() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     // The target directory is the workspace's, beside this crate.
     let target = target
-        .unwrap_or_else(|| Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../target")).into());
+        .unwrap_or_else(|| Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target")).into());
     target.join("s3/venv/bin/moto_server")
 }
