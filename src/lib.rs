@@ -89,7 +89,7 @@
 //! 15. [`server`](mod@server)
 //! 16. [`cli`], [`test_client`], [`prelude`]
 
-// A build with few features leaves parts without a user, and functions with less to do.
+// A build with few features leaves items unused and signatures wider than needed.
 #![cfg_attr(
     not(feature = "cli"),
     allow(
@@ -130,7 +130,7 @@ pub mod upstream;
 pub mod watch;
 pub mod workflow;
 
-// The parts below the server, each a crate of its own.
+// Crates below the server, offered as modules of this crate.
 #[doc(inline)]
 pub use larder_oauth as auth;
 #[doc(inline)]
@@ -155,7 +155,7 @@ pub(crate) use larder_runtime::{
     compute, environment, hex, histograms, in_flight, in_span, key_ring, metric, panics,
 };
 
-// What the macros write is right in this crate, too.
+// Generated code names the crate `larder`, so this crate needs the alias, too.
 extern crate self as larder;
 
 pub use handler::{
@@ -205,6 +205,7 @@ mod guides {
             $(#[doc = include_str!(concat!("../docs/", $file))] struct $name;)*
         };
     }
+
     guides! {
         GettingStarted: "getting-started.md"
         Tools: "tools.md"

@@ -9,6 +9,7 @@ use std::io;
 /// The process cannot register signal handlers.
 pub fn stop_signal() -> io::Result<impl Future<Output = ()>> {
     let mut signals = Signals::new()?;
+
     Ok(async move {
         signals.next().await;
         tokio::spawn(async move {

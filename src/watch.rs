@@ -31,6 +31,7 @@ impl WatchedFiles {
     /// Watches these files from now on. A file that was watched before keeps its last digest.
     pub async fn watch(&mut self, files: impl IntoIterator<Item = PathBuf>) {
         let watched = std::mem::take(&mut self.files);
+
         for file in files {
             let last = watched.iter().find(|(known, _)| *known == file);
             let digest = match last.and_then(|(_, digest)| *digest) {
@@ -47,6 +48,7 @@ impl WatchedFiles {
         if self.files.is_empty() {
             std::future::pending::<()>().await;
         }
+
         loop {
             tokio::time::sleep(POLL_INTERVAL).await;
             if self.check().await {
@@ -83,12 +85,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a");
         std::fs::write(&file, "one").unwrap();
+
         let mut watched = WatchedFiles::new([file.clone()]).await;
         assert!(!watched.check().await);
+
         std::fs::write(&file, "one").unwrap();
         assert!(!watched.check().await, "same content");
+
         std::fs::remove_file(&file).unwrap();
         assert!(!watched.check().await, "unreadable");
+
         std::fs::write(&file, "two").unwrap();
         watched.changed().await;
         assert!(!watched.check().await);
@@ -101,12 +107,16 @@ mod tests {
         for file in [&old, &new] {
             std::fs::write(file, "one").unwrap();
         }
+
         let mut watched = WatchedFiles::new([old.clone()]).await;
+
         std::fs::write(&old, "two").unwrap();
         watched.watch([old.clone(), new.clone()]).await;
         assert!(watched.check().await, "the old file has changed before");
+
         std::fs::write(&new, "two").unwrap();
         assert!(watched.check().await, "the new file is watched");
+
         watched.watch([new]).await;
         std::fs::write(&old, "three").unwrap();
         assert!(!watched.check().await, "the old file is not watched");

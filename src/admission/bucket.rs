@@ -31,9 +31,11 @@ impl Bucket {
         let elapsed = now.since(self.updated).as_secs_f64();
         self.tokens = (self.tokens + elapsed * rate).min(f64::from(requests));
         self.updated = now;
+
         if self.tokens < 1.0 {
             return Err(Duration::from_secs_f64((1.0 - self.tokens) / rate));
         }
+
         self.tokens -= 1.0;
         Ok(())
     }

@@ -106,6 +106,7 @@ impl LimitReached {
             Kind::Transfers => "transfers of content",
             Kind::BodyBytes => "bytes of request bodies",
         };
+
         let setting = match (level, kind) {
             (LimitLevel::Caller, Kind::Requests) => "limits.concurrent_requests",
             (LimitLevel::Caller, Kind::Calls) => "limits.concurrent_calls",
@@ -118,6 +119,7 @@ impl LimitReached {
             (LimitLevel::Total, Kind::Transfers) => "limits.total_transfers",
             (LimitLevel::Total, Kind::BodyBytes) => "limits.total_body_bytes",
         };
+
         let message = match (level, kind) {
             (LimitLevel::Caller, Kind::Streams) => {
                 format!("One caller may have at most {max} {what} ({setting}). Close one.")
@@ -129,6 +131,7 @@ impl LimitReached {
                 "This server accepts at most {max} {what} at the same time ({setting}). Try again shortly."
             ),
         };
+
         Self { message, retry_after: Duration::from_secs(1), level }
     }
 

@@ -72,10 +72,12 @@ impl Limits {
         let caller = self.caller(owner)?;
         let AdmissionLimits { requests_per_window: requests, window, .. } =
             **self.shared.limits.load();
+
         if requests > 0 {
             let taken = caller.bucket.lock().take(requests, window, self.clock.now());
             taken.map_err(|retry_after| LimitReached::rate(requests, window, retry_after))?;
         }
+
         Permit::acquire(Arc::clone(&self.shared), caller, Kind::Requests).map(RequestPermit)
     }
 
@@ -108,6 +110,7 @@ impl Limits {
         if let Some(caller) = table.callers.get(owner) {
             return Ok(Arc::clone(caller));
         }
+
         let now = self.clock.now();
         if table.callers.len() >= MAX_PRINCIPALS {
             self.sweep(&mut table, now);
@@ -121,6 +124,7 @@ impl Limits {
                 level: LimitLevel::Total,
             });
         }
+
         let requests = self.shared.limits.load().requests_per_window;
         let bucket = Mutex::new(Bucket::full(requests, now));
         let caller = Arc::new(Caller { bucket, usage: Usage::default() });
@@ -134,6 +138,7 @@ impl Limits {
         if table.last_sweep.is_some_and(|last| now.since(last) < Duration::from_secs(1)) {
             return;
         }
+
         table.last_sweep = Some(now);
         let AdmissionLimits { requests_per_window, window, .. } = **self.shared.limits.load();
         table.callers.retain(|_, caller| {
@@ -168,16 +173,20 @@ mod tests {
     fn requests_come_in_a_burst_or_spread_over_the_window() {
         let (limits, clock) = with(|limits| limits.requests_per_window = 6);
         let (a, b) = (caller("a"), caller("b"));
+
         for _ in 0..6 {
             limits.request(&a).unwrap();
         }
+
         let limited = limits.request(&a).unwrap_err();
         assert!(limited.message.contains("limits.requests_per_window"));
         assert_eq!(limited.retry_after, Duration::from_secs(10));
         limits.request(&b).expect("another caller is not affected");
+
         clock.advance(Duration::from_secs(10));
         limits.request(&a).unwrap();
         assert!(limits.request(&a).is_err());
+
         clock.advance(Duration::from_secs(3600));
         for _ in 0..6 {
             limits.request(&a).unwrap();
@@ -191,6 +200,7 @@ mod tests {
             let (limits, _) = with(|limits| {
                 (limits.requests_per_window, limits.window) = (1, Duration::from_millis(millis));
             });
+
             limits.request(&caller("a")).unwrap();
             let limited = limits.request(&caller("a")).unwrap_err();
             assert!(limited.message.contains(named), "{limited}");
@@ -201,11 +211,14 @@ mod tests {
     fn a_dropped_permit_can_be_acquired_again() {
         let (limits, _) = with(|limits| (limits.caller.calls, limits.caller.streams) = (2, 1));
         let a = caller("a");
+
         let (first, _second) = (limits.call(&a).unwrap(), limits.call(&a).unwrap());
         assert!(limits.call(&a).unwrap_err().message.contains("limits.concurrent_calls"));
         limits.call(&caller("b")).expect("another caller is not affected");
+
         drop(first);
         limits.call(&a).unwrap();
+
         let _stream = limits.stream(&a).unwrap();
         assert!(limits.stream(&a).unwrap_err().message.contains("limits.open_streams"));
     }
@@ -215,16 +228,20 @@ mod tests {
         let (limits, clock) = with(|limits| {
             (limits.requests_per_window, limits.caller.calls) = (6, 1);
         });
+
         let held = limits.call(&caller("held")).unwrap();
         for n in 1..MAX_PRINCIPALS {
             limits.request(&caller(&n.to_string())).unwrap();
         }
+
         let limited = limits.request(&caller("new")).unwrap_err();
         assert!(limited.message.contains("limits.window"), "{limited}");
+
         clock.advance(Duration::from_secs(60));
         limits.request(&caller("new")).unwrap();
         assert_eq!(limits.table.lock().callers.len(), 2);
         assert!(limits.call(&caller("held")).is_err());
+
         drop(held);
         limits.call(&caller("held")).unwrap();
     }
@@ -236,18 +253,23 @@ mod tests {
         });
         let body = |name: &str| limits.request(&caller(name)).unwrap().body(0).unwrap();
         let (mut first, mut second, mut third) = (body("a"), body("a"), body("b"));
+
         first.grow(6).unwrap();
         second.grow(4).unwrap();
+
         let limited = second.grow(1).unwrap_err();
         assert_eq!(limited.level, LimitLevel::Caller);
         assert!(limited.message.contains("limits.caller_body_bytes"), "{limited}");
+
         third.grow(5).expect("another caller has its own");
         let limited = third.grow(1).unwrap_err();
         assert_eq!(limited.level, LimitLevel::Total);
         assert!(limited.message.contains("limits.total_body_bytes"), "{limited}");
+
         let announced = limits.request(&caller("c")).unwrap().body(1).unwrap_err();
         assert_eq!(announced.level, LimitLevel::Total);
-        // What was refused is not counted.
+
+        // Refused bytes are not counted.
         drop(first);
         third.grow(5).unwrap();
         drop((second, third));
@@ -259,11 +281,13 @@ mod tests {
         let (limits, _) = with(|limits| (limits.total.requests, limits.total.calls) = (1, 1));
         let (a, b) = (caller("a"), caller("b"));
         let held = (limits.request(&a).unwrap(), limits.call(&a).unwrap());
+
         let request = limits.request(&b).unwrap_err();
         assert!(request.message.contains("limits.total_requests"), "{request}");
         let call = limits.call(&b).unwrap_err();
         assert!(call.message.contains("limits.total_calls"), "{call}");
         assert_eq!((request.level, call.level), (LimitLevel::Total, LimitLevel::Total));
+
         drop(held);
         limits.request(&b).unwrap();
         limits.call(&b).unwrap();

@@ -90,15 +90,18 @@ impl Permit {
     fn add(&mut self, amount: usize) -> Result<(), LimitReached> {
         let limits = self.shared.limits.load();
         let reached = |level, max| Err(LimitReached::new(self.kind, level, max));
+
         let max = limits.caller.of(self.kind);
         if !self.caller.usage.try_add(self.kind, amount, max) {
             return reached(LimitLevel::Caller, max);
         }
+
         let max = limits.total.of(self.kind);
         if !self.shared.usage.try_add(self.kind, amount, max) {
             self.caller.usage.subtract(self.kind, amount);
             return reached(LimitLevel::Total, max);
         }
+
         self.amount += amount;
         Ok(())
     }
@@ -125,6 +128,7 @@ impl RequestPermit {
     pub fn body(&self, announced: usize) -> Result<BodyPermit, LimitReached> {
         let Permit { shared, caller, .. } = &self.0;
         let (limits, kind) = (shared.limits.load(), Kind::BodyBytes);
+
         for (usage, level, maximums) in [
             (&caller.usage, LimitLevel::Caller, &limits.caller),
             (&shared.usage, LimitLevel::Total, &limits.total),
@@ -134,6 +138,7 @@ impl RequestPermit {
                 return Err(LimitReached::new(kind, level, max));
             }
         }
+
         let (shared, caller) = (Arc::clone(shared), Arc::clone(caller));
         Ok(BodyPermit(Permit { shared, caller, kind, amount: 0 }))
     }

@@ -31,10 +31,12 @@ impl AccessSetup {
         let auth = &config.auth;
         let options = auth.options(config.public_url()?.as_ref())?;
         let authenticator = Authenticator::with_own_tokens(options, own, clock)?;
+
         registry.set_scope_rules(auth.access()?).map_err(|unknown| {
             let names = unknown.join(", ");
             ConfigError::new("auth.scopes", format!("this server has nothing called {names}"))
         })?;
+
         registry.set_output_rules(checked_output(&registry, config)?);
         Ok(Self { registry, authenticator: Arc::new(authenticator) })
     }
@@ -61,6 +63,7 @@ pub(super) fn checked_output(
         let names = unknown.join(", ");
         ConfigError::new("tools.spill", format!("this server has no tool called {names}"))
     })?;
+
     Ok(rules)
 }
 

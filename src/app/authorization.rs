@@ -23,6 +23,7 @@ pub(super) fn open(
     else {
         return Ok(None);
     };
+
     let options = LoginOptions {
         base_url: url.as_str().to_owned(),
         default_scopes: config.auth.required_scopes()?,
@@ -33,6 +34,7 @@ pub(super) fn open(
         registrations_per_minute: login.registrations_per_minute,
         requests_per_minute: login.requests_per_minute,
     };
+
     let provider = login.provider()?.open(Arc::clone(clock))?;
     let (clock, random) = (Arc::clone(clock), random.clone());
     let server = LoginServer::new(options, provider, login.policy()?, vault.clone(), clock, random);

@@ -40,6 +40,7 @@ impl CallStores {
             claims: Arc::new(RedisClaims::new(instance.clone())),
             notes: Arc::new(RedisNotes::new(redis, limits.idle)),
         };
+
         let sessions = RedisSessions::new(instance, random.clone(), limits);
         Self { sessions: Arc::new(sessions), tasks: Arc::new(tasks), parts: Some(parts) }
     }
@@ -52,6 +53,7 @@ pub(crate) async fn open_sessions_alone(
     config: &Config,
 ) -> Result<Option<RedisSessions>, OpenError> {
     let Some(settings) = config.sessions_redis() else { return Ok(None) };
+
     let random = Random::system();
     let instance = Instance::join(Redis::open(&settings).await?, &random);
     Ok(Some(RedisSessions::new(instance, random, session_limits(config))))

@@ -23,6 +23,7 @@ pub(super) async fn open(
     if !config.console.enabled {
         return Ok(None);
     }
+
     let slots = used_links::open(config, redis, Arc::clone(clock), random);
     Ok(Some(console(config, slots.await?, clock, random)?))
 }
@@ -36,6 +37,7 @@ pub(super) fn in_memory(
     if !config.console.enabled {
         return Ok(None);
     }
+
     let slots = used_links::in_memory(Arc::clone(clock));
     console(config, slots, clock, random).map(Some)
 }
@@ -50,9 +52,11 @@ fn console(
         lifetime: Duration::from_secs(config.console.session),
         per_principal: config.console.sessions_per_principal,
     };
+
     let public_origin = config.public_url()?.map(|url| url.origin());
     let (path, is_tls) = (&config.console.path, config.server.tls.is_some());
     let (clock, random) = (Arc::clone(clock), random.clone());
+
     let oidc = oidc(config, &slots, &clock, &random)?;
     let console = Console::new(path, public_origin, is_tls, sessions, slots, clock, random);
     let console = console.with_oidc(oidc);
@@ -69,10 +73,12 @@ fn oidc(
     let (Some(oidc), Some(url)) = (&config.console.oidc, config.public_url()?) else {
         return Ok(None);
     };
+
     let client = AccessClient::new(oidc.client(&config.auth, &url)?, Arc::clone(clock));
     let client = client.map_err(|error| {
         ConfigError::new(&format!("console.oidc.{}", error.setting), error.problem)
     })?;
+
     let (slots, clock) = (Arc::clone(slots), Arc::clone(clock));
     Ok(Some(OidcLogin::new(client, url.origin(), slots, clock, random.clone())))
 }

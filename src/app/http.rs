@@ -64,8 +64,10 @@ impl HttpSetup {
             ),
             _ => None,
         };
+
         let certificate = config.server.tls.as_ref();
         let certificate = certificate.map(|tls| Certificate::open(&tls.cert, &tls.key));
+
         let live = LiveHttp {
             options: Arc::default(),
             reloaded: Mutex::default(),
@@ -75,6 +77,7 @@ impl HttpSetup {
             )),
             certificate: certificate.transpose()?,
         };
+
         let options = http_options(config, public_url.as_ref())?;
         Ok(Self { options, protected, live: Arc::new(live) })
     }
@@ -89,6 +92,7 @@ impl LiveHttp {
             Some(reloaded) => reloaded.applied_to(options),
             None => options.clone(),
         };
+
         self.options.store(Arc::new(options));
         Arc::clone(&self.options)
     }
@@ -109,6 +113,7 @@ impl LiveHttp {
         self.connections.store(config.limits.connections, Ordering::Relaxed);
         let limits = &config.limits;
         self.connections_per_address.store(limits.connections_per_address, Ordering::Relaxed);
+
         let reloadable = ReloadableOptions::new(config, public_url);
         let mut reloaded = self.reloaded.lock();
         self.options.store(Arc::new(reloadable.applied_to(&self.options.load())));
@@ -161,11 +166,13 @@ pub(super) fn offer_content_links(
     if !config.content.enabled {
         return Ok(());
     }
+
     let max_expires = Duration::from_secs(config.content.max_expires);
     let links = ContentLinks::new(keys, Arc::clone(clock), used, max_expires);
     if let Some(url) = config.public_url()? {
         links.reachable_at(BaseUrl::of_endpoint(url.as_str(), &config.server.path));
     }
+
     registry.offer_content_links(Arc::new(links));
     Ok(())
 }
@@ -243,16 +250,19 @@ impl App {
             connections: Arc::clone(&self.http.live.connections),
             connections_per_address: Arc::clone(&self.http.live.connections_per_address),
         };
+
         let stages =
             StopStages { draining: CancellationToken::new(), closing: self.closing.clone() };
         let certificate = self.http.live.certificate.clone();
         let address = listener.local_addr()?;
+
         if let Some(links) = self.dispatcher.registry().content_links()
             && !address.ip().is_unspecified()
         {
             let scheme = if certificate.is_some() { "https" } else { "http" };
             links.reachable_at(BaseUrl::of_endpoint(&format!("{scheme}://{address}"), ""));
         }
+
         let service = http::service(self.endpoint(stages.clone()));
         let ended = async {
             let finished =
@@ -262,11 +272,13 @@ impl App {
             tokio::join!(self.legacy.drain(), self.dispatcher.drain());
             Ok(finished)
         };
+
         let mut ended = std::pin::pin!(ended);
         let grace_over = async {
             stages.closing.cancelled().await;
             tokio::time::sleep(grace).await;
         };
+
         let ended = tokio::select! {
             biased;
             ended = &mut ended => ended,
@@ -280,6 +292,7 @@ impl App {
                 }
             }
         };
+
         self.dispatcher.registry().close().await;
         ended
     }
@@ -310,9 +323,11 @@ impl From<CertificateError> for ConfigError {
 fn allowed_hosts(config: &Config, public_url: Option<&PublicUrl>) -> AllowedHosts {
     let server = &config.server;
     let mut hosts = AllowedHosts::default();
+
     if !server.listen.ip().is_unspecified() {
         hosts = hosts.host(&server.listen.to_string());
     }
+
     hosts = public_url.iter().fold(hosts, |hosts, url| hosts.host(url.authority()));
     hosts = server.allowed_hosts.iter().fold(hosts, |hosts, host| hosts.host(host));
     server.allowed_origins.iter().fold(hosts, |hosts, origin| hosts.origin(origin))
@@ -344,10 +359,12 @@ mod tests {
         let registry = Registry::builder("test").build().unwrap();
         let mut app = App::new(registry, Config::default()).unwrap();
         app.http().promote_after = Duration::ZERO;
+
         let mut config = Config::default();
         config.limits.body_bytes = 1_000;
         app.live().apply(&config).unwrap();
-        // Reloaded before the first endpoint, and before another one.
+
+        // The reload precedes the first endpoint and a later endpoint.
         for _ in 0..2 {
             let options = app.endpoint(StopStages::default()).options.load_full();
             assert_eq!((options.body_bytes, options.promote_after), (1_000, Duration::ZERO));

@@ -60,19 +60,22 @@ impl Live {
     /// Lets `[[upstreams]]` change, too. The registry has their providers as
     /// [exchangeable](crate::registry::Builder::exchangeable) ones.
     pub fn manage(&self, upstreams: Arc<Upstreams>) {
-        // Set once, at the start.
+        // The upstreams are set once, at startup.
         let _ = self.upstreams.set(upstreams);
     }
 
     /// The upstreams of a new configuration, if they differ and can change.
     fn changed_upstreams(&self, new: &Config) -> Result<Option<ChangedUpstreams<'_>>, ConfigError> {
         let Some(upstreams) = self.upstreams.get() else { return Ok(None) };
+
         let settings = new.upstreams.iter().map(UpstreamConfig::settings);
         let settings = settings.collect::<Result<Vec<_>, _>>()?;
+
         // Files of headers and secrets may have changed, too.
         if !upstreams.differ_from(&settings) {
             return Ok(None);
         }
+
         let problem = |problem| ConfigError::new("upstreams.name", problem);
         upstreams.check(&settings).map_err(problem)?;
         Ok(Some((upstreams, settings)))
@@ -83,6 +86,7 @@ impl Live {
         let config = self.config.lock();
         let headers = config.upstreams.iter().flat_map(|upstream| &upstream.header_files);
         let headers = headers.map(|(_, file)| file.clone());
+
         let exchanges = config.upstreams.iter().filter_map(|upstream| upstream.exchange.as_ref());
         let secrets = exchanges.filter_map(|exchange| exchange.client_secret_file.clone());
 
@@ -98,44 +102,56 @@ impl Live {
         new.check()?;
         let mut config = self.config.lock();
         let mut next = config.clone();
+
         // Timeouts of connections are fixed at startup.
         let LimitsConfig { head_timeout, idle_timeout, write_timeout, .. } = config.limits;
         next.limits =
             LimitsConfig { head_timeout, idle_timeout, write_timeout, ..new.limits.clone() };
+
         if (config.auth.mode, new.auth.mode) == (AuthMode::Static, AuthMode::Static) {
             next.auth.tokens.clone_from(&new.auth.tokens);
         }
+
         next.compute.clone_from(&new.compute);
         next.store.cache_bytes = new.store.cache_bytes;
         next.log.level.clone_from(&new.log.level);
+
         // The set of tools is fixed at startup.
         let ToolsConfig { write, listing, .. } = config.tools;
         next.tools = ToolsConfig { write, listing, ..new.tools.clone() };
+
         next.server.allowed_hosts.clone_from(&new.server.allowed_hosts);
         next.server.allowed_origins.clone_from(&new.server.allowed_origins);
+
         // Steps that can fail come first.
         let registry = self.dispatcher.registry();
         let output = super::access::checked_output(registry, &next)?;
         let public_url = next.public_url()?;
-        // Only this mode reloads; options of the others may read files of secrets.
+
+        // Only static tokens are reloaded; the options of other modes may read secret files.
         let auth = (next.auth.mode == AuthMode::Static)
             .then(|| next.auth.options(public_url.as_ref()))
             .transpose()?;
+
         let upstreams = self.changed_upstreams(new)?;
         self.http.reload_certificate()?;
+
         let mut is_exchanged = false;
         if let Some((upstreams, settings)) = upstreams {
             upstreams.replace(settings);
             registry.exchange_providers(upstreams.providers(), config.grace());
             is_exchanged = true;
         }
+
         if let Some(upstreams) = self.upstreams.get() {
             upstreams.limit_messages(next.limits.upstream_bytes);
             next.upstreams.clone_from(&new.upstreams);
         }
+
         if let Some(auth) = auth {
             self.authenticator.reload(auth);
         }
+
         registry.set_output_rules(output);
         compute::configure(next.compute.limits());
         store::set_cache_bytes(next.store.cache_bytes);
@@ -144,10 +160,12 @@ impl Live {
         self.dispatcher.caller_limits().set_limits(next.limits.admission());
         self.dispatcher.set_limits(next.limits.per_call());
         self.http.apply(&next, public_url.as_ref());
+
         let mut changed = differing(&config, &next);
         if is_exchanged && config.upstreams == next.upstreams {
             changed.push("upstreams.header_files".to_owned());
         }
+
         let reloaded = Reloaded { changed, need_restart: differing(&next, new) };
         *config = next;
         Ok(reloaded)
@@ -174,6 +192,7 @@ fn differing(left: &Config, right: &Config) -> Vec<String> {
             _ => {}
         }
     }
+
     let value = |config| serde_json::to_value(config).unwrap_or_default();
     let mut paths = Vec::new();
     walk("", &value(left), &value(right), &mut paths);
@@ -189,6 +208,7 @@ mod tests {
         let mut right = Config::default();
         right.limits.window = 1;
         right.server.public_url = Some("https://a.example/mcp".into());
+
         let paths = differing(&Config::default(), &right);
         assert_eq!(paths, ["server.public_url", "limits.window"]);
         assert!(differing(&right, &right).is_empty());

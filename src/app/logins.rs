@@ -19,11 +19,13 @@ pub(super) fn open(
     random: &Random,
 ) -> Result<(), ConfigError> {
     let Some(base_url) = config.base_url()? else { return Ok(()) };
+
     registry.open_logins(&LoginSite {
         vault,
         base_url: base_url.into(),
         clock,
         random: random.clone(),
     });
+
     Ok(())
 }

@@ -72,6 +72,7 @@ const NEEDS_OPEN: &str = "Redis must be checked first: use App::open";
 pub struct App {
     config: Config,
     clock: Arc<dyn Clock>,
+
     store: Store,
     dispatcher: Arc<Dispatcher>,
     legacy: Arc<Legacy>,
@@ -81,11 +82,13 @@ pub struct App {
     sessions: Arc<dyn Sessions>,
     /// Keeps the keys of `requestState` up to date.
     _state_key: StateKey,
+
     http: HttpSetup,
     /// The authorization server, if this server is its own.
     login: Option<Arc<LoginServer>>,
     /// The pages for people, if they are served.
     console: Option<Arc<Console>>,
+
     live: Arc<Live>,
     random: Random,
     maintenance: Vec<JoinHandle<()>>,
@@ -144,7 +147,7 @@ impl App {
     /// # Errors
     /// Names the invalid setting, or says why the store is not available.
     pub async fn open(registry: Registry, config: Config) -> Result<Self, OpenError> {
-        // Its future is large, and callers keep it in theirs.
+        // Boxes the future, because it is large and becomes part of the caller's future.
         Box::pin(Self::open_with(registry, config, Arc::new(SystemClock), Random::system())).await
     }
 
@@ -159,11 +162,13 @@ impl App {
         random: Random,
     ) -> Result<Self, OpenError> {
         config.check()?;
+
         let redis = match config.redis() {
             Some(settings) => Some(Redis::open(&settings).await?),
             None => None,
         };
         let store = stores::open(&config, redis.as_ref(), clock.clone(), &random).await?;
+
         let upstreams_log_in = registry.has_logins();
         let vault = if upstreams_log_in || config.auth.mode == AuthMode::Login {
             let redis = vault::open(&config, redis.as_ref(), &clock, &random);
@@ -171,10 +176,12 @@ impl App {
         } else {
             None
         };
+
         let login = authorization::open(&config, vault.as_ref(), &clock, &random)?;
         if let Some(vault) = vault.filter(|_| upstreams_log_in) {
             logins::open(&registry, &config, vault, clock.clone(), &random)?;
         }
+
         let calls_redis = match config.sessions_redis() {
             Some(settings) => Some(match &redis {
                 Some(redis) if config.redis().as_ref() == Some(&settings) => redis.clone(),
@@ -182,6 +189,7 @@ impl App {
             }),
             None => None,
         };
+
         let state_key = match calls_redis.as_ref().or(redis.as_ref()) {
             Some(redis) if config.server.state_key_file.is_none() => {
                 let is_sessions = calls_redis.is_some() && config.sessions.url.is_some();
@@ -191,15 +199,18 @@ impl App {
             }
             _ => StateKey::of_process(&config, &random)?,
         };
+
         let calls = match calls_redis {
             Some(redis) => CallStores::in_redis(redis, &config, &random),
             None => CallStores::in_memory(&config, clock.clone(), &random),
         };
+
         {
             let used =
                 used_links::open(&config, redis.as_ref(), Arc::clone(&clock), &random).await?;
             http::offer_content_links(&registry, &config, state_key.ring(), used, &clock)?;
         }
+
         let console = console::open(&config, redis.as_ref(), &clock, &random).await?;
         let stores = Stores { store, calls, state_key, login, console };
         Ok(Self::assemble(stores, registry, config, clock, random)?)
@@ -224,21 +235,25 @@ impl App {
         random: Random,
     ) -> Result<Self, ConfigError> {
         config.check()?;
+
         let store = memory_store(&config, Arc::clone(&clock))?;
         let vault = vault::in_memory(&config, &clock, &random)?;
         let login = authorization::open(&config, Some(&vault), &clock, &random)?;
         if registry.has_logins() {
             logins::open(&registry, &config, vault, Arc::clone(&clock), &random)?;
         }
+
         if config.sessions_redis().is_some() {
             return Err(ConfigError::new("sessions.url", NEEDS_OPEN));
         }
+
         let calls = CallStores::in_memory(&config, Arc::clone(&clock), &random);
         let state_key = StateKey::of_process(&config, &random)?;
         {
             let used = used_links::in_memory(Arc::clone(&clock));
             http::offer_content_links(&registry, &config, state_key.ring(), used, &clock)?;
         }
+
         let console = console::in_memory(&config, &clock, &random)?;
         let stores = Stores { store, calls, state_key, login, console };
         Self::assemble(stores, registry, config, clock, random)
@@ -253,8 +268,10 @@ impl App {
     ) -> Result<Self, ConfigError> {
         let CallStores { sessions, tasks, parts } = stores.calls;
         let (store, state_key) = (stores.store, stores.state_key);
+
         compute::configure(config.compute.limits());
         store::set_cache_bytes(config.store.cache_bytes);
+
         let AccessSetup { registry, authenticator } = AccessSetup::new(
             registry,
             &config,
@@ -264,6 +281,7 @@ impl App {
         if let Some(parts) = &parts {
             registry.share_sessions(parts);
         }
+
         let http = HttpSetup::new(&config, &authenticator)?;
         let limits = config.limits.per_call();
         let caller_limits = Limits::new(config.limits.admission(), Arc::clone(&clock));
@@ -275,6 +293,7 @@ impl App {
             limits,
             caller_limits,
         ));
+
         let max = config.max_version();
         let sealer = StateSealer::new(state_key.ring(), Arc::clone(&clock));
         let modern = Modern::new(Arc::clone(&dispatcher), sealer, max);
@@ -284,6 +303,7 @@ impl App {
             max,
             config.sessions.delete_resources,
         ));
+
         let mut maintenance = vec![
             tokio::spawn(async move { tasks.maintain().await }),
             tokio::spawn({
@@ -298,10 +318,12 @@ impl App {
             tokio::spawn(announce_edits(dispatcher.registry().listen(), Arc::clone(&sessions))),
             tokio::spawn(announce_changes(store.feed().queue(), Arc::clone(&sessions))),
         ];
+
         if let Some(console) = stores.console.clone() {
             let traffic = Arc::clone(dispatcher.traffic());
             maintenance.push(tokio::spawn(async move { console.sample(&traffic).await }));
         }
+
         let closing = CancellationToken::new();
         let live = Live::new(
             &config,
@@ -309,6 +331,7 @@ impl App {
             Arc::clone(&authenticator),
             Arc::clone(&http.live),
         );
+
         Ok(Self {
             config,
             clock,

@@ -25,13 +25,16 @@ impl StateKey {
             let key = random.secret();
             return Ok(Self::Fixed(KeyRing::new(key.into_bytes())));
         };
+
         let problem = |problem: &dyn std::fmt::Display| {
             ConfigError::new("server.state_key_file", format!("{}: {problem}", file.display()))
         };
+
         let key = std::fs::read(file).map_err(|error| problem(&error))?;
         if key.trim_ascii().len() < MIN_LENGTH {
             return Err(problem(&format_args!("it must contain at least {MIN_LENGTH} bytes")));
         }
+
         Ok(Self::Fixed(KeyRing::new(key.trim_ascii())))
     }
 

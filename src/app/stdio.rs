@@ -37,6 +37,7 @@ impl App {
             message_values: self.config.limits.body_values,
             grace: self.config.grace(),
         };
+
         let closing = self.closing.clone();
         let served = {
             let serving = stdio.serve(tokio::io::BufReader::new(input), output);
@@ -50,7 +51,8 @@ impl App {
                 () = stop => Ok(()),
             }
         };
-        // The calls have ended, and only have to write how.
+
+        // The calls have ended; only their results remain to be written.
         let drained = async { tokio::join!(self.legacy.drain(), self.dispatcher.drain()) };
         let _ = tokio::time::timeout(STOP_MARGIN, drained).await;
         self.dispatcher.registry().close().await;

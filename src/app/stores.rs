@@ -30,9 +30,11 @@ pub(super) async fn open(
     if let Some(redis) = redis {
         return redis_store(redis.clone(), config, clock, random).await;
     }
+
     if config.has_objects() {
         return Ok(object_store(config, clock, random).await?);
     }
+
     Ok(memory_store(config, clock)?)
 }
 
@@ -43,6 +45,7 @@ pub(crate) async fn open_alone(config: &Config) -> Result<Store, OpenError> {
         Some(settings) => Some(Redis::open(&settings).await?),
         None => None,
     };
+
     let clock = Arc::new(crate::clock::SystemClock);
     open(config, redis.as_ref(), clock, &Random::system()).await
 }
@@ -60,16 +63,20 @@ pub(super) fn memory_store(config: &Config, clock: Arc<dyn Clock>) -> Result<Sto
     if url.split(':').next() != Some("memory") {
         // A URL may contain a password, so only its scheme is shown.
         let scheme = url.split(':').next().unwrap_or_default();
+
         if config.redis().is_some() {
             return Err(ConfigError::new("store.url", NEEDS_OPEN));
         }
+
         if config.has_objects() {
             let problem = "the store must be checked first: use App::open";
             return Err(ConfigError::new("store.url", problem));
         }
+
         let problem = format!("unknown scheme {scheme:?}; this build supports {SCHEMES}");
         return Err(ConfigError::new("store.url", problem));
     }
+
     let memory = MemoryLimits {
         bytes: config.memory.bytes,
         per_owner: OwnerQuota {
@@ -77,6 +84,7 @@ pub(super) fn memory_store(config: &Config, clock: Arc<dyn Clock>) -> Result<Sto
             resources: config.memory.resources_per_owner,
         },
     };
+
     Ok(Store::memory(clock, memory, store_limits(config)))
 }
 
@@ -91,10 +99,12 @@ async fn redis_store(
             tracing::info!(%migration, "migrated");
         }
     }
+
     let quota = OwnerQuota {
         bytes: config.redis.bytes_per_owner,
         resources: config.redis.resources_per_owner,
     };
+
     let blobs = match &config.store.blobs {
         Some(url) => {
             let reserve = config.store.disk_reserve_bytes;
@@ -104,6 +114,7 @@ async fn redis_store(
         }
         None => None,
     };
+
     let backend = RedisBackend::open_with_blobs(redis, random.clone(), quota, blobs).await?;
     let store = Store::new(Arc::new(backend), clock, store_limits(config));
     Ok(limited(store, "redis.bytes", config.redis.bytes))
@@ -121,10 +132,12 @@ async fn object_store(
 ) -> Result<Store, LocationError> {
     let reserve = config.store.disk_reserve_bytes;
     let location = ObjectLocation::open_with_reserve(&config.store.url, reserve, random).await?;
+
     let quota = OwnerQuota {
         bytes: config.objects.bytes_per_owner,
         resources: config.objects.resources_per_owner,
     };
+
     let backend = ObjectBackend::new(location, Arc::clone(&clock), random.clone(), quota);
     let store = Store::new(Arc::new(backend), clock, store_limits(config));
     Ok(limited(store, "objects.bytes", config.objects.bytes))

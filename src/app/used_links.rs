@@ -25,10 +25,12 @@ pub(super) async fn open(
     if let Some(redis) = redis {
         return Ok(Arc::new(RedisSlots::new(redis.clone())));
     }
+
     if config.has_objects() && (config.content.enabled || config.console.enabled) {
         let location = ObjectLocation::open(&config.store.url, random).await?;
         return Ok(Arc::new(ObjectSlots::new(&location, clock)));
     }
+
     Ok(in_memory(clock))
 }
 

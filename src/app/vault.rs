@@ -26,11 +26,13 @@ pub(super) async fn open(
     if let Some(redis) = redis {
         return Ok(sealed(Arc::new(RedisSlots::new(redis.clone())), config, random)?);
     }
+
     if config.has_objects() {
         let location = ObjectLocation::open(&config.store.url, random).await?;
         let slots = ObjectSlots::new(&location, Arc::clone(clock));
         return Ok(sealed(Arc::new(slots), config, random)?);
     }
+
     Ok(in_memory(config, clock, random)?)
 }
 
@@ -45,7 +47,7 @@ pub(super) fn in_memory(
 }
 
 fn sealed(slots: Arc<dyn Slots>, config: &Config, random: &Random) -> Result<Vault, ConfigError> {
-    // The keys of requestState in Redis are replaced every day; what is kept lasts longer.
+    // The vault outlives the requestState keys in Redis, which are replaced every day.
     let key = StateKey::of_process(config, random)?.ring().current();
     Ok(Vault::new(slots, Sealer::new(&key)))
 }

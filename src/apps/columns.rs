@@ -70,6 +70,7 @@ pub(super) fn field_cell(field: &str) -> (Cell, Type) {
     let digits = field.strip_prefix('-').unwrap_or(field);
     // 00501 is a code.
     let is_code = digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0.");
+
     let kind = match field {
         "" => return (None, Type::Empty),
         "true" | "false" => Type::Boolean,
@@ -104,6 +105,7 @@ mod tests {
         ] {
             assert_eq!(json_cell(&value), (cell.map(str::to_owned), kind), "{value}");
         }
+
         for (field, kind) in [
             ("", Type::Empty),
             ("-1.5e3", Type::Number),
@@ -114,6 +116,7 @@ mod tests {
         ] {
             assert_eq!(field_cell(field).1, kind, "{field}");
         }
+
         let mut column = Column::new("a");
         for (seen, known) in [
             (Type::Empty, Type::Empty),
@@ -131,6 +134,7 @@ mod tests {
     fn long_cells_are_cut_between_characters() {
         let (cell, _) = field_cell(&"ä".repeat(400));
         let cell = cell.unwrap_or_default();
+
         assert_eq!(cell.chars().count(), 251);
         assert!(cell.ends_with('…'));
     }

@@ -14,6 +14,7 @@ pub(super) fn of(options: &AppOptions, client: &ClientFacts) -> Option<String> {
     let name = client.info.as_ref()?.name.to_lowercase();
     let matching = options.domains.iter().filter(|(pattern, _)| is_match(pattern, &name));
     let (_, domain) = matching.max_by_key(|(pattern, _)| pattern.len())?;
+
     match domain.as_str() {
         AUTO => automatic(&name, options.endpoint.as_deref()?),
         domain => Some(domain.to_owned()),
@@ -25,6 +26,7 @@ fn automatic(client: &str, endpoint: &str) -> Option<String> {
     if !client.starts_with("claude") {
         return None;
     }
+
     let digest = Sha256::digest(endpoint);
     let hash = digest.iter().take(16).fold(0_u128, |hash, byte| (hash << 8) | u128::from(*byte));
     Some(format!("{hash:032x}.claudemcpcontent.com"))
@@ -43,6 +45,7 @@ mod tests {
             endpoint: endpoint.map(str::to_owned),
             ..AppOptions::default()
         };
+
         let client =
             ClientFacts { info: Some(Implementation::new(name, "1")), ..ClientFacts::default() };
         of(&options, &client)
@@ -53,8 +56,10 @@ mod tests {
         let url = Some("https://larder.example/mcp");
         let found = domain("Claude-AI", url).unwrap_or_default();
         let hash = found.strip_suffix(".claudemcpcontent.com").unwrap_or_default();
+
         assert_eq!(hash.len(), 32, "{found}");
         assert_ne!(domain("Claude-AI", Some("https://other.example/mcp")), Some(found));
+
         assert_eq!(domain("claude-code", url).as_deref(), Some("own.example"));
         assert_eq!(domain("Claude-AI", None), None);
         assert_eq!(domain("other host", url), None);

@@ -23,21 +23,25 @@ pub(super) struct Info {
     pub(super) title: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) description: Option<String>,
+
     pub(super) mime_type: String,
     /// Whether it is text.
     pub(super) text: bool,
     /// In bytes.
     pub(super) size: u64,
     pub(super) lines: u64,
+
     pub(super) revision: u64,
     /// The stored revisions, the oldest first.
     pub(super) revisions: Vec<u64>,
     pub(super) updated: String,
     pub(super) expires: String,
+
     /// The view to begin with.
     pub(super) r#as: View,
     /// All views that fit.
     pub(super) views: Vec<View>,
+
     /// The number of records, and what they have in common.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) records: Option<Records>,
@@ -45,6 +49,7 @@ pub(super) struct Info {
     pub(super) sorts: bool,
     /// Whether lines can be searched.
     pub(super) searches: bool,
+
     /// What it is compared with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) against: Option<Against>,
@@ -74,6 +79,7 @@ pub(super) async fn describe<S>(
     } else {
         None
     };
+
     let is_table = records.as_ref().is_some_and(|(_, is_table)| *is_table);
     let is_numeric = records.as_ref().is_some_and(|(r, _)| r.columns.iter().any(Column::is_number));
     views.retain(|view| match view {
@@ -81,11 +87,14 @@ pub(super) async fn describe<S>(
         View::Chart => is_table && is_numeric,
         _ => true,
     });
+
     let stored = ctx.revisions(entry.uri.as_str()).await.unwrap_or_default();
     let mut revisions: Vec<u64> = stored.iter().map(|found| found.entry.revision).collect();
     revisions.sort_unstable();
+
     let best = views.first().copied().unwrap_or(View::Bytes);
     let is_text = entry.kind == Kind::Text;
+
     Ok(Info {
         uri: entry.uri.to_string(),
         name: entry.name.clone(),

@@ -45,10 +45,11 @@ pub(super) async fn window(
     let window = found.lines(offset, limit, READ_BYTES).await?;
     let text = String::from_utf8_lossy(&window.bytes);
     let mut lines: Vec<&str> = text.split('\n').collect();
-    // What follows the last line feed is no line, unless the content ends without one.
+    // An empty text after the last line feed is no line, unless the window ends within a line.
     if lines.last() == Some(&"") && !matches!(window.end, WindowEnd::Byte(_)) {
         lines.pop();
     }
+
     let mut bytes = 0;
     let mut sent: Vec<Line> = Vec::new();
     for text in lines {
@@ -58,11 +59,13 @@ pub(super) async fn window(
         } else {
             Line::Long { text: cut(text, MAX_LINE_BYTES).to_owned(), bytes: text.len() }
         };
+
         bytes += json_size(&line) + 1;
         if bytes > PART_BYTES && !sent.is_empty() {
             break;
         }
         sent.push(line);
     }
+
     Ok(LineWindow { lines: sent, offset, total: found.entry.lines })
 }

@@ -90,6 +90,7 @@ pub fn viewing<S: Send + Sync + 'static>(
         let shown = json!({ "resourceUri": page::VIEW_URI });
         let called = json!({ "visibility": ["app"] });
         let builder = page::all(&options).into_iter().fold(builder, Builder::resource);
+
         builder
             .tool(reading(view_resource::tool(&options), "Show a resource", shown))
             .tool(reading(
@@ -106,6 +107,7 @@ pub fn viewing<S: Send + Sync + 'static>(
 fn reading<S: Send + Sync + 'static>(tool: Tool<S>, title: &str, ui: Value) -> Tool<S> {
     let title = Some(title.to_owned());
     let hints = ToolAnnotations::from_raw(title, Some(true), None, Some(true), Some(false));
+
     let mut meta = JsonObject::new();
     meta.insert(APPS_META.into(), ui);
     tool.annotations(hints).meta(MetaObject(meta)).spill(Spill::Never)
@@ -127,6 +129,7 @@ fn result(text: String, value: &impl Serialize) -> Result<CallToolResult, ToolEr
         tracing::error!(%error, "a part for the viewer does not serialize");
         ToolError::new("The part could not be written as JSON.")
     })?;
+
     let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
     result.structured_content = Some(value);
     Ok(result)

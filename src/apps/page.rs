@@ -49,6 +49,7 @@ fn page<S: Send + Sync + 'static>(
         let content = Content::shared_text(Bytes::from_static(html));
         std::future::ready(Contents::from(ReadContent { meta: Some(meta), ..content.into() }))
     };
+
     Resource::new(uri, read)
         .title(title)
         .description(description)
@@ -66,6 +67,7 @@ fn meta<S>(options: &AppOptions, ctx: &Context<S>) -> JsonObject {
     if let Some(domain) = domain::of(options, ctx.client()) {
         ui["domain"] = domain.into();
     }
+
     let mut meta = JsonObject::new();
     meta.insert(APPS_META.into(), ui);
     meta

@@ -74,6 +74,7 @@ impl RowWindow {
             bytes <= PART_BYTES
         });
         let fitting = fitting.count().max(1);
+
         self.rows.truncate(fitting);
         self
     }
@@ -90,6 +91,7 @@ pub(super) async fn describe(
         Err(RecordsError::Store(error)) => return Err(error.into()),
         Err(_) => return Ok(None),
     };
+
     let sample = read(caller, found, &index, 0, SAMPLED).await?;
     let of_objects = !sample.columns.iter().any(|column| [KEY, VALUE].contains(&&*column.name));
     let is_table = match index.layout() {
@@ -98,6 +100,7 @@ pub(super) async fn describe(
         }
         _ => true,
     };
+
     let at = index.at().to_owned();
     let records = Records { total: index.total(), at, columns: sample.columns };
     Ok(Some((records, is_table)))
@@ -133,6 +136,7 @@ async fn read(
 ) -> Result<RowWindow, ToolError> {
     let window = found.records(caller, index, offset, limit, READ_BYTES).await;
     let window = window.map_err(|error| no_records(found, error))?;
+
     if let Some(start) = window.too_long {
         let part = found.bytes_from(start, EXCERPT_BYTES).await?;
         let text = format!("{}…", String::from_utf8_lossy(&part.bytes));
@@ -140,10 +144,12 @@ async fn read(
         let rows = vec![vec![Some(text)]];
         return Ok(RowWindow { columns, rows, offset, ..RowWindow::default() });
     }
+
     let rows = match index.layout() {
         Layout::Rows { delimiter } => delimited(&window, delimiter),
         layout => objects(&window.text, layout, index.container()),
     };
+
     Ok(RowWindow { offset, ..rows.fit() })
 }
 
@@ -152,12 +158,14 @@ fn delimited(window: &RecordWindow, delimiter: u8) -> RowWindow {
     let names = window.header.as_deref().and_then(|row| header.fields(row));
     let mut columns: Vec<_> =
         names.into_iter().flatten().take(MAX_COLUMNS).map(Column::new).collect();
+
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
         .delimiter(delimiter)
         .from_reader(&*window.text);
     let mut rows = Vec::new();
+
     for record in reader.records().filter_map(Result::ok) {
         let mut row = Vec::with_capacity(columns.len());
         for (index, field) in record.iter().take(MAX_COLUMNS).enumerate() {
@@ -168,8 +176,10 @@ fn delimited(window: &RecordWindow, delimiter: u8) -> RowWindow {
             columns[index].add(kind);
             row.push(cell);
         }
+
         rows.push(row);
     }
+
     RowWindow { columns, rows, ..RowWindow::default() }
 }
 
@@ -177,12 +187,15 @@ fn delimited(window: &RecordWindow, delimiter: u8) -> RowWindow {
 fn objects(text: &[u8], layout: Layout, container: Container) -> RowWindow {
     let has_keys = layout == Layout::Json && container == Container::Object;
     let mut rows = RowWindow::default();
+
     for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
         let (key, value) = if has_keys { member(inside(line)) } else { (None, line) };
         let mut row = vec![None; rows.columns.len()];
+
         if let Some(key) = key {
             rows.set(&mut row, KEY, (Some(columns::shortened(&key)), Type::Text));
         }
+
         match serde_json::from_slice(value) {
             Ok(Value::Object(members)) => {
                 for (name, value) in &members {
@@ -195,6 +208,7 @@ fn objects(text: &[u8], layout: Layout, container: Container) -> RowWindow {
                 rows.set(&mut row, VALUE, (Some(text), Type::Text));
             }
         }
+
         rows.rows.push(row);
     }
     rows
@@ -212,9 +226,11 @@ impl RowWindow {
                 self.columns.len() - 1
             }
         };
+
         if row.len() <= index {
             row.resize(index + 1, None);
         }
+
         self.columns[index].add(kind);
         row[index] = cell;
     }
@@ -229,6 +245,7 @@ pub(super) fn inside(line: &[u8]) -> &[u8] {
 pub(super) fn member(line: &[u8]) -> (Option<String>, &[u8]) {
     let mut keys = Deserializer::from_slice(line).into_iter::<String>();
     let Some(Ok(key)) = keys.next() else { return (None, line) };
+
     let rest = &line[keys.byte_offset()..];
     let is_between = |byte: &u8| byte.is_ascii_whitespace() || *byte == b':';
     let start = rest.iter().position(|byte| !is_between(byte)).unwrap_or(rest.len());
@@ -247,6 +264,7 @@ mod tests {
     fn objects_give_the_columns_in_the_order_in_which_they_come() {
         let text = b"{\"b\":1,\"a\":\"x\"}\n{\"a\":null,\"c\":[1]}\n7\n";
         let rows = objects(text, Layout::Json, Container::List);
+
         let expected = [("b", Type::Number), ("a", Type::Text), ("c", Type::Json)];
         assert_eq!(named(&rows)[..3], expected);
         assert_eq!(named(&rows)[3], ("value", Type::Number));
@@ -269,7 +287,9 @@ mod tests {
             records: 0..2,
             too_long: None,
         };
+
         let rows = delimited(&window, b',');
+
         assert_eq!(
             named(&rows),
             [("id", Type::Number), ("name", Type::Text), ("column_3", Type::Text)]

@@ -68,8 +68,10 @@ pub(super) async fn window(
 ) -> Result<ChildWindow, ToolError> {
     let index = found.record_index(caller, Some(at)).await;
     let index = index.map_err(|error| no_records(found, error))?;
+
     let (mut children, mut bytes, mut long) = (Vec::new(), 0, 0);
     let (mut next, end) = (offset, offset.saturating_add(limit).min(index.total()));
+
     while next < end && long < MAX_LONG {
         let window = found.records(caller, &index, next, end - next, READ_BYTES).await;
         let window = window.map_err(|error| no_records(found, error))?;
@@ -81,12 +83,14 @@ pub(super) async fn window(
             let lines = window.text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
             read.extend(lines.map(|line| child(&index, line)));
         }
+
         if read.is_empty() {
             break;
         }
+
         for child in read {
             bytes += json_size(&child) + 1;
-            // At least one, or the next request would be the same one.
+            // A part has at least one child, or the next request would repeat this request.
             if bytes > PART_BYTES && !children.is_empty() {
                 next = end;
                 break;
@@ -95,12 +99,14 @@ pub(super) async fn window(
             next += 1;
         }
     }
+
     Ok(ChildWindow { container: index.container(), children, offset, total: index.total() })
 }
 
 fn child(index: &RecordIndex, line: &[u8]) -> Child {
     let (key, value) =
         if index.container() == Container::Object { member(inside(line)) } else { (None, line) };
+
     let shape = match serde_json::from_slice::<Value>(value) {
         Ok(value) => shape(value),
         Err(_) => large(value),
@@ -112,6 +118,7 @@ fn shape(value: Value) -> Shape {
     if json_size(&value) <= WHOLE_BYTES {
         return Shape::Whole { value };
     }
+
     let (r#type, size) = match &value {
         Value::Array(items) => ("list", items.len()),
         Value::Object(members) => ("object", members.len()),
@@ -122,6 +129,7 @@ fn shape(value: Value) -> Shape {
         Value::String(text) => cut(text, HEAD_BYTES).to_owned(),
         other => cut(&other.to_string(), EXCERPT_BYTES).to_owned(),
     };
+
     Shape::Large { r#type, size: Some(size), preview: text }
 }
 
@@ -134,6 +142,7 @@ fn large(value: &[u8]) -> Shape {
         Some(b'"') => "text",
         _ => "scalar",
     };
+
     let bytes = if r#type == "text" { HEAD_BYTES } else { EXCERPT_BYTES };
     let preview = cut(text.trim_start_matches('"'), bytes).to_owned();
     Shape::Large { r#type, size: None, preview }

@@ -35,6 +35,7 @@ pub(super) async fn fitting(found: &StoredResource) -> Result<Vec<View>, StoreEr
     let entry = &found.entry;
     let media_type = entry.mime_type.split(';').next().unwrap_or_default().trim();
     let is_image = media_type.starts_with("image/");
+
     if entry.kind == Kind::Binary {
         return Ok(match media_type {
             "application/pdf" => vec![View::Pdf, View::Bytes],
@@ -42,11 +43,13 @@ pub(super) async fn fitting(found: &StoredResource) -> Result<Vec<View>, StoreEr
             _ => vec![View::Bytes],
         });
     }
+
     let mut views = match found.layout().await? {
         Some(Layout::Json) => vec![View::Table, View::Json, View::Chart, View::Log],
         Some(Layout::JsonLines | Layout::Rows { .. }) => vec![View::Table, View::Chart, View::Log],
         Some(Layout::Log) | None => vec![View::Log],
     };
+
     if is_image {
         views.insert(0, View::Image);
     }

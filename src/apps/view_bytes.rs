@@ -50,13 +50,16 @@ pub(super) fn tool<S: Send + Sync + 'static>() -> Tool<S> {
 async fn view<S>(ctx: &Context<S>, args: &ViewBytes) -> Result<CallToolResult, ToolError> {
     check_scopes(ctx, READING_TOOL)?;
     let found = ctx.read_any_revision(&args.uri, args.revision).await?;
+
     let end = args.offset.saturating_add(args.length as u64).min(found.entry.size);
     let start = args.offset.min(end);
+
     let mut data = Vec::with_capacity(usize::try_from(end - start).unwrap_or(MAX_BYTES));
     let mut parts = std::pin::pin!(found.stream_range(start..end));
     while let Some(part) = parts.next().await {
         data.extend_from_slice(&part?);
     }
+
     let text = format!("{} of {} bytes of {}.", data.len(), found.entry.size, found.entry.uri);
     let bytes = Bytes {
         data: BASE64_STANDARD.encode(&data),
@@ -64,5 +67,6 @@ async fn view<S>(ctx: &Context<S>, args: &ViewBytes) -> Result<CallToolResult, T
         size: found.entry.size,
         revision: found.entry.revision,
     };
+
     result(text, &bytes)
 }

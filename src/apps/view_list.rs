@@ -96,29 +96,36 @@ pub(super) fn tool<S: Send + Sync + 'static>() -> Tool<S> {
 /// time in proportion to the number of resources, which is bounded.
 async fn view<S>(ctx: &Context<S>, args: ViewList) -> Result<CallToolResult, ToolError> {
     check_scopes(ctx, LISTING_TOOL)?;
+
     let limit = args.limit.unwrap_or(MAX_LIMIT).clamp(1, MAX_LIMIT);
     let cursor = args.after.as_deref().map(position).transpose()?;
     let prefix = args.prefix.as_deref().unwrap_or_default();
     let owner = ctx.identity().owner();
+
     let mut first = First::new(limit, args.descending, cursor.clone());
-    // The store itself lists by URI, so a page of that order is one batch.
+
+    // The store lists by URI, so a page in this order is one batch.
     let is_in_order = args.sort == Sort::Uri && !args.descending;
     let mut after = cursor.filter(|_| is_in_order).map(|Position(_, uri)| uri);
     let batch = if is_in_order { limit + 1 } else { BATCH };
     let mut compared = 0;
+
     loop {
         let store = ctx.resource_store();
         let page = store.list(owner, prefix, after.as_deref(), batch).await?;
         compared += page.entries.len();
         after = page.entries.last().map(|entry| entry.uri.as_str().to_owned());
+
         // A store in memory never waits, and other requests need the thread, too.
         tokio::task::yield_now().await;
         for entry in page.entries {
             first.offer(args.sort, &entry);
         }
+
         if !page.more || is_in_order {
             break;
         }
+
         if compared >= MAX_COMPARED {
             return Err(ToolError::permanent(format!(
                 "There are more than {MAX_COMPARED} resources, which are too many to sort: give \
@@ -126,11 +133,13 @@ async fn view<S>(ctx: &Context<S>, args: ViewList) -> Result<CallToolResult, Too
             )));
         }
     }
+
     let (items, more) = first.finish();
     let next = items.last().filter(|_| more).map(|found| {
         // A position always serializes.
         serde_json::to_string(&found.position).unwrap_or_default()
     });
+
     let resources: Vec<_> = items.into_iter().map(|found| found.item).collect();
     let text = format!("{} resources in order.", resources.len());
     result(text, &Listed { resources, next })
@@ -143,6 +152,7 @@ fn position(cursor: &str) -> Result<Position, ToolError> {
 
 fn key(sort: Sort, entry: &Entry) -> SortKey {
     let time = |time: Timestamp| SortKey::Number(time.as_millis());
+
     match sort {
         // People look for a name whatever its case.
         Sort::Name => SortKey::Text(entry.name.to_lowercase(), entry.name.clone()),
@@ -180,14 +190,17 @@ impl First {
         if self.cursor.as_ref().is_some_and(|cursor| order(&position, cursor).is_le()) {
             return;
         }
+
         if self.heap.len() == self.limit {
             self.more = true;
             let last = self.heap.peek();
             if last.is_some_and(|last| order(&position, &last.position).is_ge()) {
                 return;
             }
+
             self.heap.pop();
         }
+
         let item = Item {
             uri: entry.uri.as_str().to_owned(),
             name: entry.name.clone(),

@@ -84,10 +84,12 @@ async fn view<S>(
 ) -> Result<CallToolResult, ToolError> {
     check_scopes(ctx, READING_TOOL)?;
     let found = ctx.read_any_revision(&args.uri, None).await?;
+
     let wanted = match (args.r#as.view(), &args.against) {
         (None, Some(_)) => Some(View::Diff),
         (view, _) => view,
     };
+
     let mut info = info::describe(ctx, &found, wanted, options).await?;
     if let Some(view) = wanted.filter(|view| !info.views.contains(view)) {
         return Err(ToolError::new(format!(
@@ -97,6 +99,7 @@ async fn view<S>(
             serde_json::to_string(&view).unwrap_or_default().trim_matches('"')
         )));
     }
+
     if let Some(other) = other_side(ctx, args, &found).await? {
         let entry = &other.entry;
         info.against = Some(Against {
@@ -105,6 +108,7 @@ async fn view<S>(
             size: entry.size,
         });
     }
+
     result(text(ctx, &found).await?, &info)
 }
 
@@ -115,10 +119,12 @@ async fn other_side<S>(
     found: &StoredResource,
 ) -> Result<Option<StoredResource>, ToolError> {
     let Some(against) = &args.against else { return Ok(None) };
+
     let other = match against.parse::<u64>() {
         Ok(revision) => ctx.read_any_revision(&args.uri, Some(revision)).await?,
         Err(_) => ctx.read_any_revision(against, None).await?,
     };
+
     if found.entry.kind == Kind::Binary || other.entry.kind == Kind::Binary {
         return Err(ToolError::new("against is for text, and one of both is binary."));
     }
@@ -133,13 +139,16 @@ async fn text<S>(ctx: &Context<S>, found: &StoredResource) -> Result<String, Too
         let _ = write!(text, ", {}", count(entry.lines, "line"));
     }
     let _ = write!(text, ", revision {}. ", entry.revision);
+
     text.push_str(if ctx.client().shows_apps() {
         "The person sees all of it."
     } else {
         "This host shows no pages, so the person sees only what you say."
     });
+
     let read = call("read_resource", &read_arguments(entry.uri.as_str(), entry.kind, 100));
     let _ = writeln!(text, " To read it yourself: {read}.");
+
     let budget = PREVIEW_BYTES.min(ctx.output_bytes() / 2);
     found.preview(budget).await?.write_to(&mut text);
     Ok(text)

@@ -92,6 +92,7 @@ async fn owners(store: &Store) -> Result<(), ClientError> {
                 print(format!("{owner}\t{resources}\t{bytes}\n").as_bytes())?;
             }
         }
+
         after = page.next;
         if after.is_none() {
             return Ok(());
@@ -116,6 +117,7 @@ async fn usage(store: &Store, owner: Option<Owner>) -> Result<(), ClientError> {
         let Usage { resources, bytes, .. } = store.usage().await.map_err(|error| failed(&error))?;
         format!("all owners: {} resources, {} bytes\n", number(resources), number(bytes))
     };
+
     print(text.as_bytes())
 }
 
@@ -123,6 +125,7 @@ async fn purge(store: &Store, owner: &Owner, yes: bool) -> Result<(), ClientErro
     let Usage { resources, bytes, .. } =
         store.usage_of(owner).await.map_err(|error| failed(&error))?;
     let name = visible(owner.as_str());
+
     if !yes {
         let question = format!(
             "{name} has {} resources, {} bytes, in the {} store. Delete all of them?",
@@ -134,6 +137,7 @@ async fn purge(store: &Store, owner: &Owner, yes: bool) -> Result<(), ClientErro
             return Err(ClientError::Failed("Nothing was deleted.".into()));
         }
     }
+
     let deleted = store.purge(owner).await;
     audit::purged(&"operator", owner, &deleted);
     let deleted = deleted.map_err(|error| failed(&error))?;

@@ -64,10 +64,12 @@ impl ServeArgs {
             }
             config.server.insecure_no_auth |= self.insecure_no_auth;
         })?;
+
         if self.stdio {
             // Nothing listens, so the address is not checked.
             config.server.listen = ServerConfig::default().listen;
         }
+
         Ok(config)
     }
 
@@ -85,12 +87,14 @@ impl ServeArgs {
     pub(super) fn stdio_command_line(&self, subcommand: &[&str]) -> Result<Vec<OsString>, String> {
         let program = std::env::current_exe()
             .map_err(|error| format!("The path of this program is unknown: {error}"))?;
+
         let mut line = vec![program.into_os_string()];
         line.extend(subcommand.iter().map(OsString::from));
         line.push("--stdio".into());
+
         let mut flag = |name: &str, value: OsString| line.extend([name.into(), value]);
         if let Some(config) = self.file() {
-            // Hosts start it in another directory.
+            // Hosts start the server in another directory.
             let config = std::path::absolute(config)
                 .map_err(|error| format!("--config {}: {error}", config.display()))?;
             flag("--config", config.into_os_string());
@@ -101,6 +105,7 @@ impl ServeArgs {
         if let Some(version) = &self.max_version {
             flag("--max-version", version.into());
         }
+
         Ok(line)
     }
 }

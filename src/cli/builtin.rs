@@ -35,15 +35,18 @@ pub(super) fn registry(
     named: &NamedUpstreams,
 ) -> Result<Server, BuildError> {
     let problem = |problem: String| BuildError { problems: vec![problem] };
+
     let mut builder = Registry::builder("larder")
         .instructions(
             "Keeps large texts, JSON and files out of the conversation. Store one with create_resource; read parts of it with read_resource, find lines in it with search_resource, compute answers from JSON, CSV and logs with query_resource, and find resources by words with search_resources. Resources expire.",
         )
         .with(tools::reading(ToolOptions::default()));
+
     let queries = config.query.enabled.then(|| Arc::new(Queries::new(config.query.limits())));
     if let Some(queries) = &queries {
         builder = builder.with(tools::querying_with(Arc::clone(queries), config.tools.write));
     }
+
     if config.apps.enabled {
         let endpoint = config.public_url().map_err(|error| problem(error.to_string()))?;
         builder = builder.with(apps::viewing(AppOptions {
@@ -53,29 +56,36 @@ pub(super) fn registry(
             queries: queries.clone(),
         }));
     }
+
     if config.tools.write {
         builder = builder.with(tools::writing());
     }
+
     if config.has_content_links() {
         builder = builder.with(tools::downloading());
         if config.tools.write {
             builder = builder.with(tools::uploading());
         }
     }
+
     if config.tools.listing == ToolListing::Search {
         builder = builder.with(tools::finding(ToolOptions::default()));
     }
+
     for workflow in config.workflows.clone() {
         let locations = locations.clone();
         builder = builder.with(workflow::prompt_showing(workflow, move |p| locations.show(p)));
     }
+
     let configured: Result<_, _> = config.upstreams.iter().map(UpstreamConfig::settings).collect();
     let configured = configured.map_err(|error| problem(error.to_string()))?;
     let named = named.settings().map_err(problem)?;
+
     let upstreams = Upstreams::new(configured, named, builder.tool_names());
     let upstreams = upstreams
         .map_err(|error| problem(format!("{error}: name them in the configuration file")))?;
     upstreams.limit_messages(config.limits.upstream_bytes);
+
     let registry = builder.exchangeable(upstreams.providers()).build()?;
     Ok(Server { registry, upstreams: Some(Arc::new(upstreams)), queries })
 }

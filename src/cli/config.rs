@@ -75,11 +75,13 @@ async fn check(args: ServeArgs, online: bool) -> ExitCode {
         Ok(config) => config,
         Err(error) => return fail(USAGE, &error),
     };
+
     let locations = args.workflow_locations();
     let registry = match builtin::registry(&config, &locations, &NamedUpstreams::default()) {
         Ok(server) => server.registry,
         Err(error) => return fail(USAGE, &error),
     };
+
     // Without `online`, no other service is contacted.
     let app = if online {
         App::open(registry, config).await.map(Some).map_err(|error| fail_to_open(&error))
@@ -90,10 +92,12 @@ async fn check(args: ServeArgs, online: bool) -> ExitCode {
     } else {
         App::new(registry, config).map(Some).map_err(|error| fail(USAGE, &error))
     };
+
     let app = match app {
         Ok(app) => app,
         Err(code) => return code,
     };
+
     println!("The configuration is valid.");
     let mut code = ExitCode::SUCCESS;
     if let Some(app) = app.filter(|_| online) {
@@ -103,17 +107,20 @@ async fn check(args: ServeArgs, online: bool) -> ExitCode {
                 Err(problem) => code = fail(1, &format_args!("auth.issuers: {issuer}: {problem}")),
             }
         }
+
         if let Some(login) = app.login() {
             match login.check_provider().await {
                 Ok(summary) => println!("auth.login: {summary}"),
                 Err(problem) => code = fail(1, &format_args!("auth.login: {problem}")),
             }
         }
+
         match app.check_console().await {
             Some(Ok(summary)) => println!("console.oidc: {summary}"),
             Some(Err(problem)) => code = fail(1, &format_args!("console.oidc: {problem}")),
             None => {}
         }
     }
+
     code
 }

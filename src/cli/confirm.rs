@@ -8,6 +8,7 @@ use super::client::ClientError;
 pub(super) fn confirm(question: &str) -> Result<bool, ClientError> {
     eprint!("{question} [y/N] ");
     let _ = io::stderr().flush();
+
     let mut answer = String::new();
     let read = io::stdin().read_line(&mut answer);
     read.map_err(|error| ClientError::local("standard input", &error))?;

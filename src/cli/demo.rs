@@ -44,6 +44,7 @@ pub(super) async fn run(args: DemoArgs) -> Result<(), ClientError> {
         Some(path) => (path.display().to_string(), read_text(&path)?),
         None => find_text()?,
     };
+
     let server = Server::start().await?;
     let client = McpClient::new(ServerArgs::new(server.url.clone()))?;
     let mut model = Model { client, style: Style::detect(), seen_bytes: 0 };
@@ -80,6 +81,7 @@ pub(super) async fn run(args: DemoArgs) -> Result<(), ClientError> {
     if read["contents"][0]["text"].as_str() != Some(&text) {
         return Err(ClientError::Failed("What was read is not what was stored.".into()));
     }
+
     let (seen, stored) = (number(model.seen_bytes as u64), number(text.len() as u64));
     say(&format!("{stored} bytes, identical."))?;
 
@@ -102,12 +104,15 @@ impl Server {
         let config = Config::default();
         let path = config.server.path.clone();
         let locations = WorkflowLocations::default();
+
         let server = builtin::registry(&config, &locations, &NamedUpstreams::default())
             .map_err(|error| failed(&error))?;
         let app = App::new(server.registry, config).map_err(|error| failed(&error))?;
+
         let listener = TcpListener::bind("127.0.0.1:0").await.map_err(|error| failed(&error))?;
         let address = listener.local_addr().map_err(|error| failed(&error))?;
         let serving = tokio::spawn(app.serve(listener, pending()));
+
         let url = format!("http://{address}{path}");
         Ok(Self { url, _serving: AbortOnDropHandle::new(serving) })
     }
@@ -138,6 +143,7 @@ impl Model {
             })
             .collect();
         say(&self.style.call(&format!("> {tool} {{{}}}", shown.join(", "))))?;
+
         let result = self.client.call(tool, arguments).await?.result;
         let mut output = String::new();
         for block in result["content"].as_array().into_iter().flatten() {
@@ -152,11 +158,13 @@ impl Model {
             output.push_str(&text);
             output.push('\n');
         }
+
         for line in output.lines() {
             let start: String = line.chars().take(SHOWN_LINE).collect();
             let cut = if start.len() < line.len() { " …" } else { "" };
             say(&format!("  {start}{cut}"))?;
         }
+
         Ok(output)
     }
 }
@@ -178,24 +186,28 @@ fn find_text() -> Result<(String, String), ClientError> {
         .map(|entry| entry.path())
         .filter(|path| path.to_string_lossy().ends_with("_Packages"))
         .max_by_key(|path| std::fs::metadata(path).map_or(0, |metadata| metadata.len()));
+
     if let Some(list) = largest_list
         && let Ok(text) = read_text(&list)
         && text.len() >= 10_000_000
     {
         return Ok((list.display().to_string(), text));
     }
+
     let cargo_home = variable_os("CARGO_HOME")
         .map(PathBuf::from)
         .or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));
-    // A stack: the last folder is searched first.
+    // The list is a stack, so the last folder is searched first.
     let mut folders: Vec<_> =
         cargo_home.map(|home| home.join("registry/src")).into_iter().collect();
     folders.extend([PathBuf::from("/usr/share/doc"), PathBuf::from("/var/lib/dpkg/info")]);
+
     let mut text = String::new();
     while let Some(folder) = folders.pop() {
         let mut entries: Vec<_> =
             std::fs::read_dir(&folder).into_iter().flatten().flatten().collect();
         entries.sort_by_key(std::fs::DirEntry::path);
+
         for entry in entries {
             if text.len() >= ENOUGH_BYTES {
                 break;
@@ -212,6 +224,7 @@ fn find_text() -> Result<(String, String), ClientError> {
             }
         }
     }
+
     if text.is_empty() {
         return Err(ClientError::Usage("No text was found: give a file.".into()));
     }
@@ -223,11 +236,13 @@ fn read_text(path: &Path) -> Result<String, ClientError> {
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).map_err(local)?;
     file.take(MAX_BYTES).read_to_end(&mut bytes).map_err(local)?;
+
     // The limit may have cut a character.
     let valid = match std::str::from_utf8(&bytes) {
         Ok(text) => text.len(),
         Err(error) => error.valid_up_to(),
     };
+
     bytes.truncate(valid);
     Ok(String::from_utf8(bytes).unwrap_or_default())
 }
@@ -235,7 +250,7 @@ fn read_text(path: &Path) -> Result<String, ClientError> {
 /// The longest of some words in the middle of the text: a rare one.
 fn long_word(text: &str) -> String {
     let middle = text.ceil_char_boundary(text.len() / 2);
-    // Word boundaries as the search has them; the first word may be cut.
+    // Words end at the boundaries that the search uses. The first word may be cut.
     let words = text[middle..].split(|c: char| !c.is_alphanumeric() && c != '_').skip(1);
     let plain = words.filter(|w| w.len() > 8 && w.bytes().all(|b| b.is_ascii_alphanumeric()));
     plain.take(200).max_by_key(|w| w.len()).unwrap_or("the").to_owned()

@@ -36,14 +36,17 @@ pub(super) fn run(args: &DevArgs, subcommand: &[&str]) -> Result<ExitCode, Strin
     } else {
         args.command.clone()
     };
+
     let mut inspector = Command::new(NPX);
     inspector.args(["--yes", "@modelcontextprotocol/inspector", "--"]).args(command_line);
+
     let status = inspector.status().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => {
             format!("{NPX} was not found: the MCP Inspector needs Node.js, from https://nodejs.org")
         }
         _ => format!("{NPX} cannot be run: {error}"),
     })?;
+
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     Ok(ExitCode::from(code.unwrap_or(1)))
 }

@@ -40,8 +40,9 @@ pub(super) async fn run(args: HealthArgs) -> ExitCode {
         (_, true) => "readyz/dependencies",
         _ => "healthz",
     };
+
     let target = Target::find(args.listen, args.config.as_deref(), variable);
-    // The certificate is not issued for this address.
+    // The certificate is not issued for this address, so it is not verified.
     let client = reqwest::Client::builder()
         .no_proxy()
         .timeout(TIMEOUT)
@@ -50,6 +51,7 @@ pub(super) async fn run(args: HealthArgs) -> ExitCode {
         Ok(client) => client,
         Err(error) => return fail(1, &error),
     };
+
     let mut code = ExitCode::FAILURE;
     for scheme in target.schemes {
         let url = format!("{scheme}://{}/{path}", reachable(target.address));
@@ -69,6 +71,7 @@ pub(super) async fn run(args: HealthArgs) -> ExitCode {
             }
         }
     }
+
     code
 }
 
@@ -93,10 +96,12 @@ impl Target {
             text.parse::<toml::Table>().ok()
         });
         let server = settings.as_ref().and_then(|settings| settings.as_ref()?.get("server"));
+
         let address = listen
             .or_else(|| variable("LARDER_SERVER__LISTEN")?.parse().ok())
             .or_else(|| server?.get("listen")?.as_str()?.parse().ok())
             .unwrap_or(ServerConfig::default().listen);
+
         let is_tls = variable("LARDER_SERVER__TLS__CERT").is_some()
             || server.is_some_and(|server| server.get("tls").is_some());
         let schemes: &[_] = match settings {
@@ -104,6 +109,7 @@ impl Target {
             Some(None) => &["http", "https"],
             _ => &["http"],
         };
+
         Self { address, schemes }
     }
 }
@@ -129,10 +135,12 @@ mod tests {
     fn found(file: &str, variables: &[(&str, &str)]) -> (String, &'static [&'static str]) {
         let mut toml = tempfile::NamedTempFile::new().unwrap();
         toml.write_all(file.as_bytes()).unwrap();
+
         let variable = |name: &str| {
             let found = variables.iter().find(|(variable, _)| *variable == name);
             found.map(|(_, value)| (*value).to_owned())
         };
+
         let target = Target::find(None, Some(toml.path()), variable);
         (target.address.to_string(), target.schemes)
     }
@@ -141,14 +149,18 @@ mod tests {
     fn the_address_is_found_in_a_file_that_is_invalid_otherwise() {
         let http: &[&str] = &["http"];
         assert_eq!(found("", &[]), ("127.0.0.1:8000".into(), http));
+
         let invalid = "[server]\nlisten = \"127.0.0.1:1\"\ntypo = true\n[unknown]";
         assert_eq!(found(invalid, &[]), ("127.0.0.1:1".into(), http));
+
         let variables = [("LARDER_SERVER__LISTEN", "127.0.0.1:2")];
         assert_eq!(found(invalid, &variables), ("127.0.0.1:2".into(), http));
+
         let tls = "[server.tls]\ncert = \"a\"";
         assert_eq!(found(tls, &[]).1, ["https"]);
         assert_eq!(found("", &[("LARDER_SERVER__TLS__CERT", "a")]).1, ["https"]);
-        // What it said about TLS is not known any more.
+
+        // The TLS settings of an unreadable file are unknown, so both schemes are tried.
         assert_eq!(found("[server", &variables), ("127.0.0.1:2".into(), &["http", "https"][..]));
     }
 }

@@ -65,6 +65,7 @@ fn settings_directory() -> Result<PathBuf, String> {
     } else {
         directory("XDG_CONFIG_HOME").or_else(|| Some(directory("HOME")?.join(".config")))
     };
+
     found.ok_or_else(|| "The user's directory is not known: give --file.".to_owned())
 }
 
@@ -87,20 +88,24 @@ pub(super) fn write(
     if let Some(directory) = directory {
         fs::create_dir_all(directory)?;
     }
+
     let mut temporary = file.to_owned().into_os_string();
-    // Others may write in the directory: they cannot guess the name and put a link there.
+    // Other users may write in the directory, so the name must not be guessable.
     temporary.push(format!(".{}", Random::system().id()));
+
     let mut options = fs::OpenOptions::new();
-    // A new one only for this user: servers' environments are written to it, with secrets.
+    // A new file is only for this user, because the environments of servers contain secrets.
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut created = options.write(true).create_new(true).open(&temporary)?;
-    // Before there is anything to read.
+
+    // Permissions are set before there is content to read.
     let permitted = permissions.map_or(Ok(()), |permissions| created.set_permissions(permissions));
     let written = permitted
         .and_then(|()| created.write_all(text.as_bytes()))
         .and_then(|()| created.sync_all())
         .and_then(|()| fs::rename(&temporary, file));
+
     if written.is_err() {
         let _ = fs::remove_file(&temporary);
     }
@@ -118,6 +123,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("hosts/mcp.json");
         write(&file, "one", None).unwrap();
+
         replace(&file, "two").unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "two");
         assert_eq!(fs::read_dir(file.parent().unwrap()).unwrap().count(), 1);
@@ -129,8 +135,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let [file, victim] = ["mcp.json", "victim"].map(|name| folder.path().join(name));
         fs::write(&victim, "kept").unwrap();
+
         let guessed = folder.path().join(format!("mcp.json.{}", std::process::id()));
         std::os::unix::fs::symlink(&victim, &guessed).unwrap();
+
         write(&file, "secret", None).unwrap();
         assert_eq!(fs::read_to_string(&victim).unwrap(), "kept");
         assert_eq!(fs::read_to_string(&file).unwrap(), "secret");

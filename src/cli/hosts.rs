@@ -44,10 +44,12 @@ impl HostCommand {
             #[cfg(target_os = "linux")]
             Self::UpstreamProcess { .. } => None,
         };
-        // Better reported here than in a host's log.
+
+        // The error is reported here, because a host would only log it.
         if let Some(Err(error)) = serve_args.map(ServeArgs::configure) {
             return fail(USAGE, &error);
         }
+
         let result = match self {
             Self::Dev(args) => dev::run(&args, subcommand),
             Self::Install(args) => install::run(&args, subcommand),
@@ -57,6 +59,7 @@ impl HostCommand {
                 Ok(crate::upstream::supervisor::main(larder, &line))
             }
         };
+
         result.unwrap_or_else(|problem| fail(USAGE, &problem))
     }
 }

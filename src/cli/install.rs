@@ -61,25 +61,30 @@ pub(super) fn run(args: &InstallArgs, subcommand: &[&str]) -> Result<ExitCode, S
     let (name, entry) = (name(args)?, entry(args, subcommand)?);
     let section = args.client.section();
     let example = json!({ section: { &name: &entry } });
+
     if args.print {
         println!("{example:#}");
         return Ok(ExitCode::SUCCESS);
     }
+
     let file = match &args.file {
         Some(file) => file.clone(),
         None => args.client.file()?,
     };
+
     let unchanged = |problem: String| {
         format!(
             "{}: {problem}. The file is unchanged; add this yourself:\n{example:#}",
             file.display()
         )
     };
+
     let mut config = read(&file).map_err(unchanged)?;
     let servers = config.entry(section).or_insert_with(|| json!({}));
     let servers = servers
         .as_object_mut()
         .ok_or_else(|| unchanged(format!("{section:?} is not an object")))?;
+
     match servers.get(&name) {
         Some(existing) if *existing == entry => {
             println!("{} already has {name}.", file.display());
@@ -92,9 +97,11 @@ pub(super) fn run(args: &InstallArgs, subcommand: &[&str]) -> Result<ExitCode, S
         }
         _ => servers.insert(name.clone(), entry),
     };
+
     let text = format!("{:#}\n", Value::Object(config));
     host_file::replace(&file, &text)
         .map_err(|error| unchanged(format!("it cannot be written: {error}")))?;
+
     println!("Added {name} to {}. Restart the host if it is running.", file.display());
     Ok(ExitCode::SUCCESS)
 }
@@ -103,6 +110,7 @@ fn name(args: &InstallArgs) -> Result<String, String> {
     if let Some(name) = &args.name {
         return Ok(name.clone());
     }
+
     let program = env::current_exe().ok();
     let name = program.as_deref().and_then(Path::file_stem).map(|n| n.to_string_lossy().into());
     name.ok_or_else(|| "The program's name is not known: give --name.".into())
@@ -112,12 +120,14 @@ fn entry(args: &InstallArgs, subcommand: &[&str]) -> Result<Value, String> {
     if let Some(url) = &args.url {
         return args.client.remote_entry(url);
     }
+
     let command_line: Vec<_> = args
         .serve
         .stdio_command_line(subcommand)?
         .into_iter()
         .map(|part| part.into_string().map_err(|part| format!("{} is not Unicode", part.display())))
         .collect::<Result<_, _>>()?;
+
     let (command, arguments) = command_line.split_first().ok_or("there is no command")?;
     let mut entry = json!({ "command": command, "args": arguments });
     if args.client == Client::Vscode {
@@ -126,6 +136,7 @@ fn entry(args: &InstallArgs, subcommand: &[&str]) -> Result<Value, String> {
     if !args.env.is_empty() {
         entry["env"] = args.env.iter().map(|(k, v)| (k.clone(), json!(v))).collect();
     }
+
     Ok(entry)
 }
 
@@ -134,10 +145,12 @@ fn read(file: &Path) -> Result<Map<String, Value>, String> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Map::new()),
         text => text.map_err(|error| format!("it cannot be read: {error}"))?,
     };
+
     if text.trim().is_empty() {
         return Ok(Map::new());
     }
-    // Some hosts allow comments, which a rewrite would lose: not plain JSON.
+
+    // Some hosts allow comments. A rewrite would lose them, so only plain JSON is accepted.
     match serde_json::from_str(&text) {
         Ok(Value::Object(config)) => Ok(config),
         Ok(_) => Err("it is not a JSON object".into()),

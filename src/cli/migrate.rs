@@ -28,12 +28,15 @@ pub(super) async fn run(args: &MigrateArgs) -> Result<(), OpenError> {
     telemetry::init(&telemetry::Options::default());
     let MigrateArgs { store, config, .. } = args.clone();
     let config = ServeArgs { store, config, ..ServeArgs::default() }.configure()?;
+
     let Some(settings) = config.redis() else {
         println!("store.url is not Redis: there is nothing to migrate.");
         return Ok(());
     };
+
     let redis = Redis::open(&settings).await?;
     let layout = Layout::current();
+
     if args.status {
         let status = layout.status(&redis).await?;
         println!("Layout {} of {}.", status.oldest, layout.version());
@@ -45,6 +48,7 @@ pub(super) async fn run(args: &MigrateArgs) -> Result<(), OpenError> {
         }
         return Ok(());
     }
+
     for migration in layout.migrate(&redis, &Random::system()).await? {
         println!("Applied {migration}");
     }

@@ -212,6 +212,7 @@ pub fn run_with_lifespan<L, E: std::fmt::Display>(
             Ok(value) => Arc::new(value),
             Err(error) => return fail(1, &error),
         };
+
         let shared = Arc::clone(&value);
         let build = |config: &Config| build(config, shared);
         serve_then(args, config, build, teardown(value)).await
@@ -224,6 +225,7 @@ fn run_configured(serve: impl AsyncFnOnce(ServeArgs, Config) -> ExitCode) -> Exi
     if let Some(command) = command {
         return command.run(&[]);
     }
+
     in_runtime(|| async {
         match args.configure() {
             Ok(config) => serve(args, config).await,
@@ -240,8 +242,10 @@ async fn serve_then(
     teardown: impl Future<Output = ()>,
 ) -> ExitCode {
     let serving = serve(args, config, true, |config| build(config).map(Server::from));
+
     // A panic must not skip the teardown.
     let code = AssertUnwindSafe(serving).catch_unwind().await;
+
     teardown.await;
     code.unwrap_or_else(|_| fail(1, &"the server panicked"))
 }
@@ -280,6 +284,7 @@ fn in_runtime<F: Future<Output = ExitCode>>(run: impl FnOnce() -> F) -> ExitCode
         Ok(runtime) => runtime,
         Err(error) => return fail(1, &error),
     };
+
     let code = runtime.block_on(run());
     // Does not wait for the thread that reads standard input, which may block.
     runtime.shutdown_background();

@@ -43,6 +43,7 @@ impl NamedUpstreams {
     /// Names the variable of a header that is not set.
     pub(super) fn settings(&self) -> Result<Vec<Settings>, String> {
         let mut all = Vec::new();
+
         if let Some(url) = &self.url {
             let headers = self.headers.iter().map(|(name, variable)| {
                 let value = environment::variable(variable).ok_or_else(|| {
@@ -54,12 +55,14 @@ impl NamedUpstreams {
             let remote = Remote { url: url.clone(), headers, auth: None };
             all.push(named(Settings::name_of_url(url), remote));
         }
+
         if !self.command.is_empty() {
             let set = |name: &String| Some((name.clone(), environment::variable(name)?));
             let env = self.env.iter().filter_map(set).collect();
             let command = Command { line: self.command.clone(), env };
             all.push(named(Settings::name_of(&self.command), command));
         }
+
         Ok(all)
     }
 }

@@ -43,6 +43,7 @@ impl OwnerArgs {
             (None, _, _, Some(name)) => Principal::Static { name: name.into() },
             _ => return Ok(self.owner.map(Owner::new)),
         };
+
         Ok(Some(principal.owner()))
     }
 }

@@ -16,7 +16,7 @@ pub(super) fn parse<C: Parser>() -> C {
         Ok(arguments) => arguments,
         Err(error) => {
             let error = error.format(&mut command);
-            // Fails only if nobody reads it.
+            // Printing fails only if the output is closed.
             let _ = error.print();
             exit(error.exit_code())
         }

@@ -36,6 +36,7 @@ impl Reload {
                 }
                 () = self.files.changed() => {}
             }
+
             match self.args.configure().and_then(|config| self.live.apply(&config)) {
                 Ok(Reloaded { changed, need_restart }) => {
                     // The new configuration may name other files.
@@ -44,6 +45,7 @@ impl Reload {
                         changed = changed.join(", "),
                         "the configuration was read again"
                     );
+
                     if !need_restart.is_empty() {
                         let settings = need_restart.join(", ");
                         tracing::warn!(

@@ -28,24 +28,29 @@ pub(super) async fn serve(
 ) -> ExitCode {
     telemetry::init(&config.telemetry());
     supervise_programs();
+
     if args.stdio && config.has_exchanges() {
         let problem = "over stdio, callers have no token to exchange: serve over HTTP";
         return fail(USAGE, &ConfigError::new("upstreams.exchange", problem));
     }
-    // There is no HTTP over which content could be downloaded.
+
+    // Stdio has no HTTP endpoint, so content cannot be downloaded.
     config.content.enabled &= !args.stdio;
     let Server { registry, upstreams, queries } = match build(&config) {
         Ok(server) => server,
         Err(error) => return fail(USAGE, &error),
     };
+
     config.redis.migrate |= migrate;
     let (listen, path) = (config.server.listen, config.server.path.clone());
     let (metrics, connections) = (config.metrics.listen, config.limits.connections);
     let scheme = if config.server.tls.is_some() { "https" } else { "http" };
+
     let app = match App::open(registry, config).await {
         Ok(app) => app,
         Err(error) => return fail_to_open(&error),
     };
+
     if let Some(upstreams) = &upstreams {
         app.live().manage(Arc::clone(upstreams));
     }
@@ -53,10 +58,12 @@ pub(super) async fn serve(
         let check = async move { queries.confinement().await };
         AbortOnDropHandle::new(tokio::spawn(check))
     });
+
     let stop = match shutdown::stop_signal() {
         Ok(stop) => stop,
         Err(error) => return fail(1, &error),
     };
+
     if args.stdio {
         let served = app.serve_stdio(stop).await;
         send_last_traces().await;
@@ -65,6 +72,7 @@ pub(super) async fn serve(
             Err(error) => fail(1, &error),
         };
     }
+
     let (listener, address) = match bind("server.listen", listen) {
         Ok(bound) => bound,
         Err(code) => return code,
@@ -76,13 +84,16 @@ pub(super) async fn serve(
         }),
         None => None,
     };
+
     let reload = match Reload::new(args, Arc::clone(app.live())).await {
         Ok(reload) => tokio::spawn(reload.run()),
         Err(error) => return fail(1, &error),
     };
     let _reload = AbortOnDropHandle::new(reload);
+
     open_files::raise_limit(connections);
     eprintln!("larder listening on {scheme}://{address}{path}");
+
     let (inventory, dependencies) = (app.inventory(), app.dependencies());
     let metrics = metrics.map(|(listener, address)| {
         let measured = Measured { inventory, dependencies, upstreams, queries };
@@ -92,8 +103,10 @@ pub(super) async fn serve(
         Ok(tasks) => tasks,
         Err(problem) => return fail(1, &problem),
     };
+
     let served = app.serve(listener, stop).await;
     send_last_traces().await;
+
     match served {
         Ok(_) => ExitCode::SUCCESS,
         Err(error) => fail(1, &error),
@@ -102,7 +115,7 @@ pub(super) async fn serve(
 
 /// Sends the traces of the calls that ended last.
 async fn send_last_traces() {
-    // It blocks.
+    // Sending the traces blocks the thread.
     let _ = tokio::task::spawn_blocking(telemetry::finish).await;
 }
 
@@ -120,6 +133,7 @@ fn bind(setting: &str, listen: SocketAddr) -> Result<(TcpListener, SocketAddr), 
         let address = listener.local_addr()?;
         Ok::<_, io::Error>((listener, address))
     };
+
     try_bind().map_err(|error| fail(USAGE, &format!("{setting}: {listen} cannot be used: {error}")))
 }
 
@@ -155,6 +169,7 @@ fn serve_metrics(
     let metrics = Metrics::install()?;
     let upstreams = measured.upstreams.clone();
     let shared = Arc::new((metrics.clone(), measured));
+
     let router = http::metrics_router(move || {
         let shared = Arc::clone(&shared);
         async move {
@@ -163,12 +178,15 @@ fn serve_metrics(
             metrics.render()
         }
     });
+
     let statuses = move || {
         let statuses = upstreams.as_ref().map(|upstreams| upstreams.statuses());
         json!({ "upstreams": statuses.unwrap_or_default() })
     };
+
     let router = router.merge(http::json_router(PATH, statuses));
     eprintln!("larder metrics on http://{address}/metrics");
+
     let serving = tokio::spawn(async move {
         let limits = ServeLimits::default();
         if let Err(error) = http::serve(listener, None, router, &limits, pending()).await {
@@ -176,5 +194,6 @@ fn serve_metrics(
         }
     });
     let upkeep = tokio::spawn(async move { metrics.maintain().await });
+
     Ok([serving, upkeep].map(AbortOnDropHandle::new))
 }

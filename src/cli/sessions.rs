@@ -21,6 +21,7 @@ pub(super) async fn list(sessions: &RedisSessions) -> Result<(), ClientError> {
         for (owner, count) in &page.owners {
             print(format!("{}\t{count}\n", visible(owner.as_str())).as_bytes())?;
         }
+
         after = page.next;
         if after.is_none() {
             return Ok(());
@@ -40,6 +41,7 @@ pub(super) async fn end(
     yes: bool,
 ) -> Result<(), ClientError> {
     let name = visible(owner.as_str());
+
     if !yes {
         let count = sessions.count_of(owner).await.map_err(|error| failed(&error))?;
         let count = number(count);
@@ -47,6 +49,7 @@ pub(super) async fn end(
             return Err(ClientError::Failed("No session was ended.".into()));
         }
     }
+
     let ended = sessions.end_all(owner).await;
     audit::sessions_ended(owner, &ended);
     let ended = ended.map_err(|error| failed(&error))?;

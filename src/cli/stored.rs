@@ -36,6 +36,7 @@ impl StoreArgs {
                 "store.url is memory: such resources are in the process of the server only, and end with it. Give --store redis://…, file:///… or s3://….".into(),
             ));
         }
+
         app::open_alone(&config).await.map_err(|error| not_opened(&error))
     }
 

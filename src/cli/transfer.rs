@@ -60,17 +60,20 @@ async fn export(args: ExportArgs) -> Result<(), ClientError> {
         partial.push(".partial");
         let (partial, name) = (PathBuf::from(partial), args.file.display().to_string());
         let local = |error: io::Error| ClientError::local(&name, &error);
+
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true);
         #[cfg(unix)]
         options.mode(0o600);
         let file = options.open(&partial).await.map_err(local)?;
+
         let (done, file) = export_to(&store, file, &name).await?;
         file.sync_all().await.map_err(local)?;
         drop(file);
         fs::rename(&partial, &args.file).await.map_err(local)?;
         done
     };
+
     let Exported { revisions, bytes, gone, damaged, .. } = done;
     eprintln!(
         "larder: exported {} revisions, {} bytes; {} were deleted or expired meanwhile, {} are damaged",
@@ -79,6 +82,7 @@ async fn export(args: ExportArgs) -> Result<(), ClientError> {
         number(gone),
         number(damaged)
     );
+
     if damaged > 0 {
         return Err(ClientError::Failed("The export lacks damaged revisions.".into()));
     }
@@ -106,6 +110,7 @@ async fn import(args: ImportArgs) -> Result<(), ClientError> {
         let file = File::open(&args.file).await;
         Box::new(file.map_err(|error| ClientError::local(&name, &error))?)
     };
+
     let store = args.store.open().await?;
     let imported = transfer::import(&store, input, reporter()).await;
     let Imported { written, bytes, present, later, expired, refused, .. } =
@@ -119,11 +124,13 @@ async fn import(args: ImportArgs) -> Result<(), ClientError> {
         number(expired),
         number(refused)
     );
+
     if refused > 0 {
         return Err(ClientError::Failed(
             "Some revisions were refused: mend the cause and import again.".into(),
         ));
     }
+
     Ok(())
 }
 
@@ -139,6 +146,7 @@ fn failed(name: &str, error: &TransferError) -> ClientError {
         }
         error => format!("{name}: {error}"),
     };
+
     match error {
         TransferError::NotAnExport | TransferError::Version(_) => ClientError::Usage(problem),
         _ => ClientError::Failed(problem),

@@ -48,6 +48,7 @@ pub(super) async fn run(args: UpstreamsArgs) -> Result<(), ClientError> {
     if let Some(command) = args.command {
         return run_login(command).await;
     }
+
     let address = match args.metrics {
         Some(address) => address,
         None => {
@@ -61,6 +62,7 @@ pub(super) async fn run(args: UpstreamsArgs) -> Result<(), ClientError> {
             })?
         }
     };
+
     let url = format!("http://{}{PATH}", reachable(address));
     let client = reqwest::Client::builder().no_proxy().timeout(TIMEOUT);
     let response =
@@ -70,8 +72,10 @@ pub(super) async fn run(args: UpstreamsArgs) -> Result<(), ClientError> {
         let cause = cause.unwrap_or_else(|| error.to_string());
         ClientError::Unreachable(format!("{url}: {cause}"))
     })?;
+
     let Statuses { upstreams } =
         serde_json::from_str(&response).map_err(|_| ClientError::unexpected_reply())?;
+
     let text = if args.json { lines_of_json(&upstreams) } else { table(&upstreams) };
     print(text.as_bytes())
 }
@@ -90,6 +94,7 @@ fn table(upstreams: &[Status]) -> String {
             .map(str::to_owned),
     ];
     let or_none = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
+
     rows.extend(upstreams.iter().map(|status| {
         [
             status.name.clone(),
@@ -102,13 +107,15 @@ fn table(upstreams: &[Status]) -> String {
             })),
             number(status.kept_out_bytes),
             status.failures.to_string(),
-            // A terminal would obey what the error contains.
+            // A terminal would obey control characters of the error.
             or_none(problem(status)),
         ]
     }));
+
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
     let widths: [usize; 7] = std::array::from_fn(|column| width(column).unwrap_or_default());
     let mut text = String::new();
+
     for row in &rows {
         for (cell, width) in row.iter().zip(widths) {
             // Writing to a string succeeds.
@@ -117,11 +124,13 @@ fn table(upstreams: &[Status]) -> String {
         text += &row[7];
         text.push('\n');
     }
+
     for status in upstreams {
         for left_out in &status.left_out {
             text += &format!("{}: left out: {}\n", status.name, visible(left_out));
         }
     }
+
     text
 }
 
@@ -155,6 +164,7 @@ mod tests {
             failures: 1,
             last_error: Some(LastError { text: "exit 1: \u{1b}[2J".into(), seconds_ago: 61 }),
         };
+
         let new = Status {
             name: "filesystem".into(),
             state: State::Idle,
@@ -167,6 +177,7 @@ mod tests {
             failures: 0,
             last_error: None,
         };
+
         let shown = table(&[status, new]);
         let lines: Vec<_> = shown.lines().collect();
         assert!(lines[1].starts_with("fs          degraded  2"), "{shown}");

@@ -27,10 +27,12 @@ impl AppsConfig {
     /// Names the setting.
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         ConfigError::require_positive("apps.poll", self.poll)?;
+
         let is_domain = |domain: &str| {
             !domain.is_empty()
                 && domain.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte))
         };
+
         match self.domains.iter().find(|(_, domain)| !is_domain(domain)) {
             Some((client, _)) => {
                 let setting = format!("apps.domains.{client}");

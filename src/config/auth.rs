@@ -104,6 +104,7 @@ impl Default for IntrospectionConfig {
     fn default() -> Self {
         let IntrospectionLimits { concurrent, waiting, failures_per_minute } =
             IntrospectionLimits::default();
+
         Self {
             url: None,
             client_id: String::new(),
@@ -153,6 +154,7 @@ impl AuthConfig {
     /// Names the setting.
     pub(super) fn check(&self, public_url: Option<&PublicUrl>) -> Result<(), ConfigError> {
         let invalid = |setting, problem: &str| Err(ConfigError::new(setting, problem));
+
         match self.mode {
             AuthMode::OAuth if self.issuers.is_empty() => {
                 return invalid("auth.issuers", "mode \"oauth\" needs at least one issuer");
@@ -180,37 +182,44 @@ impl AuthConfig {
             }
             AuthMode::Static | AuthMode::None => {}
         }
+
         if self.mode != AuthMode::OAuth && !self.issuers.is_empty() {
             return invalid("auth.mode", "auth.issuers is set, so it must be \"oauth\"");
         }
         if self.mode != AuthMode::Login && self.login.is_some() {
             return invalid("auth.mode", "auth.login is set, so it must be \"login\"");
         }
+
         if let Some(login) = &self.login {
             login.check()?;
         }
         if self.mode != AuthMode::Static && !self.tokens.is_empty() {
             return invalid("auth.mode", "auth.tokens is set, so it must be \"static\"");
         }
+
         if self.mode == AuthMode::None
             && !(self.scopes.is_empty() && self.required_scopes.is_empty())
         {
             return invalid("auth.mode", "scopes are required, so it must not be \"none\"");
         }
+
         self.access()?;
         self.check_hierarchy()?;
+
         for (index, issuer) in self.issuers.iter().enumerate() {
             issuer.check(&format!("auth.issuers[{index}]"))?;
             if self.issuers[..index].iter().any(|other| other.issuer == issuer.issuer) {
                 return invalid("auth.issuers", "an issuer is listed twice");
             }
         }
+
         if self.issuers.iter().filter(|issuer| issuer.introspection.is_some()).count() > 1 {
             return invalid(
                 "auth.issuers",
                 "only one issuer may have introspection: an opaque token does not name its issuer and must not be sent to others",
             );
         }
+
         for (index, token) in self.tokens.iter().enumerate() {
             let read = token.read(index)?;
             let others = &self.tokens[..index];
@@ -218,6 +227,7 @@ impl AuthConfig {
                 return invalid("auth.tokens", "a token is listed twice");
             }
         }
+
         Ok(())
     }
 
@@ -245,6 +255,7 @@ impl AuthConfig {
     /// Names the setting.
     pub fn access(&self) -> Result<ScopeRules, ConfigError> {
         let everything = ScopeRules::new(self.required_scopes()?);
+
         self.scopes.iter().try_fold(everything, |access, (name, scopes)| {
             let setting = format!("auth.scopes.{name:?}");
             let scopes = Scopes::required(scopes).map_err(|e| ConfigError::new(&setting, e))?;
@@ -261,6 +272,7 @@ impl AuthConfig {
     /// Names the setting.
     pub fn options(&self, public_url: Option<&PublicUrl>) -> Result<AuthOptions, ConfigError> {
         let hierarchy = Hierarchy::new(&self.hierarchy);
+
         match self.mode {
             AuthMode::None => Ok(AuthOptions::None),
             AuthMode::Static => {
@@ -293,6 +305,7 @@ impl IssuerConfig {
     fn check(&self, path: &str) -> Result<(), ConfigError> {
         crate::auth::check_url(&self.issuer)
             .map_err(|problem| ConfigError::new(&format!("{path}.issuer"), problem))?;
+
         let Some(introspection) = &self.introspection else { return Ok(()) };
         let problem = |setting: &str, problem: &str| {
             Err(ConfigError::new(&format!("{path}.introspection.{setting}"), problem))
@@ -300,6 +313,7 @@ impl IssuerConfig {
         if introspection.client_id.is_empty() {
             return problem("client_id", "it is missing");
         }
+
         match (&introspection.client_secret_file, &introspection.client_secret_env) {
             (Some(_), None) | (None, Some(_)) => Ok(()),
             _ => problem("client_secret_file", "set either this or client_secret_env"),
@@ -313,10 +327,12 @@ impl IssuerConfig {
                 introspection.client_secret_file.as_deref(),
                 introspection.client_secret_env.as_deref(),
             )?;
+
             let IntrospectionConfig { url, client_id, token_prefix, .. } = introspection.clone();
             let IntrospectionConfig { concurrent, waiting, failures_per_minute, .. } =
                 *introspection;
             let limits = IntrospectionLimits { concurrent, waiting, failures_per_minute };
+
             Ok::<_, ConfigError>(IntrospectionOptions {
                 url,
                 client_id,
@@ -325,6 +341,7 @@ impl IssuerConfig {
                 limits,
             })
         });
+
         Ok(IssuerOptions {
             is_own: false,
             issuer: self.issuer.clone(),
@@ -343,9 +360,11 @@ impl TokenConfig {
         let problem = |setting: &str, problem: &dyn std::fmt::Display| {
             ConfigError::new(&format!("auth.tokens[{index}].{setting}"), problem)
         };
+
         if self.name.trim().is_empty() {
             return Err(problem("name", &"it is missing"));
         }
+
         let mut sha256 = [0; 32];
         let digits: Option<Vec<u8>> = self
             .sha256
@@ -356,15 +375,18 @@ impl TokenConfig {
             // The value is not shown, because it may be the token itself.
             problem("sha256", &"it must be the SHA-256 of the token, in 64 hexadecimal digits")
         })?;
+
         for (byte, pair) in sha256.iter_mut().zip(digits.chunks(2)) {
             *byte = pair[0] << 4 | pair[1];
         }
+
         let scopes = Scopes::required(&self.scopes).map_err(|error| problem("scopes", &error))?;
         let expires = self.expires.as_deref().map(DateTime::parse_from_rfc3339).transpose();
         let expires = expires.map_err(|_| {
             problem("expires", &"it is not a time such as \"2027-01-01T00:00:00Z\"")
         })?;
         let expires = expires.map(|time| u64::try_from(time.timestamp_millis()).unwrap_or(0));
+
         let (name, groups) = (self.name.clone(), self.groups.clone());
         let expires = expires.map(Timestamp::from_millis);
         Ok(StaticToken { name, sha256, scopes, groups, expires })

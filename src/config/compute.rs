@@ -36,9 +36,11 @@ impl ComputeConfig {
         positive
             .iter()
             .try_for_each(|(name, value)| ConfigError::require_positive(name, *value))?;
+
         if self.threads > 1024 {
             return Err(ConfigError::new("compute.threads", "it must be at most 1024"));
         }
+
         Ok(())
     }
 

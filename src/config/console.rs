@@ -60,6 +60,7 @@ impl ConsoleConfig {
             let problem = format!("it must be between 1 and {MAX_SESSIONS}");
             return Err(ConfigError::new("console.sessions_per_principal", problem));
         }
+
         let is_plain = |part: &str| {
             !part.is_empty()
                 && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))
@@ -68,19 +69,23 @@ impl ConsoleConfig {
             let problem = "it must begin with a slash and have letters, digits, - and _ between slashes, such as /console";
             return Err(ConfigError::new("console.path", problem));
         }
+
         if !self.enabled {
             return Ok(());
         }
+
         let taken = [server.path.as_str(), "/resources", "/content", "/healthz", "/readyz"];
         let overlaps = |taken: &&str| is_within(&self.path, taken) || is_within(taken, &self.path);
         if let Some(taken) = taken.iter().find(|taken| overlaps(taken)) {
             let problem = format!("{taken} has another use on this server");
             return Err(ConfigError::new("console.path", problem));
         }
+
         if !server.max_version().is_modern() {
             let problem = "the console calls tools by 2026-07-28: allow it here, or set console.enabled = false";
             return Err(ConfigError::new("server.max_version", problem));
         }
+
         self.oidc.as_ref().map_or(Ok(()), |oidc| oidc.check(auth))
     }
 }
@@ -92,6 +97,7 @@ impl ConsoleOidcConfig {
         let invalid = |setting: &str, problem: &str| {
             Err(ConfigError::new(&format!("console.oidc.{setting}"), problem))
         };
+
         if auth.mode != AuthMode::OAuth {
             let problem = "the console logs people in with access tokens of an issuer: set auth.mode = \"oauth\", or remove [console.oidc]";
             return invalid("issuer", problem);
@@ -108,6 +114,7 @@ impl ConsoleOidcConfig {
         if !self.scopes.is_empty() && !self.scopes.iter().any(|scope| scope == "openid") {
             return invalid("scopes", "\"openid\" must be among them");
         }
+
         Ok(())
     }
 
@@ -122,6 +129,7 @@ impl ConsoleOidcConfig {
     ) -> Result<AccessClientOptions, ConfigError> {
         const SECTION: &str = "console.oidc";
         let (file, env) = (self.client_secret_file.as_deref(), self.client_secret_env.as_deref());
+
         let mut scopes = self.scopes.clone();
         if scopes.is_empty() {
             let named = auth.required_scopes.iter().chain(auth.scopes.values().flatten());
@@ -129,6 +137,7 @@ impl ConsoleOidcConfig {
             scopes.push("openid".to_owned());
             scopes.extend(named);
         }
+
         Ok(AccessClientOptions {
             issuer: self.issuer.clone(),
             client_id: self.client_id.clone(),
@@ -169,19 +178,23 @@ mod tests {
             }],
             ..Default::default()
         };
+
         let valid = ConsoleOidcConfig {
             issuer: "https://a.example".into(),
             client_id: "larder".into(),
             client_secret_env: Some("SECRET".into()),
             ..Default::default()
         };
+
         assert!(valid.check(&auth).is_ok());
+
         let refused = |setting: &str, auth: &AuthConfig, change: fn(&mut ConsoleOidcConfig)| {
             let mut config = valid.clone();
             change(&mut config);
             let error = config.check(auth).unwrap_err().to_string();
             assert!(error.starts_with(&format!("console.oidc.{setting}: ")), "{error}");
         };
+
         refused("issuer", &AuthConfig::default(), |_| {});
         refused("issuer", &auth, |config| config.issuer.push('/'));
         refused("client_id", &auth, |config| config.client_id.clear());
@@ -210,6 +223,7 @@ mod tests {
             let config = ConsoleConfig { enabled: true, path: path.into(), ..Default::default() };
             config.check(&server, &AuthConfig::default())
         };
+
         for path in ["/console", "/a/b-c_d", "/mcps"] {
             assert!(check(path).is_ok(), "{path}");
         }

@@ -32,12 +32,14 @@ impl ContentConfig {
             let problem = format!("it must be between 1 and {MAX_EXPIRES}");
             return Err(ConfigError::new("content.max_expires", problem));
         }
+
         ConfigError::require_positive("content.upload_bytes", self.upload_bytes)?;
         ConfigError::require_positive("content.upload_ttl", self.upload_ttl)?;
         if self.upload_ttl > max_ttl {
             let problem = format!("it is longer than store.max_ttl ({max_ttl})");
             return Err(ConfigError::new("content.upload_ttl", problem));
         }
+
         Ok(())
     }
 }

@@ -27,18 +27,22 @@ fn is_service_link(name: &str, value: &str) -> bool {
     if name.contains("__") {
         return false;
     }
+
     let is_url = ["tcp://", "udp://", "sctp://"].iter().any(|scheme| value.starts_with(scheme));
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+
     if name.ends_with("_SERVICE_HOST") || (name.ends_with("_PORT") && is_url) {
         return true;
     }
     if let Some((_, port_name)) = name.split_once("_SERVICE_PORT") {
         return (port_name.is_empty() || port_name.starts_with('_')) && is_number(value);
     }
+
     let Some((_, port)) = name.rsplit_once("_PORT_") else { return false };
     let mut parts = port.split('_');
     let number = parts.next().unwrap_or_default();
     let protocol = parts.next().unwrap_or_default();
+
     is_number(number)
         && matches!(protocol, "TCP" | "UDP" | "SCTP")
         && matches!(parts.next(), None | Some("PROTO" | "PORT" | "ADDR"))

@@ -61,30 +61,36 @@ impl UpstreamExchangeConfig {
         let problem = |setting: &str, problem: &str| {
             Err(ConfigError::new(&format!("{SECTION}.{setting}"), problem))
         };
+
         for (setting, url) in [("token_url", &self.token_url), ("issuer", &self.issuer)] {
             if let Some(Err(why)) = url.as_deref().map(check_url) {
                 return problem(setting, why);
             }
         }
+
         let server = match (&self.token_url, &self.issuer) {
             (Some(url), None) => TokenServer::Endpoint(url.clone()),
             (None, Some(issuer)) => TokenServer::Issuer(issuer.clone()),
             _ => return problem("token_url", "set either this or issuer"),
         };
+
         if self.client_id.is_empty() {
             return problem("client_id", "it must not be empty");
         }
         if self.max_tokens == 0 {
             return problem("max_tokens", "it must be more than 0");
         }
+
         let client_secret = match (&self.client_secret, &self.client_secret_file) {
             (Some(value), None) => expand_secret(&format!("{SECTION}.client_secret"), value)?,
             (None, Some(file)) => client_secret(SECTION, Some(file), None)?.reveal().to_owned(),
             _ => return problem("client_secret", "set either this or client_secret_file"),
         };
+
         if client_secret.is_empty() {
             return problem("client_secret", "it must not be empty");
         }
+
         Ok(TokenExchangeSettings {
             server,
             client_id: self.client_id.clone(),

@@ -95,10 +95,12 @@ impl LimitsConfig {
             ("limits.idle_timeout", self.idle_timeout),
             ("limits.write_timeout", self.write_timeout),
         ];
+
         positive
             .iter()
             .try_for_each(|(name, value)| ConfigError::require_positive(name, *value))?;
-        // Deadlines are points in time, which have an end.
+
+        // The clock cannot represent deadlines that are arbitrarily far away.
         for (setting, seconds) in [
             ("limits.body_timeout", self.body_timeout),
             ("limits.call_timeout", self.call_timeout),
@@ -112,6 +114,7 @@ impl LimitsConfig {
                 return Err(ConfigError::new(setting, problem));
             }
         }
+
         for (setting, bytes) in [
             ("limits.caller_body_bytes", self.caller_body_bytes),
             ("limits.total_body_bytes", self.total_body_bytes),
@@ -122,6 +125,7 @@ impl LimitsConfig {
                 return Err(ConfigError::new(setting, problem));
             }
         }
+
         Ok(())
     }
 
@@ -162,6 +166,7 @@ impl Default for LimitsConfig {
         let AdmissionLimits { requests_per_window, window, caller, total } =
             AdmissionLimits::default();
         let DispatchLimits { read_bytes, ref_bytes, call_timeout } = DispatchLimits::default();
+
         Self {
             body_bytes: 32 << 20,
             body_timeout: 30,

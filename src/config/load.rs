@@ -35,10 +35,12 @@ impl Config {
             let line = text[..offset].matches('\n').count() + 1;
             file.map_or_else(String::new, |file| format!("{}:{line}: ", file.display()))
         };
+
         let document = DeTable::parse(&text).map_err(|error| {
             let place = place(error.span().map_or(0, |span| span.start));
             ConfigError::unreadable(format!("{place}it is not TOML: {}", error.message()))
         })?;
+
         let mut variables = Variables::of(environment, text.len());
         loop {
             let mut settings = document.clone();
@@ -47,6 +49,7 @@ impl Config {
                 Ok(config) => return Ok(config),
                 Err(error) => error,
             };
+
             let position = error.span().map(|span| span.start);
             let (place, error) = match position.and_then(|position| variables.at(position)) {
                 Some(variable) => match variable.read_as_text(error) {
@@ -55,6 +58,7 @@ impl Config {
                 },
                 None => (position.map_or_else(String::new, place), error),
             };
+
             let problem = format!("{place}{}", with_setting(&error));
             return Err(ConfigError::unreadable(without_values(&problem)));
         }
@@ -95,10 +99,12 @@ fn without_values(problem: &str) -> String {
             }
             c => c == '"',
         });
+
         shown.push_str(before);
         shown.push_str("a string");
         rest = end.map_or("", |end| &quoted[end + 1..]);
     }
+
     shown.push_str(rest);
     shown.split(' ').map(mask_url).collect::<Vec<_>>().join(" ")
 }
@@ -115,8 +121,10 @@ mod tests {
     fn load(file: &str, environment: &[(&str, &str)]) -> Result<Config, ConfigError> {
         let mut toml = tempfile::NamedTempFile::new().unwrap();
         toml.write_all(file.as_bytes()).unwrap();
+
         let environment: HashMap<_, _> =
             environment.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+
         let config = Config::from_sources(Some(toml.path()), environment)?;
         config.check().map(|()| config)
     }
@@ -129,6 +137,7 @@ mod tests {
             ("LARDER_SERVER__ALLOWED_HOSTS", "a.example,b.example"),
             ("LARDER_TOOLS__WRITE", "false"),
         ];
+
         let config = load(file, &environment).unwrap();
         assert_eq!(config.server.listen.port(), 2);
         assert_eq!(config.server.path, "/a");
@@ -141,11 +150,13 @@ mod tests {
     fn upstreams_are_read_as_they_are_written() {
         let file = "[[upstreams]]\nname = \"fs\"\ncommand = [\"npx\", \"-y\"]\ncall_timeout = \"2m\"\n\
             env = { Some_TOKEN = \"x\" }";
+
         let config = load(file, &[]).unwrap();
         let settings = config.upstreams[0].settings().unwrap();
         let Target::Command(command) = settings.target else { panic!("a command") };
         assert_eq!(command.env["Some_TOKEN"], "x");
         assert_eq!((settings.call_timeout.as_secs(), settings.max_message), (120, 64 << 20));
+
         let shown = config.show().unwrap();
         assert!(shown.contains("Some_TOKEN = \"***\""), "{shown}");
     }
@@ -156,6 +167,7 @@ mod tests {
         let crm = |more: &str| {
             format!("[[upstreams]]\nname = \"crm\"\nurl = \"http://a.example\"\n{more}")
         };
+
         for (file, named) in [
             (&*format!("{fs}{fs}"), "upstreams.name"),
             (&fs.replace("fs", "f_s"), "upstreams.name"),
@@ -227,6 +239,7 @@ mod tests {
             ("LARDER_SERVER__ALLOWED_HOSTS", "7,true"),
             ("LARDER_SERVICE_PORT", "80"),
         ];
+
         let config = load("[redis]\nprefix = \"a\"", &environment).unwrap();
         assert_eq!(config.redis.prefix, "007");
         assert_eq!(config.store.default_ttl, 90);
@@ -246,6 +259,7 @@ mod tests {
             let error = load(&file, &[]).unwrap_err().to_string();
             assert!(!error.contains("sh@"), "{file:?}: {error}");
         }
+
         let environment = [("LARDER_STORE__DEFAULT_TTL", "redis://:hush@redis:6379")];
         let error = load("", &environment).unwrap_err().to_string();
         assert!(!error.contains("hush") && error.contains("store.default_ttl"), "{error}");

@@ -120,8 +120,10 @@ impl LoginConfig {
         let invalid = |setting: &str, problem: &str| {
             Err(ConfigError::new(&format!("auth.login.{setting}"), problem))
         };
+
         Scopes::required(self.grants.keys())
             .map_err(|error| ConfigError::new("auth.login.grants", error))?;
+
         if self.refresh_ttl < 600 || self.refresh_ttl > 365 * 24 * 3600 {
             return invalid("refresh_ttl", "it must be from 600 seconds to a year");
         }
@@ -131,6 +133,7 @@ impl LoginConfig {
         if self.client_secret_file.is_some() == self.client_secret_env.is_some() {
             return invalid("client_secret_file", "set either this or client_secret_env");
         }
+
         {
             for scheme in &self.redirect_schemes {
                 check_app_scheme(scheme).or_else(|problem| {
@@ -140,6 +143,7 @@ impl LoginConfig {
             self.policy()?;
             self.options(Secret::new(String::new())).check()?;
         }
+
         Ok(())
     }
 
@@ -184,6 +188,7 @@ impl LoginConfig {
     /// A rule of `grants` is not one.
     pub fn policy(&self) -> Result<Policy, ConfigError> {
         let LoginAllowConfig { domains, groups, emails } = self.allow.clone();
+
         let grants = self.grants.iter().map(|(scope, rules)| {
             let rules = rules.iter().map(|rule| {
                 let setting = format!("auth.login.grants.{scope:?}");
@@ -192,10 +197,12 @@ impl LoginConfig {
             Ok((scope.clone(), rules.collect::<Result<_, ConfigError>>()?))
         });
         let grants = grants.collect::<Result<_, ConfigError>>()?;
+
         let policy = Policy { allow: Allow { domains, groups, emails }, grants };
         policy.allow.check().map_err(|(setting, problem)| {
             ConfigError::new(&format!("auth.login.allow.{setting}"), problem)
         })?;
+
         Ok(policy)
     }
 }

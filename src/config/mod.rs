@@ -142,16 +142,19 @@ impl Config {
         self.console.check(&self.server, &self.auth)?;
         self.log.check()?;
         self.traces.check()?;
+
         UpstreamConfig::check_all(
             &self.upstreams,
             std::time::Duration::from_secs(self.store.max_ttl),
             self.auth.mode,
         )?;
+
         self.check_logins()?;
         self.auth.check(self.public_url()?.as_ref())?;
         if self.auth.mode == AuthMode::Login {
             self.check_state_key("auth.login")?;
         }
+
         let no_auth = self.auth.mode == AuthMode::None && !self.server.insecure_no_auth;
         if !self.server.listen.ip().is_loopback() && no_auth {
             return Err(ConfigError::new(
@@ -162,6 +165,7 @@ impl Config {
                 ),
             ));
         }
+
         Ok(())
     }
 
@@ -174,10 +178,12 @@ impl Config {
         if !self.has_logins() {
             return Ok(());
         }
+
         if self.base_url()?.is_none() {
             let problem = "upstreams.auth needs the URL to which browsers return after a login";
             return Err(ConfigError::new("server.public_url", problem));
         }
+
         self.check_state_key("upstreams.auth")
     }
 
@@ -196,6 +202,7 @@ impl Config {
             );
             return Err(ConfigError::new("server.state_key_file", problem));
         }
+
         Ok(())
     }
 
@@ -209,6 +216,7 @@ impl Config {
             let is_safe = url.is_safe();
             return Ok(is_safe.then(|| url.as_str().to_owned()));
         }
+
         let (listen, server) = (self.server.listen, &self.server);
         let scheme = if server.tls.is_some() { "https" } else { "http" };
         let is_known = listen.ip().is_loopback() && listen.port() != 0;

@@ -79,10 +79,12 @@ impl TracesConfig {
         if !(0.0..=1.0).contains(&self.sample) {
             return Err(ConfigError::new("traces.sample", "it must be between 0 and 1"));
         }
+
         let is_url = |url: &String| url.starts_with("http://") || url.starts_with("https://");
         if self.endpoint.as_ref().is_some_and(|url| !is_url(url)) {
             return Err(ConfigError::new("traces.endpoint", "it must be an http or https URL"));
         }
+
         Ok(())
     }
 }

@@ -34,6 +34,7 @@ impl PublicUrl {
         if text.contains(['{', '}', '*', '"', '\\']) {
             return Err("it contains characters that are not allowed in a URL".into());
         }
+
         Ok(Self(text.to_owned()))
     }
 

@@ -45,6 +45,7 @@ impl QueryConfig {
             let problem = format!("it must be at least {MIN_MEMORY_BYTES}");
             return Err(ConfigError::new("query.memory_bytes", problem));
         }
+
         let positive = [
             ("query.seconds", self.seconds),
             ("query.share_seconds", self.share_seconds),

@@ -53,6 +53,7 @@ impl RedisConfig {
         if timeout.is_ok_and(|timeout| !timeout.is_zero() && timeout <= MAX_TIMEOUT) {
             return Ok(());
         }
+
         let problem =
             format!("it must be more than 0 and at most {} seconds", MAX_TIMEOUT.as_secs());
         Err(ConfigError::new("redis.timeout", problem))

@@ -21,8 +21,10 @@ pub(super) fn client_secret(
         let name = env.unwrap_or_default();
         ("client_secret_env", variable(name).ok_or_else(|| format!("{name} is not set")))
     };
+
     let problem = |problem| ConfigError::new(&format!("{path}.{setting}"), problem);
     let secret = read.map_err(problem)?;
+
     match secret.trim() {
         "" => Err(problem("it is empty".into())),
         secret => Ok(Secret::new(secret)),

@@ -92,24 +92,28 @@ impl ServerConfig {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         let path = &self.path;
         let is_plain = path.bytes().all(|b| b.is_ascii_graphic() && !b"{}*?#".contains(&b));
-        // The router gives a colon at the start of a segment a meaning of its own.
+        // A colon at the start of a segment begins a parameter of the router.
         if !path.starts_with('/') || path.len() < 2 || !is_plain || path.contains("/:") {
             let problem = format!("{path:?} is not a path such as \"/mcp\"");
             return Err(ConfigError::new("server.path", problem));
         }
+
         if let Some(taken) = crate::http::PROBE_PATHS.iter().find(|probe| *probe == path) {
             return Err(ConfigError::new("server.path", format!("{taken} is reserved for probes")));
         }
+
         if let Some(taken) = RESERVED.iter().find(|taken| is_within(path, taken)) {
             let problem = format!("{path} is reserved: {taken} has another use on this server");
             return Err(ConfigError::new("server.path", problem));
         }
+
         self.trusted_proxies()?;
         if ProtocolVersion::parse(&self.max_version).is_none() {
             let known = ProtocolVersion::names_up_to(ProtocolVersion::LATEST).join(", ");
             let problem = format!("{:?} is not one of {known}", self.max_version);
             return Err(ConfigError::new("server.max_version", problem));
         }
+
         if let Some(tls) = &self.tls {
             for (setting, file) in [("server.tls.cert", &tls.cert), ("server.tls.key", &tls.key)] {
                 if file.as_os_str().is_empty() {
@@ -120,6 +124,7 @@ impl ServerConfig {
                 }
             }
         }
+
         Ok(())
     }
 

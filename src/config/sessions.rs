@@ -50,6 +50,7 @@ impl Default for SessionsConfig {
 impl SessionsConfig {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         ConfigError::require_positive("sessions.idle", self.idle)?;
+
         if let Some(url) = &self.url
             && !url.starts_with("memory:")
             && !is_redis(url)
@@ -58,6 +59,7 @@ impl SessionsConfig {
             let problem = "use \"memory:\" or \"redis://…\"";
             return Err(ConfigError::new("sessions.url", problem));
         }
+
         Ok(())
     }
 }

@@ -50,7 +50,7 @@ fn mask(name: &str, value: &mut Value) {
         Value::String(text) if is_secret(name) => *text = MASK.into(),
         Value::String(text) if name == "url" => *text = mask_keys(&mask_url(text)),
         Value::String(text) => *text = mask_url(text),
-        // Environment and headers of an upstream, where secrets have any name.
+        // Secrets in the environment and headers of an upstream have arbitrary names.
         Value::Table(table) if matches!(name, "env" | "headers") => {
             for (_, value) in table.iter_mut() {
                 if !value.as_str().is_some_and(is_variable) {
@@ -85,10 +85,12 @@ fn mask_argument(argument: &str) -> String {
         Some((option, _)) => (option, true),
         None => (argument, false),
     };
+
     let is_option = option.strip_prefix("--").is_some_and(|name| {
         name.len() <= MAX_OPTION
             && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')
     });
+
     match (is_option, has_value) {
         (true, true) => format!("{option}={MASK}"),
         (true, false) => option.to_owned(),
@@ -105,16 +107,19 @@ fn mask_keys(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://").filter(|(scheme, _)| is_web(scheme)) else {
         return url.to_owned();
     };
+
     let end = rest.find('?').unwrap_or(rest.len());
     let (path, query) = rest.split_at(end);
     let has = |segment: &str, is: fn(char) -> bool| segment.chars().any(is);
+
     let segments = path.split('/').enumerate().map(|(at, segment)| {
         let is_key = segment.len() >= MIN_KEY
             && has(segment, |c| c.is_ascii_digit())
             && has(segment, char::is_alphabetic);
-        // The first one is the host.
+        // The first segment is the host.
         if at > 0 && is_key { MASK } else { segment }
     });
+
     format!("{scheme}://{}{query}", segments.collect::<Vec<_>>().join("/"))
 }
 
@@ -123,11 +128,13 @@ fn mask_keys(url: &str) -> String {
 /// text unchanged.
 pub(super) fn mask_url(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
-    // Up to the last @: a password that is not percent-encoded may contain one.
+
+    // The password ends at the last @, because an unencoded password may contain an @.
     let hosts = rest.rfind('@').map_or(0, |index| index + 1);
     let end = rest[hosts..].find(['/', '?']).map_or(rest.len(), |index| hosts + index);
     let (authority, path) = rest.split_at(end);
     let is_web = is_web(scheme);
+
     let hosts = authority.split(',').map(|host| match host.rsplit_once('@') {
         None => host.to_owned(),
         Some((_, host)) if is_web => format!("{MASK}@{host}"),
@@ -137,9 +144,11 @@ pub(super) fn mask_url(text: &str) -> String {
         },
     });
     let hosts = hosts.collect::<Vec<_>>().join(",");
+
     let Some((path, query)) = path.split_once('?') else {
         return format!("{scheme}://{hosts}{path}");
     };
+
     let parameters = query.split('&').map(|parameter| match parameter.split_once('=') {
         Some((name, _)) if is_web || is_secret(name) => format!("{name}={MASK}"),
         None if is_web && !parameter.is_empty() => MASK.to_owned(),
@@ -205,6 +214,7 @@ mod tests {
         ] {
             assert_eq!(mask_argument(argument), shown, "{argument}");
         }
+
         for (value, is_shown) in
             [("${A}", true), ("${A}hush", false), ("${A}${B}", false), ("${}", false), ("x", false)]
         {
@@ -224,8 +234,10 @@ mod tests {
             ..TokenConfig::default()
         };
         config.auth.tokens = vec![token];
+
         let shown = config.show().unwrap();
         assert!(!shown.contains("hush") && !shown.contains("ffff"), "{shown}");
+
         let read: Config = toml::from_str(&shown).unwrap();
         assert_eq!(read.limits, config.limits);
         assert_eq!(read.auth.tokens[0].sha256, MASK);

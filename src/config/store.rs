@@ -49,6 +49,7 @@ impl Default for StoreConfig {
     fn default() -> Self {
         let day = 24 * 60 * 60;
         let revisions = NonZeroU8::new(3).expect("it is not zero");
+
         Self {
             url: "memory:".into(),
             default_ttl: day,
@@ -71,10 +72,12 @@ impl StoreConfig {
                 "it must not be longer than store.max_ttl",
             ));
         }
+
         if ObjectLocation::is_for(&self.url) {
             ObjectLocation::check(&self.url)
                 .map_err(|problem| ConfigError::new("store.url", problem))?;
         }
+
         if self.blobs.is_some() && !self.url.starts_with("redis") {
             let problem =
                 "it is for large content when store.url is Redis, but store.url is not Redis";
@@ -84,9 +87,11 @@ impl StoreConfig {
             ObjectLocation::check(blobs)
                 .map_err(|problem| ConfigError::new("store.blobs", problem))?;
         }
+
         if self.blob_bytes > MAX_BLOB_BYTES {
             return Err(ConfigError::new("store.blob_bytes", "it must be at most 16777216"));
         }
+
         Ok(())
     }
 }

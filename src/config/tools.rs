@@ -52,9 +52,11 @@ impl ToolsConfig {
             ("tools.output_bytes".to_owned(), self.output_bytes),
             ("tools.prompt_bytes".to_owned(), self.prompt_bytes),
         ];
+
         let clients = self.clients.iter();
         budgets.extend(clients.map(|(client, bytes)| (format!("tools.clients.{client}"), *bytes)));
-        // A preview needs that much.
+
+        // A preview needs at least this many bytes.
         match budgets.iter().find(|(_, bytes)| *bytes < 2_000) {
             Some((setting, _)) => Err(ConfigError::new(setting, "it must be at least 2000")),
             None => Ok(()),

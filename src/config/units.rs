@@ -38,6 +38,7 @@ fn parse(text: &str, units: &[(&str, u64)]) -> Option<u64> {
 fn show(value: u64, units: &[(&str, u64)]) -> String {
     let dividing =
         units.iter().filter(|(_, factor)| value >= *factor && value.is_multiple_of(*factor));
+
     match dividing.max_by_key(|(_, factor)| *factor) {
         Some((name, factor)) => format!("{}{name}", value / factor),
         None => format!("{value}{}", units[0].0),
@@ -144,11 +145,14 @@ mod tests {
             let span: Span = serde_json::from_value(json!(text)).unwrap();
             assert_eq!((span.0, span.to_string()), (Duration::from_secs(seconds), text.to_owned()));
         }
+
         assert_eq!(serde_json::from_value::<Span>(json!(90)).unwrap().to_string(), "90s");
+
         for (text, bytes) in [("64MiB", 64 << 20), ("1500B", 1500), ("2MB", 2_000_000)] {
             let size: Size = serde_json::from_value(json!(text)).unwrap();
             assert_eq!((size.0, size.to_string()), (bytes, text.to_owned()));
         }
+
         for bad in [json!("5"), json!("m"), json!("5 parsecs"), json!(-1), json!("99999999999d999")]
         {
             assert!(serde_json::from_value::<Span>(bad.clone()).is_err(), "{bad}");

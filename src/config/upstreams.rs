@@ -176,6 +176,7 @@ impl UpstreamAuthConfig {
                 format!("{upstream:?}: {problem}"),
             )
         };
+
         let secret = self.client_secret.as_ref();
         let secret =
             secret.map(|value| expand_secret("upstreams.auth.client_secret", value)).transpose()?;
@@ -187,6 +188,7 @@ impl UpstreamAuthConfig {
                 return Err(problem("client_id", "there is a client_secret without it"));
             }
         };
+
         let issuer = match (self.issuer.clone(), client) {
             (Some(issuer), client) => LoginIssuer::Configured { issuer, client },
             (None, Some(OAuthClient { secret: Some(_), .. })) => {
@@ -196,6 +198,7 @@ impl UpstreamAuthConfig {
             }
             (None, client) => LoginIssuer::Named { client_id: client.map(|client| client.id) },
         };
+
         Ok(OAuth { issuer, scopes: self.scopes.clone() })
     }
 }
@@ -252,6 +255,7 @@ impl UpstreamConfig {
         mode: AuthMode,
     ) -> Result<(), ConfigError> {
         let mut names = BTreeSet::new();
+
         for upstream in upstreams {
             let Self { name, command, .. } = upstream;
             let problem = |setting: &str, problem: &str| {
@@ -260,6 +264,7 @@ impl UpstreamConfig {
                     format!("{name:?}: {problem}"),
                 ))
             };
+
             if !Settings::is_name(name) {
                 return problem(
                     "name",
@@ -269,6 +274,7 @@ impl UpstreamConfig {
             if !names.insert(name) {
                 return problem("name", "two upstreams have it");
             }
+
             match (&upstream.url, command.first().map(String::as_str)) {
                 (Some(_), Some(_)) => return problem("url", "there is a command as well"),
                 (None, None | Some("")) => {
@@ -279,15 +285,18 @@ impl UpstreamConfig {
                 }
                 _ => {}
             }
+
             if upstream.url.is_none() && !upstream.header_files.is_empty() {
                 return problem("header_files", "it is for upstreams with a url");
             }
+
             let is_twice = |name: &&String| {
                 upstream.headers.keys().any(|other| other.eq_ignore_ascii_case(name))
             };
             if let Some(name) = upstream.header_files.keys().find(is_twice) {
                 return problem("header_files", &format!("{name} is in headers as well"));
             }
+
             if let Some(auth) = &upstream.auth {
                 let url = upstream.url.as_deref();
                 match url.map(check_url) {
@@ -302,9 +311,11 @@ impl UpstreamConfig {
                     return problem("auth.issuer", why);
                 }
             }
+
             if let Err((setting, why)) = upstream.check_exchange(mode) {
                 return problem(setting, why);
             }
+
             for (setting, span) in [
                 ("idle", upstream.idle),
                 ("start_timeout", upstream.start_timeout),
@@ -316,9 +327,11 @@ impl UpstreamConfig {
                     return problem(setting, "it must be more than 0");
                 }
             }
+
             if upstream.ttl.values().any(|ttl| ttl.0.is_zero() || ttl.0 > max_ttl) {
                 return problem("ttl", "it must be more than 0 and at most store.max_ttl");
             }
+
             for (setting, size) in
                 [("max_message", upstream.max_message), ("max_catalogue", upstream.max_catalogue)]
             {
@@ -333,8 +346,10 @@ impl UpstreamConfig {
                     return problem(setting, "it must be more than 0");
                 }
             }
+
             upstream.settings()?;
         }
+
         Ok(())
     }
 
@@ -343,6 +358,7 @@ impl UpstreamConfig {
         if self.exchange.is_none() {
             return Ok(());
         }
+
         let mut names = self.headers.keys().chain(self.header_files.keys());
         if self.url.is_none() {
             return Err(("exchange", "it is for upstreams with a url"));
@@ -359,6 +375,7 @@ impl UpstreamConfig {
         if mode != AuthMode::OAuth {
             return Err(("exchange", "it needs tokens of callers: auth.mode = \"oauth\""));
         }
+
         Ok(())
     }
 
@@ -373,11 +390,13 @@ impl UpstreamConfig {
                 for (name, file) in &self.header_files {
                     headers.insert(name.clone(), read_header(name, file)?);
                 }
+
                 let auth = match (&self.auth, &self.exchange) {
                     (Some(auth), _) => Some(RemoteAuth::Login(auth.settings(&self.name)?)),
                     (None, Some(exchange)) => Some(RemoteAuth::Exchange(exchange.settings()?)),
                     (None, None) => None,
                 };
+
                 Target::Remote(Remote { url: url.clone(), headers, auth })
             }
             None => {
@@ -385,6 +404,7 @@ impl UpstreamConfig {
                 Target::Command(Command { line: self.command.clone(), env })
             }
         };
+
         Ok(Settings {
             name: self.name.clone(),
             target,
@@ -415,6 +435,7 @@ fn read_header(name: &str, file: &Path) -> Result<String, ConfigError> {
         |problem: String| ConfigError::new(&format!("upstreams.header_files.{name}"), problem);
     let read = std::fs::read_to_string(file);
     let read = read.map_err(|error| problem(format!("{}: {error}", file.display())))?;
+
     match read.trim() {
         "" => Err(problem(format!("{}: it is empty", file.display()))),
         value => Ok(value.to_owned()),
@@ -437,6 +458,7 @@ fn expand_all(
         })?;
         Ok((name.clone(), value))
     });
+
     expanded.collect()
 }
 
@@ -444,12 +466,14 @@ fn expand_all(
 fn expand(value: &str, variable: impl Fn(&str) -> Option<String>) -> Result<String, String> {
     let mut expanded = String::new();
     let mut rest = value;
+
     while let Some((before, after)) = rest.split_once("${") {
         let Some((name, after)) = after.split_once('}') else { break };
         expanded += before;
         expanded += &variable(name).ok_or_else(|| name.to_owned())?;
         rest = after;
     }
+
     Ok(expanded + rest)
 }
 

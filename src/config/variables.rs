@@ -53,6 +53,7 @@ impl Variables {
                 error_as_scalar: None,
             })
         });
+
         let mut variables: Vec<_> = variables.collect();
         variables.sort_unstable_by(|one, other| one.name.cmp(&other.name));
         Self { variables, file_length }
@@ -109,6 +110,7 @@ impl Variable {
             items.for_each(|item| list.push(Spanned::new(span.clone(), item)));
             return DeValue::Array(list);
         }
+
         let scalar = if self.error_as_scalar.is_none() { self.scalar() } else { None };
         scalar.unwrap_or(DeValue::String(DeString::Borrowed(&self.value)))
     }
@@ -116,6 +118,7 @@ impl Variable {
     fn put_into<'a>(&'a self, settings: &mut DeTable<'a>, span: Range<usize>) {
         let Some((name, sections)) = self.path.split_last() else { return };
         let mut table = settings;
+
         for section in sections {
             let entry = table
                 .entry(Spanned::new(span.clone(), DeString::Borrowed(section)))
@@ -126,8 +129,9 @@ impl Variable {
             let DeValue::Table(inner) = entry.get_mut() else { return };
             table = inner;
         }
+
         let key = Spanned::new(span.clone(), DeString::Borrowed(name));
-        // The key of the file has the file's position.
+        // A key of the file keeps its position in the file, so it is removed first.
         table.remove(&key);
         table.insert(key, Spanned::new(span.clone(), self.read(&span)));
     }

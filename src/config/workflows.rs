@@ -38,6 +38,7 @@ impl WorkflowLocations {
     pub fn read(path: &Path) -> Self {
         let Ok(text) = std::fs::read_to_string(path) else { return Self::default() };
         let Ok(file) = toml::from_str::<File>(&text) else { return Self::default() };
+
         let line = |name: &Spanned<String>| 1 + text[..name.span().start].matches('\n').count();
         let mut lines = HashMap::new();
         for workflow in &file.workflows {
@@ -48,6 +49,7 @@ impl WorkflowLocations {
                 lines.insert(key, line(&step.name));
             }
         }
+
         Self { file: path.display().to_string(), lines }
     }
 

@@ -19,10 +19,12 @@ impl BaseUrl {
         let url = url.trim_end_matches('/');
         let authority = url.find("://").map_or(0, |at| at + 3);
         let root = url[authority..].find('/').map_or(url.len(), |slash| authority + slash);
+
         let base = match url[root..].strip_suffix(path.trim_end_matches('/')) {
             Some(prefix) => &url[..root + prefix.len()],
             None => &url[..root],
         };
+
         Self(base.trim_end_matches('/').into())
     }
 

@@ -16,6 +16,7 @@ pub(crate) fn file_name(name: &str) -> String {
         .chars()
         .map(|c| if is_deceptive(c) || matches!(c, '/' | '\\') { '_' } else { c })
         .collect();
+
     let trimmed = replaced.trim().trim_start_matches('.').trim_end_matches(['.', ' ']);
     if trimmed.is_empty() { DEFAULT.to_owned() } else { shortened(trimmed) }
 }
@@ -24,9 +25,11 @@ fn shortened(name: &str) -> String {
     if name.len() <= MAX_BYTES {
         return name.to_owned();
     }
+
     let extension = name.rfind('.').map(|dot| &name[dot..]);
     let extension = extension.filter(|extension| extension.len() <= MAX_EXTENSION);
     let extension = extension.unwrap_or_default();
+
     let end = name.floor_char_boundary(MAX_BYTES - extension.len());
     format!("{}{extension}", &name[..end])
 }
@@ -53,6 +56,7 @@ mod tests {
         ] {
             assert_eq!(file_name(name), expected);
         }
+
         let long = file_name(&format!("{}.csv", "ä".repeat(300)));
         assert!(long.len() <= MAX_BYTES && long.ends_with("ä.csv"), "{long}");
     }

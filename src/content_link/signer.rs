@@ -53,9 +53,10 @@ impl LinkSigner {
     /// The token of these claims. It is valid only together with `bound`, the other parts of
     /// the URL.
     pub(crate) fn sign<C: Claims>(&self, claims: &C, bound: &[&str]) -> String {
-        // Never fails for strings, numbers and lists.
+        // Serialization never fails for strings, numbers and lists.
         let payload = serde_json::to_vec(claims).unwrap_or_default();
         let tag = mac::<C>(&self.keys.current(), bound, &payload).finalize().into_bytes();
+
         let mut token = Vec::with_capacity(TAG_BYTES + payload.len());
         token.extend_from_slice(&tag);
         token.extend_from_slice(&payload);
@@ -68,13 +69,16 @@ impl LinkSigner {
         if token.len() > MAX_TOKEN_BYTES {
             return None;
         }
+
         let token = BASE64_URL_SAFE_NO_PAD.decode(token).ok()?;
         let (tag, payload) = token.split_at_checked(TAG_BYTES)?;
-        // Compares in constant time.
+
+        // `verify_slice` compares in constant time.
         let is_ours = |key: &[u8]| mac::<C>(key, bound, payload).verify_slice(tag).is_ok();
         if !self.keys.any(is_ours) {
             return None;
         }
+
         let claims: C = serde_json::from_slice(payload).ok()?;
         (claims.expires() > self.now()).then_some(claims)
     }
@@ -91,12 +95,14 @@ fn mac<C: Claims>(key: &[u8], bound: &[&str], payload: &[u8]) -> Hmac<Sha256> {
     let mut derived = new(key);
     derived.update(KEY_LABEL);
     let mut mac = new(&derived.finalize().into_bytes());
+
     let bound = bound.iter().map(|part| part.as_bytes());
-    // With lengths, so that the end of one part cannot pass for the beginning of the next.
+    // Lengths keep the end of one part from passing for the beginning of the next.
     for part in [C::PURPOSE.as_bytes()].into_iter().chain(bound).chain([payload]) {
         mac.update(&(part.len() as u64).to_be_bytes());
         mac.update(part);
     }
+
     mac
 }
 
@@ -144,11 +150,13 @@ mod tests {
         let signer = signer(&keys, &clock);
         let claims = Read(signer.now().saturating_add(Duration::from_secs(60)));
         let token = signer.sign(&claims, &["https://a.example", "x"]);
+
         assert_eq!(signer.open(&token, &["https://a.example", "x"]), Some(claims));
         assert_eq!(signer.open::<Write>(&token, &["https://a.example", "x"]), None);
         for bound in [&["https://a.example", "y"][..], &["https://a.examplex", ""], &[]] {
             assert_eq!(signer.open::<Read>(&token, bound), None, "{bound:?}");
         }
+
         clock.advance(Duration::from_secs(60));
         assert_eq!(signer.open::<Read>(&token, &["https://a.example", "x"]), None);
     }
@@ -158,6 +166,7 @@ mod tests {
         let (clock, keys) = (ManualClock::new(), KeyRing::new(*b"key"));
         let signer = signer(&keys, &clock);
         let token = signer.sign(&Read(Timestamp::from_millis(u64::MAX)), &[]);
+
         for index in 0..token.len() {
             for byte in (b'!'..=b'~').filter(|byte| *byte != token.as_bytes()[index]) {
                 let mut changed = token.clone().into_bytes();
@@ -167,10 +176,13 @@ mod tests {
             }
             assert_eq!(signer.open::<Read>(&token[..index], &[]), None);
         }
+
         assert_eq!(signer.open::<Read>(&format!("{token}A"), &[]), None);
         assert_eq!(signer.open::<Read>(&format!("{token}="), &[]), None);
+
         let other = LinkSigner::new(KeyRing::new(*b"other"), Arc::new(clock.clone()));
         assert_eq!(other.open::<Read>(&token, &[]), None);
+
         // A key that no longer seals still opens.
         keys.rotate(Arc::from(*b"next"), vec![Arc::from(*b"key")]);
         assert!(signer.open::<Read>(&token, &[]).is_some());
@@ -183,6 +195,7 @@ mod tests {
         fn any_text_is_no_token(text in any::<String>(), bytes in any::<Vec<u8>>()) {
             let signer = signer(&KeyRing::new(*b"key"), &ManualClock::new());
             prop_assert_eq!(signer.open::<Read>(&text, &[]), None);
+
             let encoded = BASE64_URL_SAFE_NO_PAD.encode(bytes);
             prop_assert_eq!(signer.open::<Read>(&encoded, &[]), None);
         }

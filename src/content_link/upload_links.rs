@@ -50,6 +50,7 @@ impl ContentLinks {
             link_expires: claims.expires,
             expires: self.now().saturating_add(KNOWN_FOR),
         };
+
         self.signer.sign(&receipt, &[claims.owner.as_str()])
     }
 
@@ -73,11 +74,12 @@ impl ContentLinks {
     /// The store does not respond, or remembers too many links.
     pub(crate) async fn renew(&self, link: &Upload, by: &str) -> Result<(), VaultError> {
         let (now, until) = (self.now(), self.lease());
+
         self.change_use(link, |used| match used {
             UploadUse::Claimed(other, _) if other == by => {
                 Change::To(UploadUse::Claimed(other.clone(), until))
             }
-            // Of several uploads, one notes it for all.
+            // One renewal covers all uploads through the link.
             UploadUse::Receiving(noted) if *noted > now.saturating_add(LEASE / 2) => {
                 Change::None(true)
             }
@@ -96,6 +98,7 @@ impl ContentLinks {
     /// As [`Self::renew`].
     pub(crate) async fn claim(&self, link: &Upload, by: &str) -> Result<bool, VaultError> {
         let (now, until) = (self.now(), self.lease());
+
         self.change_use(link, |used| match used {
             UploadUse::Stored(other) => Change::None(other == by),
             used if used.permits(Some(by), now) => {
@@ -143,19 +146,22 @@ impl ContentLinks {
         change: impl Fn(&UploadUse) -> Change,
     ) -> Result<bool, VaultError> {
         let slot = slot(&link.id);
+
         for _ in 0..ATTEMPTS {
             let found = self.used.read(&slot).await?;
             let next = match change(&use_of(&found)) {
                 Change::None(is_right) => return Ok(is_right),
                 Change::To(next) => next,
             };
-            // Never fails for strings and numbers.
+
+            // Serialization never fails for strings and numbers.
             let content = serde_json::to_vec(&next).unwrap_or_default();
             let ttl = KNOWN_FOR.max(link.expires().since(self.now()));
             if self.used.replace(&slot, found.version, content, Some(ttl)).await? {
                 return Ok(true);
             }
         }
+
         Ok(false)
     }
 }
@@ -172,7 +178,8 @@ fn use_of(slot: &Slot) -> UploadUse {
     if slot.content.is_empty() {
         return UploadUse::Unused;
     }
-    // What cannot be read was written by another version: nobody may use that link.
+
+    // Unreadable content was written by another version, so nobody may use the link.
     serde_json::from_slice(&slot.content).unwrap_or_else(|_| UploadUse::Stored(String::new()))
 }
 
@@ -220,18 +227,22 @@ mod tests {
         let clock = ManualClock::new();
         let links = links(&clock);
         let claims = upload(&links);
+
         let url = links.upload_url(&claims).unwrap();
         let token = url.strip_prefix("https://a.example/content/u/").unwrap();
         assert_eq!(links.upload(token), Some(claims.clone()));
         assert_eq!((links.once(token), links.download(token, "")), (None, None));
+
         let id = links.receipt_id(&claims);
         assert_eq!(links.upload(&id), None);
         assert_eq!(links.receipt(token, &claims.owner), None);
         assert_eq!(links.receipt(&id, &Owner::new("ben")), None);
+
         clock.advance(Duration::from_secs(60));
         assert_eq!(links.upload(token), None);
         let receipt = links.receipt(&id, &claims.owner).unwrap();
         assert_eq!((receipt.id, receipt.link_expires), (claims.id, claims.expires));
+
         clock.advance(KNOWN_FOR);
         assert_eq!(links.receipt(&id, &claims.owner), None);
     }
@@ -240,16 +251,20 @@ mod tests {
     async fn one_upload_claims_a_link_until_it_releases_it() {
         let links = links(&ManualClock::new());
         let link = upload(&links);
+
         assert!(links.claim(&link, "a").await.unwrap());
         assert!(links.claim(&link, "a").await.unwrap(), "it may be asked again");
         assert!(!links.claim(&link, "b").await.unwrap());
         assert!(!links.release(&link, "b").await.unwrap());
+
         let now = links.now();
         let used = links.upload_use("1").await.unwrap();
         assert!(used.permits(Some("a"), now) && !used.permits(Some("b"), now));
         assert!(!used.permits(None, now) && used.is_receiving(now));
+
         assert!(links.release(&link, "a").await.unwrap());
         assert!(links.upload_use("1").await.unwrap().permits(None, now));
+
         assert!(links.claim(&link, "b").await.unwrap());
         assert!(links.stored(&link, "b").await.unwrap());
         assert!(!links.release(&link, "b").await.unwrap());
@@ -263,16 +278,20 @@ mod tests {
         let clock = ManualClock::new();
         let links = links(&clock);
         let link = upload(&links);
+
         links.renew(&link, "a").await.unwrap();
         let used = links.upload_use("1").await.unwrap();
         assert!(used.is_receiving(links.now()) && used.permits(None, links.now()));
+
         assert!(links.claim(&link, "a").await.unwrap());
         clock.advance(LEASE / 2);
         links.renew(&link, "a").await.unwrap();
-        // Another upload does not extend it.
+        // Another upload does not extend the claim.
         links.renew(&link, "b").await.unwrap();
+
         clock.advance(LEASE / 2);
         assert!(!links.claim(&link, "b").await.unwrap(), "it was renewed");
+
         clock.advance(LEASE / 2);
         assert!(!links.upload_use("1").await.unwrap().is_receiving(links.now()));
         assert!(links.claim(&link, "b").await.unwrap());

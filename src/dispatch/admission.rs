@@ -75,6 +75,7 @@ impl Dispatcher {
         if method == Method::Ping {
             return Ok(None);
         }
+
         let permit = self.caller_limits.call(identity);
         permit.map(Some).map_err(|limited| {
             audit::refused(identity, &method.as_str(), &limited);
@@ -98,6 +99,7 @@ pub(super) fn authorize(
     if is_unlimited(identity) {
         return Ok(());
     }
+
     let required = registry.required_scopes(method, target);
     check_scopes(identity, &required, &AuditedAction(method.as_str(), target))
 }
@@ -116,6 +118,7 @@ fn check_scopes(
         audit::allowed(identity, action);
         return Ok(());
     }
+
     let fault =
         Fault::InsufficientScope { required: required.names().map(str::to_owned).collect() };
     audit::refused(identity, action, &fault);
@@ -126,6 +129,7 @@ fn check_scopes(
 /// method itself reports the error.
 fn target(method: Method, params: &Params) -> Option<Cow<'_, str>> {
     let text = |member| params.text(member).ok().flatten();
+
     match method {
         Method::CallTool | Method::GetPrompt => text(Member::Name),
         Method::ReadResource | Method::Subscribe => text(Member::Uri),

@@ -34,8 +34,9 @@ impl Dispatcher {
 
 pub(super) fn initialize(registry: &Registry, version: ProtocolVersion) -> InitializeResult {
     let mut capabilities = capabilities(registry);
-    // Extensions are negotiated for each request. Sessions do not have that.
+    // Extensions are negotiated per request, so a session has none.
     capabilities.extensions = None;
+
     let mut result = InitializeResult::new(capabilities)
         .with_server_info(registry.info().clone())
         .with_protocol_version(wire_version(version));
@@ -47,6 +48,7 @@ pub(super) fn initialize(registry: &Registry, version: ProtocolVersion) -> Initi
 fn capabilities(registry: &Registry) -> ServerCapabilities {
     let mut capabilities = ServerCapabilities::default();
     let list_changed = |list: Announcement| registry.announces(&list).then_some(true);
+
     if registry.has_tools() {
         let mut tools = ToolsCapability::default();
         tools.list_changed = list_changed(Announcement::ToolListChanged);
@@ -57,22 +59,27 @@ fn capabilities(registry: &Registry) -> ServerCapabilities {
         prompts.list_changed = list_changed(Announcement::PromptListChanged);
         capabilities.prompts = Some(prompts);
     }
+
     if registry.has_completions() {
         capabilities.completions = Some(JsonObject::new());
     }
     if !registry.experimental().is_empty() {
         capabilities.experimental = Some(registry.experimental().clone());
     }
+
     // Any handler may send log messages.
     capabilities.logging = Some(JsonObject::new());
+
     let mut extensions = model::ExtensionCapabilities::new();
     extensions.insert(EXTENSION.to_owned(), JsonObject::new());
     capabilities.extensions = Some(extensions);
+
     // Any tool may create resources.
     let mut resources = ResourcesCapability::default();
     resources.subscribe = Some(true);
     resources.list_changed = Some(true);
     capabilities.resources = Some(resources);
+
     capabilities
 }
 

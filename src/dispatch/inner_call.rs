@@ -14,9 +14,11 @@ impl Dispatcher {
         if call.method != Method::CallTool || !self.registry.hides_provided_tools() {
             return None;
         }
+
         let is_call_tool = |params: &Params| {
             params.text(Member::Name).is_ok_and(|name| name.as_deref() == Some(CALL_TOOL))
         };
+
         if !is_call_tool(&call.params) || !self.registry.offers(call.identity.grant(), CALL_TOOL) {
             return None;
         }

@@ -18,6 +18,7 @@ use crate::{
 pub(super) fn span(method: Method, tool: Option<&str>, trace: Option<&Trace>, id: &str) -> Span {
     let (name, tool) = (method.as_str(), tool.map(truncate));
     let (gap, called) = tool.map_or(("", ""), |tool| (" ", tool));
+
     let span = tracing::error_span!(
         "call",
         otel.name = format_args!("{name}{gap}{called}"),
@@ -27,12 +28,14 @@ pub(super) fn span(method: Method, tool: Option<&str>, trace: Option<&Trace>, id
         error.type = Empty,
         call = id,
     );
+
     #[cfg(feature = "cli")]
     if let Some(trace) = trace {
         continue_trace(&span, trace);
     }
     #[cfg(not(feature = "cli"))]
     let _ = trace;
+
     span
 }
 
@@ -71,6 +74,7 @@ pub(super) struct CallMetrics {
     stored_bytes: StoredBytes,
     registry: Arc<Registry>,
     traffic: Arc<Traffic>,
+
     started: Instant,
     _in_flight: InFlight,
 }
@@ -114,6 +118,7 @@ impl CallMetrics {
     /// Records the duration of the call, by its end.
     pub(super) fn record(&self, end: End) {
         self.traffic.ended(end);
+
         // A call without a result may not have reached its tool.
         let has_result = matches!(end, End::Done | End::InputRequired | End::ToolError);
         let tool = self.tool.as_deref().filter(|_| has_result).unwrap_or_default();

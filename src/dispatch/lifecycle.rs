@@ -29,7 +29,7 @@ struct TimeOut {
 impl Deadline {
     /// The deadline of a call that starts now.
     pub(super) fn new(validity: Option<Validity>, limit: Option<Duration>) -> Self {
-        // A limit beyond what the clock can represent is none.
+        // A limit beyond the range of the clock never passes.
         let time_out = limit.and_then(|limit| {
             let at = Instant::now().checked_add(limit)?;
             Some(TimeOut { limit, at })
@@ -46,6 +46,7 @@ impl Deadline {
                 None => std::future::pending().await,
             }
         };
+
         let timed_out = async {
             match self.time_out {
                 Some(TimeOut { limit, at }) => {
@@ -55,6 +56,7 @@ impl Deadline {
                 None => std::future::pending().await,
             }
         };
+
         tokio::select! {
             biased;
             () = expired => (End::Expired, Fault::TokenExpired),
@@ -121,10 +123,12 @@ impl Drop for Lifecycle {
         let end = self.end.unwrap_or_else(|| {
             if self.cancellation.is_cancelled() { End::Cancelled } else { End::ClientGone }
         });
+
         let error_type = end.error_type();
         if !error_type.is_empty() {
             Span::current().record("error.type", error_type);
         }
+
         self.metrics.record(end);
         // Cancels the work that the handler has started elsewhere.
         self.cancellation.cancel();
@@ -139,9 +143,11 @@ mod tests {
     async fn a_call_may_take_as_long_as_its_limit_and_a_task_longer() {
         let limit = Duration::from_secs(600);
         let (mut deadline, stopping) = (Deadline::new(None, Some(limit)), CancellationToken::new());
+
         let begun = Instant::now();
         assert_eq!(deadline.passed(&stopping).await, (End::TimedOut, Fault::TimedOut { limit }));
         assert_eq!(begun.elapsed(), limit);
+
         let unlimited = Deadline::new(None, None);
         deadline.detach();
         for deadline in [deadline, unlimited] {

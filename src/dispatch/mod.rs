@@ -77,10 +77,12 @@ pub struct Call {
     pub method: Method,
     /// The method's parameters.
     pub params: Params,
+
     /// The token for progress notifications, if the caller wants them.
     pub progress_token: Option<ProgressToken>,
     /// The caller's trace, which this call continues.
     pub trace: Option<Trace>,
+
     /// The caller, and what they may do.
     pub identity: Identity,
     /// The client's own description of itself.
@@ -89,6 +91,7 @@ pub struct Call {
     pub session: Option<Arc<str>>,
     /// The client's session, if it has one.
     pub client_session: Option<Arc<str>>,
+
     /// The minimum level of log messages for the client. None are sent without it.
     pub log_level: Option<LogLevel>,
     /// How the call can ask its client for input.
@@ -104,9 +107,11 @@ pub struct Dispatcher {
     registry: Arc<Registry>,
     store: Store,
     tasks: Arc<dyn Tasks>,
+
     /// Calls that continue as tasks after their response.
     task_calls: TaskTracker,
     stopping: CancellationToken,
+
     random: Random,
     limits: ArcSwap<DispatchLimits>,
     caller_limits: Arc<Limits>,
@@ -128,11 +133,13 @@ impl Dispatcher {
         let registry = Arc::new(registry);
         let limits = ArcSwap::from_pointee(limits);
         let traffic = Arc::<Traffic>::default();
+
         let steps = Arc::new(steps::Accounts {
             registry: Arc::clone(&registry),
             limits: Arc::clone(&caller_limits),
             traffic: Arc::clone(&traffic),
         });
+
         Self {
             registry,
             store,
@@ -189,12 +196,15 @@ impl Dispatcher {
         if let Some(inner) = self.inner_call(&call) {
             call.params = inner;
         }
+
         self.authorize(call.method, &call.params, &call.identity)?;
         let permit = self.permit(call.method, &call.identity)?;
+
         let (outbox, messages) = Outbox::new();
         let request_id: Arc<str> = self.random.id().into();
         let tool = instrument::tool(call.method, &call.params);
         let span = instrument::span(call.method, tool.as_deref(), call.trace.as_ref(), &request_id);
+
         let stored_bytes = StoredBytes::default();
         let metrics = instrument::CallMetrics::new(
             call.method,
@@ -204,10 +214,12 @@ impl Dispatcher {
             Arc::clone(&self.registry),
             Arc::clone(&self.traffic),
         );
+
         let cancellation = Cancellation::default();
         let DispatchLimits { read_bytes, call_timeout, .. } = **self.limits.load();
         let deadline = Deadline::new(call.validity, call_timeout);
         let lifecycle = Lifecycle::new(metrics, deadline, cancellation.clone(), permit);
+
         let control = Arc::new(Control::default());
         let scope = Arc::new(Scope {
             request_id,
@@ -227,6 +239,7 @@ impl Dispatcher {
             outbox,
             cancellation: cancellation.clone(),
         });
+
         let owner = scope.identity.owner().clone();
         let run = Arc::clone(self).run(call.method, call.params, scope);
         let handler = Handler { run, asking: call.asking, control };
@@ -250,6 +263,7 @@ impl Dispatcher {
                 return interrupted(method, end, fault);
             }
         };
+
         let outcome = match result {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(Suspended::InputRequired(required))) => Ok(Reply::InputRequired(required)),
@@ -262,6 +276,7 @@ impl Dispatcher {
             },
             Err(fault) => Err(fault),
         };
+
         lifecycle.finish(&outcome);
         outcome
     }
@@ -279,6 +294,7 @@ impl Dispatcher {
                 Box::pin(async move { self.$method(&params, scope).await })
             };
         }
+
         match method {
             Method::Ping => ready(Ok(Reply::Empty)).boxed(),
             Method::Discover => ready(Ok(self.discover())).boxed(),
@@ -293,7 +309,7 @@ impl Dispatcher {
             Method::GetTask => boxed!(get_task),
             Method::UpdateTask => boxed!(update_task),
             Method::CancelTask => boxed!(cancel_task),
-            // The protocol eras answer these.
+            // The protocol eras answer these methods.
             Method::Initialize
             | Method::SetLevel
             | Method::Subscribe
@@ -306,6 +322,7 @@ impl Dispatcher {
         if !self.registry.has_tools() {
             return Err(Fault::MethodNotFound(Method::ListTools.as_str().into()));
         }
+
         let page = self.registry.tools_page(parse_cursor(params)?.as_deref(), scope).await?;
         let mut result = model::ListToolsResult::with_all_items(page.items);
         result.next_cursor = page.next;
@@ -329,6 +346,7 @@ impl Dispatcher {
         let stored = self.registry.stored_arguments(&name);
         let owner = scope.identity.owner();
         let arguments = stored_arguments::read(&name, params, stored, owner).await?;
+
         let arguments = match arguments {
             None => None,
             Some(arguments) => {
@@ -343,6 +361,7 @@ impl Dispatcher {
                 }
             }
         };
+
         let spiller = Spiller::new(&scope);
         spiller.receive(&name);
         let result = self.registry.call_tool(&name, arguments, scope).await?;
@@ -363,6 +382,7 @@ fn interrupted(method: Method, end: End, fault: Fault) -> Result<Reply, Fault> {
         let result = ToolError::new(fault.to_string()).into_tool_result();
         return Ok(Reply::CallTool(Box::new(result)));
     }
+
     Err(fault)
 }
 
@@ -372,5 +392,6 @@ fn parse_cursor(params: &Params) -> Result<Option<String>, Fault> {
         #[serde(default)]
         cursor: Option<String>,
     }
+
     Ok(params.parse::<Paged>()?.cursor)
 }

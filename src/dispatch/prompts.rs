@@ -21,6 +21,7 @@ impl Dispatcher {
         if !self.registry.has_prompts() {
             return Err(Fault::MethodNotFound(Method::ListPrompts.as_str().into()));
         }
+
         let page = self.registry.prompts_page(parse_cursor(params)?.as_deref(), scope).await?;
         let mut result = ListPromptsResult::with_all_items(page.items);
         result.next_cursor = page.next;
@@ -47,11 +48,13 @@ impl Dispatcher {
             name: String,
             value: String,
         }
+
         #[derive(Default, Deserialize)]
         struct CompletionContext {
             #[serde(default)]
             arguments: BTreeMap<String, String>,
         }
+
         #[derive(Deserialize)]
         struct CompleteParams {
             r#ref: Reference,
@@ -59,9 +62,11 @@ impl Dispatcher {
             #[serde(default)]
             context: CompletionContext,
         }
+
         if !self.registry.has_completions() {
             return Err(Fault::MethodNotFound(Method::Complete.as_str().into()));
         }
+
         let CompleteParams { r#ref: reference, argument, context } = params.parse()?;
         let completing = CompletionInput { value: argument.value, arguments: context.arguments };
         let info = self.registry.complete(&reference, &argument.name, completing, scope).await?;

@@ -30,20 +30,24 @@ impl Dispatcher {
         let size = self.registry.page_size();
         let mut cursor = Cursor::decode(LIST, parse_cursor(params)?.as_deref())?;
         let mut resources = Vec::new();
+
         let catalog = self.registry.catalog();
         let provided = self.registry.provided_resources(&scope).await?;
         let defined = catalog.resources().chain(&provided).enumerate().skip(cursor.offset);
-        // Pages are for those who can show them.
+
+        // UI resources are listed only for clients that show them.
         let shows_apps = scope.client.shows_apps();
         let mut defined = defined.filter(|(_, resource)| {
             (shows_apps || !resource.uri.starts_with(APPS_SCHEME))
                 && self.registry.can_list_resource(identity.grant(), &resource.uri)
         });
+
         while resources.len() < size {
             let next: Vec<_> = defined.by_ref().take(size - resources.len()).collect();
             let Some((last, _)) = next.last() else { break };
             cursor.offset = last + 1;
-            // Concurrently, because the store may be remote.
+
+            // Looks the resources up concurrently, because the store may be remote.
             let shadowed = next.iter().map(|(_, resource)| self.is_shadowed(owner, &resource.uri));
             let shadowed = try_join_all(shadowed).await?;
             let shown = next.into_iter().zip(shadowed).filter(|(_, shadowed)| !shadowed);
@@ -51,6 +55,7 @@ impl Dispatcher {
                 resources.push(catalog.with_current_stat(resource).await);
             }
         }
+
         let mut more = defined.next().is_some();
         if !more {
             // Asks the store even if the page is full, to learn whether another page
@@ -63,6 +68,7 @@ impl Dispatcher {
             }
             more = page.more;
         }
+
         let mut result = ListResourcesResult::with_all_items(resources);
         result.next_cursor = more.then(|| cursor.encode());
         Ok(Reply::Resources(result, CacheHint::NO_CACHE))
@@ -71,6 +77,7 @@ impl Dispatcher {
     /// Whether a dynamic resource replaces the defined one. It is then listed further on.
     async fn is_shadowed(&self, owner: &Owner, uri: &str) -> Result<bool, StoreError> {
         let Ok(uri) = ResourceUri::parse(uri) else { return Ok(false) };
+
         match self.store.get(owner, &uri).await {
             Ok(_) => Ok(true),
             // Listing the stored resources would fail, too.
@@ -86,10 +93,12 @@ impl Dispatcher {
     ) -> Result<Reply, Fault> {
         let text = params.required_text(Member::Uri)?;
         let uri = ResourceUri::parse(&text).map_err(|e| Fault::invalid_params(e.to_string()))?;
+
         let missing = match self.store.read(&scope.identity, &uri).await {
             Ok(found) => return self.read_dynamic(&found),
             Err(missing) => missing,
         };
+
         // A static resource is served even if the store is unavailable.
         let hint = self.registry.cache_rule(&text).map_or(CacheHint::NO_CACHE, CacheHint::from);
         if let Some(read) = self.registry.read(&text, scope).await {
@@ -97,6 +106,7 @@ impl Dispatcher {
             let reply = ReadReply { uri: text.into_owned(), contents };
             return Ok(Reply::Read(reply, hint));
         }
+
         Err(missing.into())
     }
 
@@ -106,6 +116,7 @@ impl Dispatcher {
         if entry.size > max {
             return Err(Fault::invalid_params(self.too_large(entry, max)));
         }
+
         let content = ContentReply {
             uri: entry.uri.as_str().to_owned(),
             mime_type: entry.mime_type.clone(),
@@ -113,6 +124,7 @@ impl Dispatcher {
             chunks: found.stream().map_err(std::io::Error::other).boxed(),
             meta: None,
         };
+
         let reply = ReadReply { uri: content.uri.clone(), contents: vec![content] };
         Ok(Reply::Read(reply, CacheHint::NO_CACHE))
     }
@@ -122,17 +134,21 @@ impl Dispatcher {
     fn too_large(&self, entry: &Entry, max: u64) -> String {
         let Entry { uri, size, .. } = entry;
         let mut text = format!("{uri} has {size} bytes; one response has at most {max}.");
+
         let is_text = entry.kind == Kind::Text;
         let (range, unit) =
             if is_text { ("lines=1-200", "lines") } else { ("bytes=0-65535", "bytes") };
+
         if self.registry.is_static(&format!("{uri}?{range}")) {
             text += &format!(" Read a range of {unit} at {uri}?{range}.");
         }
+
         if self.registry.catalog().input_schema("read_resource").is_some() {
             let arguments = read_arguments(uri.as_str(), entry.kind, 200);
             text += &format!(" Or call the tool {}", call("read_resource", &arguments));
             text += if is_text { ", or search_resource to find lines." } else { "." };
         }
+
         text
     }
 }

@@ -24,7 +24,8 @@ impl Handler {
     /// A panic outside of a handler of the server's author is an error of the call.
     pub(super) async fn poll(&mut self) -> Result<Result<Result<Reply, Fault>, Suspended>, Fault> {
         let run = self.control.run(&self.asking, self.run.as_mut());
-        // After a panic nothing of the call is used again.
+
+        // A panicked call is not used again, so its state may be inconsistent.
         AssertUnwindSafe(run).catch_unwind().await.unwrap_or_else(|_| {
             PanicSite::Call.count();
             tracing::error!("a call panicked");
@@ -66,7 +67,7 @@ impl Running {
 
     /// Ends the call because its client cancelled it.
     pub fn cancel(self) {
-        // Otherwise it has ended, or continues as a task, which is cancelled as such.
+        // A call without its future has ended, or continues as a task.
         if self.future.is_some() {
             self.cancellation.cancel();
         }
@@ -81,6 +82,7 @@ impl Running {
                 Poll::Ready(outcome) => Poll::Ready(Step::Outcome(outcome)),
                 Poll::Pending => messages.poll_next(cx).map(Step::Message),
             });
+
             match step.await {
                 Step::Outcome(outcome) => {
                     self.future = None;
@@ -89,6 +91,7 @@ impl Running {
                 message @ Step::Message(_) => return Some(message),
             }
         }
+
         match self.messages.try_next() {
             Some(message) => Some(Step::Message(message)),
             None => self.outcome.take().map(Step::Outcome),
@@ -101,7 +104,7 @@ impl Running {
             match self.next().await {
                 Some(Step::Message(_)) => {}
                 Some(Step::Outcome(outcome)) => return outcome,
-                // Only reached after the outcome.
+                // `next` ends only after the outcome.
                 None => return Err(Fault::Internal("The call has ended already.".into())),
             }
         }

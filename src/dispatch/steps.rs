@@ -28,6 +28,7 @@ impl StepAccounts for Accounts {
             audit::refused(identity, &audited(method, target), &limited);
             Fault::from(limited)
         })?;
+
         admission::authorize(&self.registry, method, Some(target), identity)
     }
 

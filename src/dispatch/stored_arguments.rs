@@ -32,6 +32,7 @@ impl Dispatcher {
         if params.member(Member::RequestState).is_some() {
             return None;
         }
+
         let stored = self.registry.stored_arguments(&params.text(Member::Name).ok()??);
         let stored: Vec<_> = stored.iter().filter_map(|name| params.argument(name)).collect();
         (!stored.is_empty()).then(|| without(message, &stored))
@@ -49,10 +50,12 @@ pub(super) async fn read(
     owner: &Owner,
 ) -> Result<Option<Value>, Fault> {
     let bytes = params.member(Member::Arguments).map_or(0, <[u8]>::len);
-    // Decided here, because what the pool does needs copies.
+
+    // A job of the pool needs copies, so small arguments are parsed here.
     if bytes <= INLINE_BYTES {
         return parse(name, params, &stored);
     }
+
     let (name, params) = (name.to_owned(), params.clone());
     let work = Compute::run(owner.as_str(), bytes, move || parse(&name, &params, &stored));
     work.done().await.map_err(busy_fault)?
@@ -60,6 +63,7 @@ pub(super) async fn read(
 
 fn parse(name: &str, params: &Params, stored: &[&'static str]) -> Result<Option<Value>, Fault> {
     let Some(raw) = params.member(Member::Arguments) else { return Ok(None) };
+
     let stored: Vec<_> =
         stored.iter().filter_map(|name| Some((*name, params.argument(name)?))).collect();
     let parsed = if stored.is_empty() {
@@ -68,6 +72,7 @@ fn parse(name: &str, params: &Params, stored: &[&'static str]) -> Result<Option<
         let parts: Vec<_> = stored.iter().map(|(_, json)| *json).collect();
         serde_json::from_slice(&without(raw, &parts))
     };
+
     let mut parsed: Value = parsed.map_err(|e| {
         let (name, error) = (shortened(name), describe(&e));
         Fault::invalid_params(format!("The arguments of {name} cannot be read: {error}"))
@@ -75,6 +80,7 @@ fn parse(name: &str, params: &Params, stored: &[&'static str]) -> Result<Option<
     let Some(arguments) = parsed.as_object_mut() else {
         return Err(Fault::invalid_params("\"arguments\" must be an object."));
     };
+
     for (name, json) in stored {
         arguments.insert(name.to_owned(), stored_json(&String::from_utf8_lossy(json)));
     }
@@ -86,12 +92,14 @@ fn without(json: &[u8], parts: &[&[u8]]) -> Vec<u8> {
     let offset = |part: &[u8]| part.as_ptr() as usize - json.as_ptr() as usize;
     let mut parts: Vec<_> = parts.iter().map(|part| (offset(part), part.len())).collect();
     parts.sort_unstable();
+
     let (mut rest, mut end) = (Vec::new(), 0);
     for (begin, length) in parts {
         rest.extend_from_slice(&json[end..begin]);
         rest.extend_from_slice(b"null");
         end = begin + length;
     }
+
     rest.extend_from_slice(&json[end..]);
     rest
 }
@@ -106,6 +114,7 @@ mod tests {
     fn parts_are_replaced_wherever_they_are() {
         let json = br#"{"a":[1,2],"b":{"c":3},"d":4}"#;
         let (a, b) = (&json[5..10], &json[15..22]);
+
         assert_eq!(without(json, &[b, a]), br#"{"a":null,"b":null,"d":4}"#);
         assert_eq!(without(json, &[]), json);
     }
@@ -115,20 +124,24 @@ mod tests {
         use futures_util::FutureExt;
 
         let owner = Owner::new("a");
-        // Parsing them takes far longer than the test takes to look.
+        // Parsing the large arguments takes far longer than one poll.
         let large = "[0],".repeat(1 << 18);
+
         for (numbers, is_large) in [("", false), (&*large, true)] {
             let message = format!(
                 r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"arguments":{{"a":[{numbers}0]}}}}}}"#
             );
             let params = tool_call(&message.into()).unwrap();
             let mut read = Box::pin(read("tool", &params, Vec::new(), &owner));
+
             let at_once = (&mut read).now_or_never();
             assert_eq!(at_once.is_none(), is_large);
+
             let read = match at_once {
                 Some(read) => read,
                 None => read.await,
             };
+
             let items = read.unwrap().unwrap()["a"].as_array().unwrap().len();
             assert_eq!(items, if is_large { (1 << 18) + 1 } else { 1 });
         }

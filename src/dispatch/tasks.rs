@@ -63,11 +63,12 @@ impl Dispatcher {
     ) {
         handler.control.become_task(Arc::clone(&task));
         lifecycle.detach();
+
         let (span, stopping) = (Span::current(), self.stopping.clone());
         let run = async move {
             let result = tokio::select! {
                 biased;
-                // The task store already knows.
+                // The task store has recorded the cancellation.
                 () = task.cancelled().cancelled() => return lifecycle.interrupt(End::Cancelled),
                 (end, _) = lifecycle.deadline().passed(&stopping) => {
                     lifecycle.interrupt(end);
@@ -76,14 +77,17 @@ impl Dispatcher {
                 }
                 result = handler.poll() => result,
             };
+
             let outcome = match result {
                 Ok(Ok(outcome)) => outcome,
                 Ok(Err(Suspended::InputRequired(_) | Suspended::Task)) => Err(without_result()),
                 Err(fault) => Err(fault),
             };
+
             lifecycle.finish(&outcome);
             task.finish(task_end(outcome)).await;
         };
+
         self.task_calls.spawn(run.instrument(span));
     }
 }
@@ -94,6 +98,7 @@ fn task_end(outcome: Result<Reply, Fault>) -> TaskEnd {
         Ok(_) => return TaskEnd::Failed(without_result()),
         Err(fault) => return TaskEnd::Failed(fault),
     };
+
     match result {
         Ok(result) => TaskEnd::Completed(result),
         Err(_) => TaskEnd::Failed(Fault::Internal("The result cannot be written.".into())),

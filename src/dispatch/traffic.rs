@@ -24,8 +24,10 @@ pub struct Traffic {
     errors: AtomicU64,
     returned_bytes: AtomicU64,
     kept_out_bytes: AtomicU64,
+
     running: InFlightCount,
     streams: InFlightCount,
+
     durations: Histograms<CallLabels>,
     /// The tools that have labels.
     tools: LabelNames,
@@ -42,6 +44,7 @@ pub struct TrafficCounts {
     pub returned_bytes: u64,
     /// The bytes that calls stored as resources, less those of their requests and results.
     pub kept_out_bytes: u64,
+
     /// The calls that run now, tasks included.
     pub running: u64,
     /// The event streams that are open now.
@@ -107,6 +110,7 @@ impl Traffic {
             let labels = CallLabelsRef { method, tool: label.as_str(), error };
             self.durations.get(&labels, || labels.register(label.clone()))
         });
+
         histogram.record(took);
     }
 
@@ -148,6 +152,7 @@ impl CallLabelsRef<'_> {
                 ("error_type", Label::fixed(error)),
             ],
         );
+
         (labels, histogram)
     }
 }
@@ -168,8 +173,10 @@ mod tests {
         for end in End::ALL {
             traffic.ended(end);
         }
+
         let counts = traffic.counts();
         assert_eq!((counts.calls, counts.errors), (10, 6));
+
         let errors: Vec<_> = End::ALL.into_iter().filter(|end| end.is_error()).collect();
         let expected =
             [End::ToolError, End::Refused, End::Failed, End::Stopped, End::Expired, End::TimedOut];
@@ -181,6 +188,7 @@ mod tests {
         let traffic = Traffic::default();
         let (call, _other, stream) = (traffic.call(), traffic.call(), traffic.stream());
         assert_eq!((traffic.counts().running, traffic.counts().streams), (2, 1));
+
         drop((call, stream));
         assert_eq!((traffic.counts().running, traffic.counts().streams), (1, 0));
     }

@@ -30,6 +30,7 @@ pub(super) fn announcements(change: &Change) -> impl Iterator<Item = Announcemen
         ChangeKind::Updated => (false, true),
         ChangeKind::Deleted | ChangeKind::Expired => (true, true),
     };
+
     let list_changed = list_changed.then_some(Announcement::ResourceListChanged);
     list_changed
         .into_iter()
@@ -70,6 +71,7 @@ pub async fn announce_changes(changes: Arc<ChangeQueue>, sessions: Arc<dyn Sessi
         let next = changes.next().await;
         Some((next, changes))
     });
+
     let announced = turns.for_each_concurrent(MAX_CONCURRENT_OWNERS, |next| async {
         match next {
             NextChanges::Of(turn) => announce_turn(&turn, &sessions).await,
@@ -91,6 +93,7 @@ async fn announce_turn(turn: &OwnerTurn, sessions: &Arc<dyn Sessions>) {
                 Announcement::ResourceUpdated { uri: uri.as_str().to_owned() }
             }
         };
+
         sessions.announce(&turn.owner, &announcement, ids).await;
         if let (Changed::Resource(uri), true) = (changed, has_new_content) {
             announce_shared(&turn.owner, uri, ids, sessions).await;
@@ -108,6 +111,7 @@ async fn announce_shared(
 ) {
     // The session store has logged the error.
     let Ok(watches) = sessions.watches(owner, uri.as_str()).await else { return };
+
     let announced =
         stream::iter(watches).for_each_concurrent(MAX_CONCURRENT_READERS, |watch| async move {
             let updated = Announcement::ResourceUpdated { uri: watch.link };
@@ -145,6 +149,7 @@ mod tests {
         let (clock, feed) = (Arc::new(ManualClock::new()), ChangeFeed::new());
         let sessions: Arc<dyn Sessions> =
             Arc::new(MemorySessions::new(clock, Random::counting(), SessionLimits::default()));
+
         let mut listeners = Vec::new();
         let mut owners = Vec::new();
         for n in 0..50 {
@@ -156,13 +161,14 @@ mod tests {
             listeners.push(sessions.standalone(&session).await.unwrap().1);
             owners.push(principal.owner());
         }
+
         let announcing = tokio::spawn(announce_changes(feed.queue(), Arc::clone(&sessions)));
         let stop = Arc::new(AtomicBool::new(false));
         let writing = tokio::spawn({
             let (feed, busy, stop) = (feed.clone(), owners[0].clone(), Arc::clone(&stop));
             async move {
                 while !stop.load(Ordering::Relaxed) {
-                    // More than a feed of limited length holds.
+                    // A feed of limited length holds fewer changes.
                     for n in 0..1000 {
                         feed.publish(update(&busy, &format!("x:{}", n % 7)));
                     }
@@ -170,6 +176,7 @@ mod tests {
                 }
             }
         });
+
         for _ in 0..20 {
             for (owner, listener) in owners.iter().zip(&mut listeners).skip(1) {
                 feed.publish(update(owner, "x:1"));
@@ -178,6 +185,7 @@ mod tests {
                 assert!(event.data.ends_with(br#""params":{"uri":"x:1"}}"#), "{event:?}");
             }
         }
+
         stop.store(true, Ordering::Relaxed);
         writing.await.unwrap();
         announcing.abort();

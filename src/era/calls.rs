@@ -53,6 +53,7 @@ impl ActiveCalls {
         let key = table.next;
         let calls = table.sessions.entry(Arc::clone(session)).or_default();
         calls.push((key, id.clone(), cancelled.clone()));
+
         CallGuard { calls: self.clone(), session: Arc::clone(session), key, cancelled }
     }
 
@@ -86,6 +87,7 @@ impl ActiveCalls {
         let mut table = self.0.lock();
         let sender = table.questions.get_mut(session).and_then(|q| q.remove(question));
         table.drop_closed_questions(session);
+
         let Some(sender) = sender else { return Some(outcome) };
         // The handler may have ended.
         let _ = sender.send(outcome);
@@ -96,6 +98,7 @@ impl ActiveCalls {
     pub(super) fn cancel_all(&self, session: &str) {
         let mut table = self.0.lock();
         table.questions.remove(session);
+
         for (_, _, cancelled) in table.sessions.get(session).into_iter().flatten() {
             cancelled.cancel();
         }
@@ -111,6 +114,7 @@ struct SessionRoute {
 impl ResponseRouter for SessionRoute {
     fn expect(&self, question: &RequestId) -> oneshot::Receiver<Result<Value, String>> {
         let (sender, receiver) = oneshot::channel();
+
         let mut table = self.calls.0.lock();
         table.drop_closed_questions(&self.session);
         let questions = table.questions.entry(Arc::clone(&self.session)).or_default();
@@ -137,6 +141,7 @@ impl Drop for CallGuard {
                 calls.remove();
             }
         }
+
         table.drop_closed_questions(&self.session);
     }
 }
@@ -157,6 +162,7 @@ impl DetachableCall {
     pub async fn next(&mut self) -> Option<Step> {
         let (running, guard) = self.call.as_mut()?;
         let step = step(running, guard).await;
+
         match &step {
             Some(Step::Message(_)) => {}
             Some(Step::Outcome(_)) => self.call = None,
@@ -188,6 +194,7 @@ async fn step(running: &mut Running, guard: &CallGuard) -> Option<Step> {
 impl Drop for DetachableCall {
     fn drop(&mut self) {
         let Some((mut running, guard)) = self.call.take() else { return };
+
         // Without a runtime the process is ending, and the call ends with it. A runtime
         // that is shutting down drops the call at once; the call must not be spawned again.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
@@ -200,6 +207,7 @@ impl Drop for DetachableCall {
                     }
                 }
             };
+
             self.tasks.spawn_on(detached, &runtime);
         }
     }

@@ -85,6 +85,7 @@ impl Inbound {
                 return rejected(request.id, Fault::MissingMeta(message), header_era);
             }
         };
+
         match Era::from_versions(meta.protocol_version.as_deref(), version) {
             Era::Modern => Self::Modern(request, meta),
             Era::Legacy if request.method == Method::Initialize.as_str() && !in_session => {
@@ -118,6 +119,7 @@ mod tests {
         let notification = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
         let response = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
         let modern = Some("2026-07-28");
+
         assert!(matches!(read(ping, None, false), Inbound::Single(..)));
         assert!(matches!(read(ping, None, true), Inbound::InSession(..)));
         assert!(matches!(read(ping, modern, true), Inbound::Modern(..)));
@@ -134,8 +136,10 @@ mod tests {
         let body = r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2025-11-25"}}}"#;
         let rejected = read(body, Some("1999-01-01"), false);
         let Inbound::Rejected { fault, era, .. } = rejected else { panic!("{rejected:?}") };
+
         assert!(matches!(fault, Fault::UnsupportedVersion { .. }));
         assert_eq!(era, Era::Legacy);
+
         assert!(matches!(read(body, Some("2025-06-18"), false), Inbound::Single(..)));
     }
 }

@@ -52,24 +52,30 @@ impl Modern {
         let Some(version) = meta.protocol_version.as_deref() else {
             return Err(self.undeclared(headers));
         };
+
         if !meta.declares_capabilities {
             return Err(missing_meta("clientCapabilities"));
         }
+
         if let Some(MirroredHeaders(header)) = headers {
             check_header("MCP-Protocol-Version", header("mcp-protocol-version"), version)?;
         }
+
         let known = ProtocolVersion::parse(version).filter(|v| v.is_modern() && *v <= self.max);
         if known.is_none() {
             return Err(Fault::unsupported_version(version, self.max));
         }
+
         if let Some(MirroredHeaders(header)) = headers {
             check_header("Mcp-Method", header("mcp-method"), &request.method)?;
         }
+
         let method = Method::parse(&request.method).filter(|m| m.in_modern());
         let method = method.ok_or_else(|| Fault::MethodNotFound(request.method.clone()))?;
         if let Some(headers) = headers {
             self.check_names(method, request, headers)?;
         }
+
         let asking = match method {
             Method::CallTool | Method::GetPrompt | Method::ReadResource => {
                 let rounds = self.sealer.rounds(request, identity.owner())?;
@@ -77,6 +83,7 @@ impl Modern {
             }
             _ => AskMode::Unavailable("This method cannot ask the client for input."),
         };
+
         Ok(Call {
             method,
             params: request.params.clone(),
@@ -112,21 +119,26 @@ impl Modern {
         MirroredHeaders(header): MirroredHeaders<'_>,
     ) -> Result<(), Fault> {
         let Some(member) = method.mirrored_name() else { return Ok(()) };
+
         // The method itself reports a missing or malformed name.
         let Ok(Some(name)) = request.params.text(member) else { return Ok(()) };
+
         let mirrored = header("mcp-name").map(|value| decode("Mcp-Name", value)).transpose()?;
         check_header("Mcp-Name", mirrored.as_deref(), &name)?;
         if method != Method::CallTool {
             return Ok(());
         }
+
         let parameters = self.dispatcher.registry().header_parameters(&name);
         if parameters.is_empty() {
             return Ok(());
         }
+
         let arguments: Value = request.params.read(Member::Arguments)?.unwrap_or_default();
         for parameter in parameters {
             let name = &parameter.header;
             let mirrored = header(name).map(|value| decode(name, value)).transpose()?;
+
             match (parameter.value(&arguments), mirrored) {
                 (None, None) => {}
                 (Some(value), Some(mirrored)) if header_matches(value, &mirrored) => {}
@@ -142,6 +154,7 @@ impl Modern {
                 }
             }
         }
+
         Ok(())
     }
 }
@@ -186,6 +199,7 @@ fn decode(header: &str, value: &str) -> Result<String, Fault> {
     let Some(encoded) = value.strip_prefix("=?base64?").and_then(|v| v.strip_suffix("?=")) else {
         return Ok(value.to_owned());
     };
+
     let bytes = BASE64_STANDARD.decode(encoded).ok();
     bytes.and_then(|b| String::from_utf8(b).ok()).ok_or_else(|| {
         Fault::HeaderMismatch(format!("the {header} header is not valid Base64 of UTF-8"))

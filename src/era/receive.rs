@@ -34,16 +34,18 @@ impl Inbound {
         owner: &Owner,
         dispatcher: &Arc<Dispatcher>,
     ) -> Result<Self, Unread> {
-        // Decided here, because what the pool does needs copies.
+        // A job of the pool needs copies, so small messages are read here.
         if body.len() <= INLINE_BYTES {
             return Self::read_accepted(&body, context, max_values, dispatcher);
         }
+
         let dispatcher = Arc::clone(dispatcher);
         let (version, in_session) = (context.version.map(str::to_owned), context.in_session);
         let work = Compute::run(owner.as_str(), body.len(), move || {
             let context = MessageContext { version: version.as_deref(), in_session };
             Self::read_accepted(&body, context, max_values, &dispatcher)
         });
+
         work.done().await.map_err(|busy| Unread::Busy(busy_fault(busy)))?
     }
 
@@ -78,6 +80,7 @@ mod tests {
         let store =
             Store::memory(Arc::clone(&clock), MemoryLimits::default(), StoreLimits::default());
         let tasks = MemoryTasks::new(Arc::clone(&clock), Random::counting(), TaskLimits::default());
+
         Arc::new(Dispatcher::new(
             Registry::builder("test").build().expect("it builds"),
             store,
@@ -91,20 +94,24 @@ mod tests {
     #[tokio::test]
     async fn a_large_message_is_read_elsewhere_and_a_small_one_at_once() {
         let (owner, dispatcher) = (Owner::new("a"), dispatcher());
-        // Reading it takes far longer than the test takes to look.
+        // Reading the large message takes far longer than one poll.
         let large = "[0],".repeat(1 << 20);
+
         for (numbers, is_large) in [("", false), (&*large, true)] {
             let body =
                 format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"a":[{numbers}0]}}}}"#);
             let context = MessageContext::default();
             let mut read =
                 Box::pin(Inbound::receive(body.into(), context, usize::MAX, &owner, &dispatcher));
+
             let at_once = (&mut read).now_or_never();
             assert_eq!(at_once.is_none(), is_large);
+
             let read = match at_once {
                 Some(read) => read,
                 None => read.await,
             };
+
             assert!(matches!(read, Ok(Inbound::Single(..))), "{is_large}");
         }
     }

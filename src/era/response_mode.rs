@@ -57,6 +57,7 @@ impl ResponseMode {
         if !accepts.message {
             return Self::Stream(None);
         }
+
         let promote = async {
             if accepts.stream {
                 tokio::time::sleep(promote_after).await;
@@ -64,6 +65,7 @@ impl ResponseMode {
                 std::future::pending::<()>().await;
             }
         };
+
         let mut promote = std::pin::pin!(promote);
         loop {
             let step = tokio::select! {
@@ -71,6 +73,7 @@ impl ResponseMode {
                 step = call.step() => step,
                 () = &mut promote => return Self::Stream(None),
             };
+
             match step {
                 Some(Step::Outcome(outcome)) => return Self::Single(outcome),
                 Some(Step::Message(message)) if accepts.stream => {

@@ -30,13 +30,16 @@ pub(super) fn readable_updates(
     store: &Store,
 ) -> Deliveries {
     let (identity, store) = (identity.clone(), store.clone());
+
     let readable = deliveries.filter(move |delivery| {
         let updated = match delivery {
             Ok(Delivery::Event(event)) => updated_resource(&event.data),
             _ => None,
         };
+
         let uri = updated.and_then(|uri| ResourceUri::parse(&uri).ok());
         let lookup = uri.map(|uri| (identity.clone(), store.clone(), uri));
+
         async move {
             match lookup {
                 Some((identity, store, uri)) => store.may_receive_changes(&identity, &uri).await,
@@ -44,6 +47,7 @@ pub(super) fn readable_updates(
             }
         }
     });
+
     readable.boxed()
 }
 
@@ -75,8 +79,10 @@ impl Links {
             async move { (store.link_target(&reader, &link).await, link) }
         });
         let mut lookups = lookups.buffer_unordered(MAX_CONCURRENT_LOOKUPS);
+
         let mut by_resource: HashMap<_, Vec<_>> = HashMap::new();
         let mut unreadable = HashSet::new();
+
         while let Some((shared, link)) = lookups.next().await {
             match shared {
                 Ok(Some(LinkTarget { owner, uri, .. })) => {
@@ -89,9 +95,11 @@ impl Links {
                 }
             }
         }
+
         let owners: HashSet<_> = by_resource.keys().map(|(owner, _)| owner).collect();
         let feeds = owners.into_iter().map(|owner| owner_changes(store.feed().subscribe(owner)));
         let changes = stream::select_all(feeds);
+
         Ok((
             Self { reader: reader.clone(), store: store.clone(), by_resource, changes },
             unreadable,
@@ -115,6 +123,7 @@ impl Links {
             // Changes were missed, so any of the resources may have changed.
             Err(_) => self.by_resource.values().flatten().collect(),
         };
+
         let mut readable = Vec::new();
         for link in links {
             if self.store.may_receive_changes(&self.reader, link).await {

@@ -56,22 +56,25 @@ impl StateSealer {
         let params = &request.params;
         let responses: Option<BTreeMap<String, Value>> = params.read(Member::InputResponses)?;
         let state: Option<String> = params.read(Member::RequestState)?;
+
         let state = match state {
             Some(text) => self.open(&text, owner, &request_digest(request)?)?,
             None => RoundState::default(),
         };
+
         let (this, owner, request) = (self.clone(), owner.clone(), request.clone());
         let seal = move |round: &RoundState| {
-            // Does not fail: the parameters were read before.
+            // The digest does not fail, because the parameters were read before.
             let request = request_digest(&request).unwrap_or_default();
             let expires = this.clock.now().saturating_add(STATE_TTL);
             this.seal(&State { owner: owner.clone(), request, expires, round: round.clone() })
         };
+
         Ok(RoundTrips::new(state, responses.into_iter().flatten(), Box::new(seal)))
     }
 
     fn seal(&self, state: &State) -> String {
-        // Never fails for strings, numbers and JSON.
+        // Serialization never fails for strings, numbers and JSON.
         let payload = serde_json::to_vec(state).unwrap_or_default();
         let seal = mac(&self.keys.current(), &payload).finalize().into_bytes();
         let encode = |bytes: &[u8]| BASE64_URL_SAFE_NO_PAD.encode(bytes);
@@ -82,12 +85,15 @@ impl StateSealer {
         let rejected = |why: &str| {
             Fault::invalid_params(format!("requestState {why}. Send the request again without it."))
         };
+
         let decode = |text: &str| BASE64_URL_SAFE_NO_PAD.decode(text).ok();
         let parts = text.split_once('.').and_then(|(p, s)| Some((decode(p)?, decode(s)?)));
         let (payload, seal) = parts.ok_or_else(|| rejected("was not issued by this server"))?;
+
         if !self.keys.any(|key| mac(key, &payload).verify_slice(&seal).is_ok()) {
             return Err(rejected("was not issued by this server or was changed"));
         }
+
         let state: State =
             serde_json::from_slice(&payload).map_err(|_| rejected("cannot be read"))?;
         if state.owner != *owner || state.request != request {
@@ -96,6 +102,7 @@ impl StateSealer {
         if state.expires <= self.clock.now() {
             return Err(rejected("is too old"));
         }
+
         Ok(state.round)
     }
 }
@@ -116,9 +123,11 @@ fn mac(key: &[u8], payload: &[u8]) -> Hmac<Sha256> {
 /// what changes from round to round.
 fn request_digest(request: &Request) -> Result<String, Fault> {
     let mut params: HashMap<String, Value> = request.params.parse()?;
+
     for round in ["_meta", "inputResponses", "requestState"] {
         params.remove(round);
     }
+
     let params: BTreeMap<_, _> = params.into_iter().map(|(k, v)| (k, sort_members(v))).collect();
     let text = serde_json::to_vec(&(&request.method, params)).unwrap_or_default();
     Ok(BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(text)))
@@ -160,6 +169,7 @@ mod tests {
         let owner = Principal::Local.owner();
         let expected =
             request_digest(&request(r#"{"name":"t","arguments":{"a":1,"b":2}}"#)).unwrap();
+
         let round = RoundState {
             answers: BTreeMap::from([("k".to_owned(), Value::from(1))]),
             continuation: Some("where it goes on".into()),
@@ -180,8 +190,10 @@ mod tests {
         for tampered in [format!("{text}-TAMPERED"), text.replacen('e', "f", 1), String::new()] {
             assert!(sealer.open(&tampered, &owner, &expected).is_err(), "{tampered}");
         }
+
         let stranger = StateSealer::new(KeyRing::new(*b"another key"), Arc::new(clock.clone()));
         assert!(stranger.open(&text, &owner, &expected).is_err(), "another server");
+
         clock.advance(STATE_TTL);
         assert!(sealer.open(&text, &owner, &expected).is_err(), "too late");
     }

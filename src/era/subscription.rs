@@ -34,11 +34,13 @@ pub struct Subscription {
     id: RequestId,
     lists: HashSet<Announcement>,
     watched: HashSet<String>,
+
     changes: Changes,
     links: Links,
     edits: broadcast::Receiver<Announcement>,
     /// The resources of the registry's providers.
     _followed: Vec<Followed>,
+
     pending: VecDeque<Bytes>,
     closing: CancellationToken,
     /// Resolves when the caller's token expires.
@@ -65,20 +67,25 @@ impl Subscription {
         struct ListenParams {
             notifications: SubscriptionFilter,
         }
+
         dispatcher.authorize(Method::Listen, params, identity)?;
         let ListenParams { notifications: requested } = params.parse()?;
+
         let mut watched: HashSet<String> =
             requested.resource_subscriptions.clone().unwrap_or_default().into_iter().collect();
+
         if watched.len() > MAX_WATCHED {
             return Err(Fault::invalid_params(format!(
                 "resourceSubscriptions names {} resources; one subscription watches at most {MAX_WATCHED}.",
                 watched.len()
             )));
         }
+
         // A link that the caller may not read is treated like a resource that does not
         // exist.
         let (links, unreadable) = Links::resolve(&watched, identity, dispatcher.store()).await?;
         watched.retain(|uri| !unreadable.contains(uri));
+
         // Subscribes before the acknowledgement, so that no change is missed.
         let changes = dispatcher.store().feed().subscribe(identity.owner());
         let edits = dispatcher.registry().listen();
@@ -88,9 +95,11 @@ impl Subscription {
             session: None,
             feed: dispatcher.store().feed().clone(),
         };
+
         let uris: Vec<_> = watched.iter().map(String::as_str).collect();
         let followed = dispatcher.registry().subscribe(&uris, &subscriber).await;
-        // The server does not announce changes of what it does not have.
+
+        // The server announces no changes of lists that it does not have.
         let announces = |list| dispatcher.registry().announces(&list);
         let mut accepted = requested;
         accepted.tools_list_changed =
@@ -100,6 +109,7 @@ impl Subscription {
         if let Some(uris) = &mut accepted.resource_subscriptions {
             uris.retain(|uri| !unreadable.contains(uri));
         }
+
         let list_filters = [
             (accepted.tools_list_changed, Announcement::ToolListChanged),
             (accepted.prompts_list_changed, Announcement::PromptListChanged),
@@ -107,14 +117,17 @@ impl Subscription {
         ];
         let lists = list_filters.into_iter().filter(|(enabled, _)| *enabled == Some(true));
         let lists = lists.map(|(_, announcement)| announcement).collect();
+
         let acknowledged = json!({
             "jsonrpc": "2.0",
             "method": "notifications/subscriptions/acknowledged",
             "params": { "_meta": { SUBSCRIPTION_ID: id }, "notifications": accepted },
         });
         let pending = VecDeque::from([acknowledged.to_string().into()]);
+
         let expired = identity.invalidated();
         let ended = false;
+
         Ok(Self {
             id,
             lists,
@@ -147,6 +160,7 @@ impl Subscription {
             if self.ended {
                 return None;
             }
+
             let change = tokio::select! {
                 biased;
                 () = self.closing.cancelled() => {
@@ -177,6 +191,7 @@ impl Subscription {
                     continue;
                 }
             };
+
             match change {
                 Ok(Some(change)) => {
                     for announcement in announcements(&change) {
@@ -200,6 +215,7 @@ impl Subscription {
             Announcement::ResourceUpdated { uri } => self.watched.contains(uri),
             list => self.lists.contains(list),
         };
+
         if subscribed {
             self.pending.push_back(announcement.encode(Some(&self.id)));
         }
@@ -211,6 +227,7 @@ impl Subscription {
             "id": self.id,
             "result": { "resultType": "complete", "_meta": { SUBSCRIPTION_ID: self.id } },
         });
+
         result.to_string().into()
     }
 }

@@ -8,12 +8,14 @@ use crate::era::Accepts;
 pub(super) fn accepts(headers: &HeaderMap) -> Accepts {
     let (mut message, mut stream) = (Preference::default(), Preference::default());
     let mut has_accept = false;
+
     for value in headers.get_all(ACCEPT) {
         has_accept = true;
-        // The value that the official clients send.
+        // Fast path: the official clients send this value.
         if value == "application/json, text/event-stream" {
             return Accepts { message: true, stream: true };
         }
+
         for range in value.to_str().unwrap_or_default().split(',') {
             let mut parts = range.split(';').map(str::trim);
             let media = parts.next().unwrap_or_default();
@@ -22,6 +24,7 @@ pub(super) fn accepts(headers: &HeaderMap) -> Accepts {
             stream.apply(media, ["*/*", "text/*", "text/event-stream"], is_accepted);
         }
     }
+
     if !has_accept {
         return Accepts { message: true, stream: true };
     }
@@ -47,6 +50,7 @@ impl Preference {
         let Some(specificity) = ranges.iter().position(|r| r.eq_ignore_ascii_case(media)) else {
             return;
         };
+
         if specificity > self.specificity {
             *self = Self { specificity, is_accepted };
         } else if specificity == self.specificity {
@@ -80,6 +84,7 @@ mod tests {
             if let Some(accept) = accept {
                 headers.insert(ACCEPT, HeaderValue::from_static(accept));
             }
+
             assert_eq!(accepts(&headers), Accepts { message, stream }, "{accept:?}");
         }
     }

@@ -60,6 +60,7 @@ impl Activity {
             since: Instant::now(),
             is_closing: false,
         };
+
         Arc::new(Self { timeouts, state: Mutex::new(state), waker: AtomicWaker::new() })
     }
 
@@ -74,7 +75,7 @@ impl Activity {
     /// Bytes were received.
     pub(super) fn received(&self) {
         let mut state = self.state.lock();
-        // In HTTP/2 they may be a frame of the connection, such as a PING.
+        // Bytes of HTTP/2 may be a frame of the connection, such as a PING.
         if state.requests == 0 && !state.is_http2 && state.waits_for == WaitsFor::Request {
             state.waits_for = WaitsFor::Head;
             state.since = Instant::now();
@@ -97,7 +98,7 @@ impl Activity {
     /// Resolves when the connection has waited too long.
     pub(super) async fn expired(&self) {
         let mut timer = Timer::default();
-        // Polled with every event of the connection, so it must be cheap.
+        // Every event of the connection polls this future, so it must be cheap.
         poll_fn(|cx| {
             self.waker.register(cx.waker());
             timer.poll(cx, self.deadline())
@@ -112,6 +113,7 @@ impl Activity {
             WaitsFor::Head => self.timeouts.head,
             WaitsFor::Request => self.timeouts.idle,
         };
+
         (state.requests == 0).then(|| state.since + timeout)
     }
 }
@@ -124,6 +126,7 @@ impl Drop for RequestInProgress {
         let Self(activity) = self;
         let mut state = activity.state.lock();
         state.requests -= 1;
+
         if state.requests == 0 {
             state.waits_for = WaitsFor::Request;
             state.since = Instant::now();
@@ -142,9 +145,11 @@ impl Timer {
     pub(super) fn poll(&mut self, cx: &mut Context<'_>, deadline: Option<Instant>) -> Poll<()> {
         let Some(deadline) = deadline else { return Poll::Pending };
         let sleep = self.0.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
+
         if sleep.deadline() > deadline {
             sleep.as_mut().reset(deadline);
         }
+
         while sleep.as_mut().poll(cx).is_ready() {
             if Instant::now() >= deadline {
                 return Poll::Ready(());
@@ -173,9 +178,11 @@ mod tests {
     async fn a_first_head_and_a_begun_one_have_less_time_than_an_idle_connection() {
         let activity = Activity::new(TIMEOUTS);
         assert_eq!(remaining(&activity).await, 30);
+
         let activity = Activity::new(TIMEOUTS);
         drop(activity.request(Version::HTTP_11));
         assert_eq!(remaining(&activity).await, 150);
+
         let activity = Activity::new(TIMEOUTS);
         drop(activity.request(Version::HTTP_11));
         tokio::time::advance(Duration::from_secs(100)).await;
@@ -191,6 +198,7 @@ mod tests {
         drop(activity.request(Version::HTTP_2));
         tokio::time::advance(Duration::from_secs(100)).await;
         activity.received();
+
         assert_eq!(remaining(&activity).await, 50);
     }
 
@@ -203,8 +211,10 @@ mod tests {
             tokio::time::sleep(hour).await;
             drop(request);
         });
+
         assert_eq!(remaining(&activity).await, 3600 + 150);
         ends.await.expect("it does not panic");
+
         let request = activity.request(Version::HTTP_11);
         activity.close();
         assert!(tokio::time::timeout(hour, activity.expired()).await.is_err());

@@ -29,10 +29,12 @@ pub(super) async fn authenticate(
         endpoint.unknown_callers.refused(&audited_action(head), &error);
         challenge_response(&error, endpoint.protected.as_ref())
     })?;
+
     let permit = endpoint.dispatcher.caller_limits().request(&identity).map_err(|limited| {
         audit::refused(&identity, &audited_action(head), &limited);
         error::fault_response(None, &limited.into(), Era::Legacy)
     })?;
+
     Ok((identity, permit))
 }
 
@@ -54,7 +56,8 @@ async fn identify(endpoint: &Endpoint, head: &Parts) -> Result<Identity, AuthErr
     if !authenticator.is_required() {
         return Ok(Identity::local());
     }
-    // Only from the header: a token in the query would end up in logs (OAuth 2.1, 5.1).
+
+    // The header alone is read: a token in the query would end up in logs (OAuth 2.1, 5.1).
     let values = head.headers.get_all(header::AUTHORIZATION);
     let token = bearer_token(values.iter().map(HeaderValue::as_bytes))?;
     verify(endpoint, head, token).await
@@ -79,6 +82,7 @@ pub(super) async fn verify(
 fn challenge_response(error: &AuthError, protected: Option<&ProtectedResource>) -> Response {
     let challenge = Challenge::new(protected);
     let scope = protected.map_or("", |protected| &protected.scope);
+
     match error {
         // A request without credentials gets no error code (RFC 6750, 3.1).
         AuthError::Missing => challenge.scope(scope).response(HttpError::NoCredentials),

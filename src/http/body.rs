@@ -107,14 +107,17 @@ pub(super) async fn read(
     permit: &RequestPermit,
 ) -> Result<Bytes, BodyError> {
     check_media_type(headers)?;
+
     let max = options.body_bytes;
     // The announced length, if there is one.
     let length = body.size_hint().exact().and_then(|l| usize::try_from(l).ok()).unwrap_or(0);
     let mut permit = permit.body(length)?;
+
     let mut body = body;
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     let mut progress = None;
+
     loop {
         let frame = match body.frame().now_or_never() {
             // Data that has already arrived needs no timeout.
@@ -126,12 +129,15 @@ pub(super) async fn read(
                 frame.await.map_err(|_| HttpError::TooSlow)?
             }
         };
+
         let Some(frame) = frame else { break };
         let Ok(data) = frame.map_err(|_| HttpError::Incomplete)?.into_data() else { continue };
+
         if first.len() + rest.len() + data.len() > max {
             return Err(HttpError::TooLarge(max).into());
         }
         permit.grow(data.len())?;
+
         // A body that arrives in one part is not copied.
         if first.is_empty() && rest.is_empty() {
             first = data;
@@ -143,16 +149,18 @@ pub(super) async fn read(
             rest.extend_from_slice(&data);
         }
     }
+
     let bytes = if rest.is_empty() { first } else { rest.freeze() };
     Ok(Bytes::from_owner(CountedBody { bytes, _permit: permit }))
 }
 
 fn check_media_type(headers: &HeaderMap) -> Result<(), HttpError> {
     let value = headers.get(header::CONTENT_TYPE);
-    // The value that nearly all clients send.
+    // Fast path: nearly all clients send this value.
     if value.is_some_and(|value| value == "application/json") {
         return Ok(());
     }
+
     let media = value.and_then(|v| v.to_str().ok()).unwrap_or_default();
     let media = media.split(';').next().unwrap_or_default().trim();
     if !media.eq_ignore_ascii_case("application/json") {

@@ -30,9 +30,11 @@ pub(super) fn set_cookie(
     let secure = if base_url.starts_with("https:") { "; Secure" } else { "" };
     let base = base_url.splitn(4, '/').nth(3).unwrap_or_default();
     let base = format!("/{base}").trim_end_matches('/').to_owned();
+
     let cookie = format!(
         "{name}={value}; Path={base}/{path}; Max-Age={age}; HttpOnly; SameSite=Lax{secure}"
     );
+
     if let Ok(cookie) = HeaderValue::try_from(cookie) {
         headers.append(header::SET_COOKIE, cookie);
     }
@@ -51,6 +53,7 @@ mod tests {
             headers.insert(header::ORIGIN, origin.parse().unwrap());
             is_same_origin(&headers, "https://a.example:8000/mcp")
         };
+
         assert!(same("https://a.example:8000"));
         for other in [
             "null",
@@ -61,6 +64,7 @@ mod tests {
         ] {
             assert!(!same(other), "{other}");
         }
+
         assert!(!is_same_origin(&HeaderMap::new(), "https://a.example:8000/mcp"));
     }
 
@@ -69,6 +73,7 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers
             .append(header::COOKIE, "a=1; larder-login-crm=x; larder-login-b=y".parse().unwrap());
+
         assert_eq!(cookie(&headers, "larder-login-crm").as_deref(), Some("x"));
         assert_eq!(cookie(&headers, "larder-login-c"), None);
     }
@@ -77,6 +82,7 @@ mod tests {
     fn a_cookie_is_for_the_pages_below_its_path() {
         let mut headers = HeaderMap::new();
         set_cookie(&mut headers, "a", "b", 9, "https://a.example/x/mcp/", "login/");
+
         let expected = "a=b; Path=/x/mcp/login/; Max-Age=9; HttpOnly; SameSite=Lax; Secure";
         assert_eq!(headers[header::SET_COOKIE], expected);
     }

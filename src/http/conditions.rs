@@ -33,6 +33,7 @@ pub(super) fn check(headers: &HeaderMap, tag: &str) -> Precondition {
     if !if_match(headers, tag) {
         return Precondition::Failed;
     }
+
     let matches = |given: &str| given.strip_prefix("W/").unwrap_or(given) == tag;
     match any_tag(headers, &header::IF_NONE_MATCH, matches) {
         Some(true) => Precondition::NotModified,
@@ -83,6 +84,7 @@ mod tests {
     fn reading_depends_on_the_tag() {
         use Precondition::{Failed, Holds, NotModified};
         assert_eq!(check(&HeaderMap::new(), TAG), Holds);
+
         for (name, value, expected) in [
             (header::IF_NONE_MATCH, "\"1-ab\"", NotModified),
             (header::IF_NONE_MATCH, "\"0\", W/\"1-ab\"", NotModified),
@@ -103,6 +105,7 @@ mod tests {
     fn a_range_applies_only_to_the_content_that_the_client_knows() {
         assert!(if_range(&HeaderMap::new(), TAG));
         assert!(if_range(&headers(header::IF_RANGE, TAG), TAG));
+
         for other in ["\"2-ab\"", "W/\"1-ab\"", "Wed, 21 Oct 2015 07:28:00 GMT"] {
             assert!(!if_range(&headers(header::IF_RANGE, other), TAG), "{other}");
         }

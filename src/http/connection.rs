@@ -45,6 +45,7 @@ pub(super) struct ConnectionServer<S> {
     pub(super) http1: auto::Builder<StreamExecutor>,
     pub(super) http2: auto::Builder<StreamExecutor>,
     pub(super) service: S,
+
     pub(super) timeouts: Timeouts,
     pub(super) write_timeout: Duration,
     pub(super) stages: StopStages,
@@ -58,17 +59,19 @@ where
     /// Serves a connection until it ends.
     pub(super) async fn serve(&self, stream: TcpStream, peer: SocketAddr) {
         let activity = Activity::new(self.timeouts);
+
         match &self.tls {
             None => self.serve_http(stream, peer, activity).await,
             Some(tls) => {
-                // Boxed: most connections behind a proxy do not use TLS.
+                // The handshake is boxed, because most connections behind a proxy do not use TLS.
                 let handshake = Box::pin(tls.accept(stream));
                 let accepted = tokio::select! {
                     accepted = handshake => accepted,
                     () = activity.expired() => return,
-                    // Its client has sent no request that could be lost.
+                    // A client in a handshake has sent no request that could be lost.
                     () = self.stages.closing.cancelled() => return,
                 };
+
                 match accepted {
                     Ok(stream) => self.serve_http(stream, peer, activity).await,
                     Err(error) => tracing::debug!(%error, "a TLS handshake failed"),
@@ -94,16 +97,20 @@ where
         let first = FirstBytes::default();
         let mut stream =
             Observed { stream: Box::pin(stream), activity: Arc::clone(&activity), first };
+
         let (service, observed) = (self.service.clone(), Arc::clone(&activity));
         let draining = Arc::new(self.stages.draining.clone());
         let service = ObservedService { service, peer, activity: observed, draining };
+
         async move {
             if !self.has_begun(&mut stream, &activity).await {
                 return;
             }
+
             let builder = if stream.first.is_http2() { &self.http2 } else { &self.http1 };
             let mut connection =
                 Box::pin(builder.serve_connection(TokioIo::new(stream), service).into_owned());
+
             let ended = tokio::select! {
                 biased;
                 ended = &mut connection => ended,
@@ -116,9 +123,10 @@ where
                 () = self.stages.closing.cancelled() => {
                     activity.close();
                     if activity.is_http2() {
-                        // Its frames tell the client which requests are still answered.
+                        // HTTP/2 frames tell the client which requests are still answered.
                         connection.as_mut().graceful_shutdown();
                     }
+
                     tokio::select! {
                         biased;
                         ended = &mut connection => ended,
@@ -130,6 +138,7 @@ where
                     }
                 }
             };
+
             if let Err(error) = ended {
                 tracing::debug!(error, "a connection ended with an error");
             }
@@ -155,6 +164,7 @@ where
                 }
             }
         };
+
         received.inspect_err(|error| tracing::debug!(%error, "a connection failed")).is_ok()
     }
 }
@@ -175,10 +185,12 @@ impl<IO: AsyncRead + AsyncWrite> Observed<IO> {
             if room.is_empty() {
                 return Ok(());
             }
+
             let received = self.stream.read(room).await?;
             if received == 0 {
                 return Ok(());
             }
+
             self.first.received(received);
             self.activity.received();
         }
@@ -192,11 +204,13 @@ impl<IO: AsyncRead + AsyncWrite> AsyncRead for Observed<IO> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let has_first = self.first.read(buffer);
+
         let before = buffer.filled().len();
         let read = self.stream.as_mut().poll_read(cx, buffer);
         if buffer.filled().len() > before {
             self.activity.received();
         }
+
         if has_first && read.is_pending() { Poll::Ready(Ok(())) } else { read }
     }
 }
@@ -255,12 +269,15 @@ where
         request.extensions_mut().insert(ConnectInfo(self.peer));
         let response = self.service.clone().oneshot(request.map(Body::new));
         let draining = Arc::clone(&self.draining);
+
         async move {
             let mut response = response.await?;
-            // HTTP/2 has frames for it.
+
+            // HTTP/2 closes a connection with a frame, not with a header.
             if draining.is_cancelled() && version <= Version::HTTP_11 {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
+
             Ok(observed(response, version, in_progress))
         }
         .boxed()

@@ -44,14 +44,17 @@ impl ConnectionCount {
     ) -> Result<ConnectionSlot, ConnectionLimit> {
         let address = network(address);
         let mut counts = self.0.lock();
+
         if counts.total >= max {
             return Err(ConnectionLimit { setting: "limits.connections", max });
         }
+
         let of_address = counts.by_address.entry(address).or_default();
         if max_per_address != 0 && *of_address >= max_per_address {
             let setting = "limits.connections_per_address";
             return Err(ConnectionLimit { setting, max: max_per_address });
         }
+
         *of_address += 1;
         counts.total += 1;
         Ok(ConnectionSlot { count: self.clone(), address })
@@ -92,16 +95,20 @@ mod tests {
         let count = ConnectionCount::default();
         let acquire = |address: &str| count.try_acquire(address.parse().unwrap(), 3, 2);
         let held = [acquire("10.0.0.1").ok(), acquire("::ffff:10.0.0.1").ok()];
+
         let refused = acquire("10.0.0.1").err().unwrap();
         assert_eq!((refused.setting, refused.max), ("limits.connections_per_address", 2));
+
         let third = acquire("10.0.0.2").ok().unwrap();
         let refused = acquire("10.0.0.3").err().unwrap();
         assert_eq!((refused.setting, refused.max), ("limits.connections", 3));
+
         drop(held);
         let _held =
             [acquire("2001:db8::1").ok().unwrap(), acquire("2001:db8::ffff:1").ok().unwrap()];
         drop(third);
         assert_eq!(acquire("2001:db8::2").err().unwrap().setting, "limits.connections_per_address");
+
         drop(acquire("2001:db8:0:1::1").ok().unwrap());
         // Only addresses with connections take memory.
         assert_eq!(count.0.lock().by_address.len(), 1);

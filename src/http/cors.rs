@@ -33,20 +33,24 @@ pub(super) fn preflight(head: &Parts, methods: &'static str) -> Option<Response>
     if !is_preflight {
         return None;
     }
+
     let mut response = StatusCode::NO_CONTENT.into_response();
     let headers = response.headers_mut();
     let methods = HeaderValue::from_static(methods);
     headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
     headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static(MAX_AGE));
+
     // Parameters are mirrored into headers of any name (`Mcp-Param-…`), so all requested
     // names are allowed.
     if let Some(names) = request_headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS) {
         headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, names.clone());
         headers.append(header::VARY, HeaderValue::from_static("access-control-request-headers"));
     }
+
     // Allows a page on the web to call a server on this machine.
     if request_headers.contains_key(REQUEST_PRIVATE_NETWORK) {
         headers.insert(ALLOW_PRIVATE_NETWORK, HeaderValue::from_static("true"));
     }
+
     Some(response)
 }

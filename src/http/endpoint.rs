@@ -67,6 +67,7 @@ async fn receive<'a>(
 ) -> Result<(Post<'a>, Inbound), Box<Response>> {
     let refused = |error: HttpError| Err(Box::new(error.into_response()));
     let options = endpoint.options.load_full();
+
     let mut accepts = accept::accepts(headers);
     if !accepts.message && !accepts.stream {
         return refused(HttpError::NotAcceptable);
@@ -77,6 +78,7 @@ async fn receive<'a>(
         }
         accepts.stream = false;
     }
+
     let body = match body::read(headers, body, &options, permit).await {
         Ok(body) => body,
         Err(BodyError::Http(error)) => return refused(error),
@@ -92,6 +94,7 @@ async fn receive<'a>(
         in_session: headers.contains_key(&SESSION),
     };
     let (owner, dispatcher) = (identity.owner(), &endpoint.dispatcher);
+
     match Inbound::receive(body, context, max_values, owner, dispatcher).await {
         Ok(inbound) => Ok((Post { endpoint, headers, identity, accepts }, inbound)),
         Err(Unread::TooManyValues) => refused(HttpError::TooManyValues(max_values)),
@@ -122,6 +125,7 @@ async fn respond(post: Post<'_>, inbound: Inbound) -> Response {
             let response = legacy::in_session(post, request, meta).await;
             response.unwrap_or_else(|fault| error::fault_response(Some(&id), &fault, Era::Legacy))
         }
+
         Inbound::Notification { method, params } => {
             let handled = legacy::notification(&post, &method, &params);
             Box::pin(handled).await.map_or_else(rejected, accepted)
@@ -130,6 +134,7 @@ async fn respond(post: Post<'_>, inbound: Inbound) -> Response {
             let handled = legacy::response(&post, id, outcome);
             Box::pin(handled).await.map_or_else(rejected, accepted)
         }
+
         Inbound::Ignored => accepted(()),
         Inbound::Rejected { id, fault, era } => error::fault_response(id.as_ref(), &fault, era),
     }
@@ -143,6 +148,7 @@ pub(super) async fn get(endpoint: &Endpoint, headers: &HeaderMap, identity: &Ide
     if !accept::accepts(headers).stream {
         return HttpError::NotAcceptable.into_response();
     }
+
     legacy::open_stream(endpoint, headers, identity).await.unwrap_or_else(rejected)
 }
 
@@ -155,6 +161,7 @@ pub(super) async fn delete(
     if let Some(error) = reject_modern(&Method::DELETE, headers) {
         return error;
     }
+
     let ended = legacy::end(endpoint, headers, identity).await;
     ended.map_or_else(rejected, |()| StatusCode::NO_CONTENT.into_response())
 }
@@ -177,6 +184,7 @@ fn reject_modern(method: &Method, headers: &HeaderMap) -> Option<Response> {
     if Era::from_versions(None, Some(version)) != Era::Modern {
         return None;
     }
+
     let error = HttpError::Method(method.to_string(), "This protocol version uses POST only.");
     Some(error.into_response())
 }
@@ -200,6 +208,7 @@ mod tests {
     async fn a_long_method_is_not_sent_back() {
         let method = Method::from_bytes(&[b'A'; 5000]).expect("it is a token");
         let response = other_method(&method);
+
         assert_eq!(response.status(), StatusCode::METHOD_NOT_ALLOWED);
         let body = axum::body::to_bytes(response.into_body(), usize::MAX).await;
         assert!(body.expect("it is complete").len() < 500);

@@ -91,8 +91,10 @@ impl HttpError {
             | Self::Incomplete
             | Self::Credentials(_)
             | Self::ModernOnly => StatusCode::BAD_REQUEST,
+
             Self::Method(..) => StatusCode::METHOD_NOT_ALLOWED,
             Self::Path(_) => StatusCode::NOT_FOUND,
+
             Self::NoCredentials | Self::Token(_) => StatusCode::UNAUTHORIZED,
             Self::TokenTooLong => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             Self::AuthUnavailable => StatusCode::SERVICE_UNAVAILABLE,
@@ -109,10 +111,12 @@ impl IntoResponse for HttpError {
             }
             _ => None,
         };
+
         // JSON-RPC without an ID, readable by clients and people.
         let body = encode_error(None, &Fault::InvalidRequest(self.to_string()), Era::Legacy);
         let mut response = json_response(status, body.into());
         response.extensions_mut().insert(ErrorText(self.to_string()));
+
         if let Some(allow) = allow {
             response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allow));
         }
@@ -124,6 +128,7 @@ impl IntoResponse for HttpError {
 pub(super) fn fault_response(id: Option<&RequestId>, fault: &Fault, era: Era) -> Response {
     let mut response = json_response(status(fault, era), encode_error(id, fault, era).into());
     response.extensions_mut().insert(ErrorText(fault.to_string()));
+
     match fault {
         Fault::InsufficientScope { required } => {
             // The `bearer` module adds the challenge.
@@ -135,6 +140,7 @@ pub(super) fn fault_response(id: Option<&RequestId>, fault: &Fault, era: Era) ->
         Fault::TooMany(_) => set_retry_after(&mut response, Duration::from_secs(1)),
         _ => {}
     }
+
     response
 }
 
@@ -163,12 +169,15 @@ fn status(fault: &Fault, era: Era) -> StatusCode {
         | Fault::HeaderMismatch(_)
         | Fault::MissingCapability { .. }
         | Fault::UnsupportedVersion { .. } => StatusCode::BAD_REQUEST,
+
         Fault::SessionNotFound | Fault::StreamNotFound(_) => StatusCode::NOT_FOUND,
         Fault::MethodNotFound(_) if era == Era::Modern => StatusCode::NOT_FOUND,
+
         Fault::TooMany(_) | Fault::Limited { .. } => StatusCode::TOO_MANY_REQUESTS,
         Fault::InsufficientScope { .. } => StatusCode::FORBIDDEN,
-        // GET and DELETE have no other way to report it, and proxies understand it.
+        // GET and DELETE can report an outage only by the status, which proxies understand as well.
         Fault::SessionsUnavailable(_) | Fault::Busy { .. } => StatusCode::SERVICE_UNAVAILABLE,
+
         Fault::MethodNotFound(_)
         | Fault::InvalidParams { .. }
         | Fault::Relayed { .. }
@@ -195,6 +204,7 @@ pub(super) fn json_response(status: StatusCode, body: Body) -> Response {
 pub(super) fn panic_response(_: Box<dyn Any + Send>) -> Response {
     PanicSite::Request.count();
     tracing::error!("a request panicked");
+
     let fault = Fault::Internal("Internal error. Other requests are not affected.".into());
     json_response(StatusCode::INTERNAL_SERVER_ERROR, encode_error(None, &fault, Era::Legacy).into())
 }

@@ -36,8 +36,9 @@ impl Service<Request> for FastPath {
         if *request.uri().path() != *self.path {
             return self.router.call(request).boxed();
         }
+
         let endpoint = Arc::clone(&self.endpoint);
-        // Boxed in place, because the future is large.
+        // The future is large, so it is boxed in place.
         Box::pin(async move { Ok(pipeline::fast_path(endpoint, request).await) })
     }
 }

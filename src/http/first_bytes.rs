@@ -66,8 +66,10 @@ mod tests {
         for cut in 0..PREFACE.len() {
             let mut first = FirstBytes::default();
             let (before, after) = PREFACE.split_at(cut);
+
             assert_eq!(receive(&mut first, &[before]), cut);
             assert!(!first.is_http2() && !first.room().is_empty());
+
             assert_eq!(receive(&mut first, &[after, b"SETTINGS"]), PREFACE.len() - cut);
             assert!(first.is_http2() && first.room().is_empty());
         }
@@ -79,6 +81,7 @@ mod tests {
             let mut first = FirstBytes::default();
             receive(&mut first, &[&text.as_bytes()[..1], &text.as_bytes()[1..]]);
             assert!(!first.is_http2() && first.room().is_empty(), "{text}");
+
             let (mut read, mut room) = (Vec::new(), [0; 2]);
             loop {
                 let mut buffer = ReadBuf::new(&mut room);
@@ -87,6 +90,7 @@ mod tests {
                 }
                 read.extend_from_slice(buffer.filled());
             }
+
             assert!(text.as_bytes().starts_with(&read) && !read.is_empty(), "{text}");
         }
     }

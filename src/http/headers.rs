@@ -9,10 +9,12 @@ pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id")
 /// absent, so it becomes a string that equals no valid value.
 pub(super) fn header(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
     const INVALID: &str = "\u{fffd}";
+
     // Fast path: the map knows if no header occurs twice.
     if headers.len() == headers.keys_len() {
         return Some(headers.get(name)?.to_str().unwrap_or(INVALID));
     }
+
     let mut values = headers.get_all(name).iter();
     let value = values.next()?.to_str().unwrap_or(INVALID);
     Some(if values.next().is_some() { INVALID } else { value })

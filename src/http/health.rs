@@ -43,6 +43,7 @@ pub struct Dependencies {
     sessions: Arc<dyn Sessions>,
     authenticator: Arc<Authenticator>,
     dispatcher: Arc<Dispatcher>,
+
     /// Locked during a check, so that concurrent probes share one.
     last: Mutex<Option<(Instant, Report)>>,
 }
@@ -55,6 +56,7 @@ struct Report {
     sessions: bool,
     keys: bool,
     upstreams: bool,
+
     /// Why the store is not available although it responds.
     full: Option<String>,
 }
@@ -100,6 +102,7 @@ impl Dependencies {
         {
             return report.clone();
         }
+
         let store = async {
             match self.store.ping().await {
                 Ok(()) => (true, None),
@@ -113,10 +116,12 @@ impl Dependencies {
             timeout(CHECK_TIMEOUT, self.sessions_respond()),
             timeout(CHECK_TIMEOUT, keys)
         );
+
         let (store, full) = store.unwrap_or((false, None));
         let (sessions, keys) = (sessions.unwrap_or(false), keys.unwrap_or(false));
         let upstreams = self.dispatcher.registry().providers_ready();
         let report = Report { store, sessions, keys, upstreams, full };
+
         let previous = last.replace((Instant::now(), report.clone()));
         if previous.is_none_or(|(_, previous)| previous != report) {
             let Report { store, sessions, keys, upstreams, .. } = report;
@@ -134,6 +139,7 @@ impl Dependencies {
                 );
             }
         }
+
         report
     }
 
@@ -166,12 +172,14 @@ async fn dependencies(State(endpoint): State<Arc<Endpoint>>) -> Response {
     if endpoint.stages.draining.is_cancelled() {
         return stopping();
     }
+
     let report = endpoint.dependencies.report().await;
     let (status, text) = if report.is_complete() {
         (StatusCode::OK, "available")
     } else {
         (StatusCode::SERVICE_UNAVAILABLE, "not available")
     };
+
     let mut body = json!({ "status": text });
     for (name, available) in report.parts() {
         body[name] = available.into();
@@ -179,6 +187,7 @@ async fn dependencies(State(endpoint): State<Arc<Endpoint>>) -> Response {
     if let Some(reason) = report.full {
         body["reason"] = reason.into();
     }
+
     json_response(status, &body)
 }
 

@@ -50,6 +50,7 @@ impl AllowedHosts {
         if self.origins.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin)) {
             return true;
         }
+
         // An origin without a scheme, such as `null`, is not a page of this server.
         let Ok(uri) = Uri::try_from(origin) else { return false };
         let is_page = matches!(uri.scheme_str(), Some("http" | "https"));
@@ -59,26 +60,31 @@ impl AllowedHosts {
 
     fn check_host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), HttpError> {
         let header = single(headers, &header::HOST, "Host")?;
-        // Most requests name a host without a port, or with one, and nothing else.
+
+        // Fast path: most requests name a host with at most a port.
         if uri.authority().is_none()
             && let Some(name) = header.and_then(|host| plain_name(host.as_bytes()))
             && self.allows_host(name)
         {
             return Ok(());
         }
+
         let header = header.map(|host| {
             let authority = Authority::try_from(host.as_bytes());
             authority.map_err(|_| HttpError::HostSyntax(short(&text(host))))
         });
         let header = header.transpose()?;
+
         // HTTP/2 sends `:authority` instead of the header, and proxies send the whole URL.
         let (host, other) = match (&header, uri.authority()) {
             (Some(header), target) => (header, target),
             (None, Some(target)) => (target, None),
             (None, None) => return Err(HttpError::NoHost),
         };
+
         let syntax = || HttpError::HostSyntax(short(host.as_str()));
         let (name, port) = split(host).ok_or_else(syntax)?;
+
         if let Some(other) = other {
             let port_or_default = |port: Option<u16>| port.or(default_port(uri));
             let is_same = split(other).is_some_and(|(other, other_port)| {
@@ -89,6 +95,7 @@ impl AllowedHosts {
                 return Err(HttpError::HostDiffers);
             }
         }
+
         if self.allows_host(name) { Ok(()) } else { Err(HttpError::Host(short(host.as_str()))) }
     }
 
@@ -150,6 +157,7 @@ fn split(authority: &Authority) -> Option<(&str, Option<u16>)> {
         Some(port) if port.bytes().all(|b| b.is_ascii_digit()) => Some(port.parse().ok()?),
         None | Some(_) => return None,
     };
+
     (!host.is_empty()).then_some((host, port))
 }
 
@@ -159,6 +167,7 @@ fn plain_name(host: &[u8]) -> Option<&str> {
     let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
     let end = host.iter().position(|byte| !is_name(byte)).unwrap_or(host.len());
     let (name, port) = host.split_at(end);
+
     let is_port = match port {
         [] => true,
         [b':', digits @ ..] => {
@@ -166,6 +175,7 @@ fn plain_name(host: &[u8]) -> Option<&str> {
         }
         _ => false,
     };
+
     str::from_utf8(name).ok().filter(|name| is_port && !name.is_empty())
 }
 
@@ -190,6 +200,7 @@ mod tests {
         for host in hosts {
             headers.append(header::HOST, host.parse().unwrap());
         }
+
         let allowed = AllowedHosts::default().host("mcp.example.com:443");
         allowed.check_host(&uri.parse::<Uri>().unwrap(), &headers)
     }
@@ -207,6 +218,7 @@ mod tests {
         ] {
             assert_eq!(check("/mcp", &[host]), Ok(()), "{host}");
         }
+
         for host in
             ["evil.example.com", "localhost.evil.com", "127.0.0.1.evil.com", "10.0.0.1", "::1"]
         {
@@ -234,6 +246,7 @@ mod tests {
             let refused = check("/mcp", &[host]).unwrap_err();
             assert_eq!(refused.status(), StatusCode::BAD_REQUEST, "{host} {refused}");
         }
+
         assert_eq!(check("/mcp", &[]), Err(HttpError::NoHost));
         assert_eq!(check("/mcp", &["localhost", "localhost"]), Err(HttpError::Duplicate("Host")));
     }
@@ -248,6 +261,7 @@ mod tests {
         ] {
             assert_eq!(check(uri, hosts), Ok(()), "{uri} {hosts:?}");
         }
+
         for (uri, host) in [
             ("http://evil.example.com/mcp", "localhost"),
             ("http://localhost:8001/mcp", "localhost:8000"),
@@ -255,16 +269,19 @@ mod tests {
         ] {
             assert_eq!(check(uri, &[host]), Err(HttpError::HostDiffers), "{uri} {host}");
         }
+
         assert!(matches!(check("http://evil.example.com/mcp", &[]), Err(HttpError::Host(_))));
     }
 
     #[test]
     fn only_pages_of_this_server_are_allowed() {
         let hosts = AllowedHosts::default().origin("https://inspector.example.com/");
+
         for origin in ["http://localhost:6274", "http://127.0.0.1", "https://inspector.example.com"]
         {
             assert!(hosts.allows_origin(origin), "{origin}");
         }
+
         for origin in [
             "null",
             "",

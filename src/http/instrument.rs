@@ -39,14 +39,17 @@ pub(super) async fn request<'a>(
             && id.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.:".contains(&b))
     };
     let id = given.filter(is_valid).map_or_else(|| endpoint.random.id(), str::to_owned);
+
     let mut metrics = RequestMetrics::new(&endpoint.durations, request.method());
     let client = client(endpoint, &request);
     if let Some(client) = client {
         request.extensions_mut().insert(Client(client));
     }
+
     let peer = client.map(|address| tracing::field::display(AddressText(address)));
     let span = tracing::error_span!("request", request = &*id, peer);
     let mut response = InSpan::new(span, serve(request)).await;
+
     metrics.status = response.status().as_u16();
     if let Ok(id) = HeaderValue::try_from(id) {
         response.headers_mut().insert(REQUEST_ID, id);
@@ -74,14 +77,16 @@ struct AddressText(IpAddr);
 impl fmt::Display for AddressText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let IpAddr::V4(address) = self.0 else { return self.0.fmt(f) };
+
         let (mut text, mut len) = ([b'.'; 15], 0);
         for octet in address.octets() {
             let digits = [octet / 100, octet / 10 % 10, octet % 10].map(|digit| b'0' + digit);
             let digits = &digits[2 - usize::from(octet >= 10) - usize::from(octet >= 100)..];
             text[len..len + digits.len()].copy_from_slice(digits);
-            // After the dot that follows, which the last octet does not have.
+            // The dot after the last octet is cut off below.
             len += digits.len() + 1;
         }
+
         f.write_str(str::from_utf8(&text[..len - 1]).unwrap_or_default())
     }
 }
@@ -110,7 +115,8 @@ impl<'a> RequestMetrics<'a> {
             Method::PUT,
             Method::PATCH,
         ];
-        // Clients may send any method. Unknown ones share a label.
+
+        // Clients may send any method. Unknown methods share a label.
         let method = match known.iter().position(|known| known == method) {
             Some(0) => "GET",
             Some(1) => "POST",
@@ -121,6 +127,7 @@ impl<'a> RequestMetrics<'a> {
             Some(6) => "PATCH",
             _ => "_OTHER",
         };
+
         let in_flight = InFlight::new("http_server_active_requests");
         Self { durations, method, status: 499, started: Instant::now(), _in_flight: in_flight }
     }
@@ -139,6 +146,7 @@ impl Drop for RequestMetrics<'_> {
             );
             (labels, histogram)
         };
+
         self.durations.get(&labels, register).record(self.started.elapsed());
     }
 }

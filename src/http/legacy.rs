@@ -22,8 +22,9 @@ const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 pub(super) async fn initialize(post: Post<'_>, request: Request) -> Result<Response, Fault> {
     let Post { endpoint, identity, accepts, .. } = post;
     let (session, encoded) = endpoint.legacy.initialize(&request, &identity).await?;
+
     let mut response = single_message(encoded, accepts, endpoint);
-    // Never fails: the ID has only hexadecimal digits.
+    // The conversion never fails: the ID has only hexadecimal digits.
     if let Ok(id) = HeaderValue::from_str(&session.id) {
         response.headers_mut().insert(SESSION, id);
     }
@@ -51,11 +52,12 @@ pub(super) async fn in_session(
     let legacy = &endpoint.legacy;
     let session = legacy.session(session_id(headers)?, identity.principal()).await?;
     let promote_after = endpoint.options().promote_after;
+
     match legacy.answer(&session, request, meta, identity.clone(), accepts, promote_after).await? {
         Answer::Message(encoded) => Ok(single_message(encoded, accepts, endpoint)),
         Answer::Stream { prime, deliveries } => {
             let prime = prime.map(|id| id.to_string());
-            // The client resumes the stream with a new token.
+            // The stream ends with the token, and the client resumes it with a new token.
             let deliveries = sse::until_invalid(deliveries, &identity);
             let frames = sse::resumable(prime, deliveries, endpoint.options().retry);
             Ok(sse::response(frames, endpoint))
@@ -83,7 +85,8 @@ pub(super) async fn notification(
     params: &Params,
 ) -> Result<(), Fault> {
     endpoint.dispatcher.authorize_other(method, identity)?;
-    // Without a session there is no call that it could concern.
+
+    // Without a session there is no call that a notification could concern.
     if let Some(id) = header(headers, &SESSION) {
         let session = endpoint.legacy.session(id, identity.principal()).await?;
         endpoint.legacy.handle_notification(&session, method, params).await?;
@@ -112,8 +115,10 @@ pub(super) async fn open_stream(
     let session = session_id(headers)?;
     let session = endpoint.legacy.session(session, identity.principal()).await?;
     let permit = endpoint.dispatcher.caller_limits().stream(identity)?;
+
     let (prime, deliveries) =
         endpoint.legacy.open_stream(&session, header(headers, &LAST_EVENT), identity).await?;
+
     let retry = endpoint.options().retry;
     let prime = prime.map(|id| id.alias(&endpoint.random.id()));
     let deliveries = sse::until_invalid(deliveries, identity);

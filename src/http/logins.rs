@@ -37,7 +37,9 @@ pub(super) fn routes(endpoint: &Endpoint) -> Router<Arc<Endpoint>> {
     if !endpoint.dispatcher.registry().has_logins() {
         return Router::new();
     }
+
     let base = format!("{}/upstreams/{{name}}", endpoint.options().path.trim_end_matches('/'));
+
     Router::new()
         .route(&format!("{base}/login"), routing::get(confirm).post(begin))
         .route(&format!("{base}/callback"), routing::get(finish))
@@ -86,11 +88,13 @@ async fn confirm(
         Ok(login) => login,
         Err(refused) => return refused.into_response(),
     };
+
     let ticket = ticket(parameters(query.unwrap_or_default().as_bytes()));
     let request = match login.request(&ticket) {
         Ok(request) => request,
         Err(problem) => return problem_page(&problem),
     };
+
     let body = format!(
         "<p>Larder asks for access to <strong>{}</strong> ({}) for this user of Larder:</p>\
          <p><strong>{}</strong></p>\
@@ -103,6 +107,7 @@ async fn confirm(
         escape(&request.principal),
         escape(&ticket),
     );
+
     page(StatusCode::OK, "Log in", &body)
 }
 
@@ -116,21 +121,25 @@ async fn begin(
         Ok(login) => login,
         Err(refused) => return refused.into_response(),
     };
-    // A page of others must not skip the question. Browsers name the origin of each form.
+
+    // Only the confirmation page may send this form. Browsers name the origin of each form.
     let (head, body) = request.into_parts();
     if !browser::is_same_origin(&head.headers, login.base_url()) {
         return problem_page(&LoginProblem::Refused(
             "This page was not opened by its link.".into(),
         ));
     }
+
     let form = tokio::time::timeout(FORM_TIME, to_bytes(body, FORM_BYTES)).await;
     let Ok(Ok(form)) = form else { return HttpError::Incomplete.into_response() };
+
     match login.begin(&ticket(parameters(&form))).await {
         Ok(redirect) => {
             let Ok(location) = HeaderValue::try_from(redirect.url) else {
                 let problem = "The authorization server's URL is not valid.";
                 return problem_page(&LoginProblem::Refused(problem.to_owned()));
             };
+
             let mut response = page(StatusCode::SEE_OTHER, "Log in", "");
             response.headers_mut().insert(header::LOCATION, location);
             set_cookie(&*login, &mut response, &redirect.cookie, COOKIE_AGE);
@@ -151,8 +160,10 @@ async fn finish(
         Ok(login) => login,
         Err(refused) => return refused.into_response(),
     };
+
     let cookie = browser::cookie(&headers, &cookie_name(&name));
     let parameters = parameters(query.unwrap_or_default().as_bytes());
+
     let mut response = match login.finish(parameters, cookie.as_deref()).await {
         Ok(()) => {
             let body = format!(
@@ -164,6 +175,7 @@ async fn finish(
         }
         Err(problem) => problem_page(&problem),
     };
+
     set_cookie(&*login, &mut response, "", 0);
     response
 }
@@ -191,6 +203,7 @@ async fn show(
     request: Request,
 ) -> Result<Response, Refused> {
     let (login, identity, _permit) = admitted(&endpoint, &name, request).await?;
+
     Ok(match login.is_logged_in(identity.owner()).await {
         Ok(is_logged_in) => answer(&json!({ "logged_in": is_logged_in })),
         Err(problem) => refusal(&problem),
@@ -213,6 +226,7 @@ async fn log_out(
     request: Request,
 ) -> Result<Response, Refused> {
     let (login, identity, _permit) = admitted(&endpoint, &name, request).await?;
+
     Ok(match login.log_out(identity.owner()).await {
         Ok(()) => answer(&json!({ "logged_in": false })),
         Err(problem) => refusal(&problem),
@@ -226,12 +240,14 @@ async fn admitted(endpoint: &Endpoint, name: &str, request: Request) -> Result<A
     let (head, _) = request.into_parts();
     host_check::origin(endpoint, &head.headers)
         .map_err(|error| Refused(Box::new(error.into_response())))?;
+
     let (identity, permit) = bearer::authenticate(endpoint, &head).await?;
     let login = endpoint.dispatcher.registry().login(name);
     let login = login.ok_or_else(|| {
         let path = endpoint.options().path.clone();
         Refused(Box::new(HttpError::Path(path).into_response()))
     })?;
+
     Ok((login, identity, permit))
 }
 

@@ -87,6 +87,7 @@ pub(crate) const UPLOADS_PATH: &str = "/resources/uploads";
 pub struct HttpOptions {
     /// The path of the MCP endpoint.
     pub path: String,
+
     /// The maximum size of a request body, in bytes.
     pub body_bytes: usize,
     /// The maximum number of JSON values in a request body, at all depths.
@@ -96,6 +97,7 @@ pub struct HttpOptions {
     pub body_timeout: Duration,
     /// The minimum rate of a body, in bytes per second.
     pub body_rate: u32,
+
     /// How long a call may run before its response becomes a stream.
     pub promote_after: Duration,
     /// Whether responses are always one JSON message, never a stream. Then the messages of
@@ -107,12 +109,14 @@ pub struct HttpOptions {
     pub keep_alive: Duration,
     /// How long a client waits before it reconnects (`retry` of SSE).
     pub retry: Duration,
+
     /// Whether stored content can be read and deleted at `/resources`.
     pub content: bool,
     /// The maximum size of content that is received over HTTP, in bytes.
     pub upload_bytes: u64,
     /// How long an upload that can be resumed may take.
     pub upload_ttl: Duration,
+
     /// The allowed values of the Host and Origin headers.
     pub hosts: AllowedHosts,
     /// The proxies whose `X-Forwarded-For` is believed.
@@ -123,17 +127,21 @@ impl Default for HttpOptions {
     fn default() -> Self {
         Self {
             path: "/mcp".into(),
+
             body_bytes: 32 << 20,
             body_values: 200_000,
             body_timeout: Duration::from_secs(30),
             body_rate: 16 << 10,
+
             promote_after: Duration::from_millis(200),
             json_response: false,
             keep_alive: Duration::from_secs(15),
             retry: Duration::from_secs(1),
+
             content: true,
             upload_bytes: 5 << 30,
             upload_ttl: Duration::from_secs(3600),
+
             hosts: AllowedHosts::default(),
             proxies: TrustedProxies::default(),
         }
@@ -147,6 +155,7 @@ pub(crate) struct Endpoint {
     pub(crate) dispatcher: Arc<Dispatcher>,
     pub(crate) legacy: Arc<Legacy>,
     pub(crate) modern: Modern,
+
     /// Authenticates callers.
     pub(crate) authenticator: Arc<Authenticator>,
     /// The metadata that tells clients where to get a token, if there is an authorization
@@ -156,10 +165,12 @@ pub(crate) struct Endpoint {
     pub(crate) login: Option<Arc<LoginServer>>,
     /// The pages for people, if they are served.
     pub(crate) console: Option<Arc<Console>>,
+
     /// The stages of a stop. The second ends the streams that do not end by themselves.
     pub(crate) stages: StopStages,
     /// The parts that the server depends on.
     pub(crate) dependencies: Dependencies,
+
     /// Logs refused requests without valid credentials.
     pub(crate) unknown_callers: UnknownCallers,
     /// Generates request IDs.
@@ -185,6 +196,7 @@ pub(crate) fn service(endpoint: Arc<Endpoint>) -> FastPath {
 pub(crate) fn router(endpoint: Arc<Endpoint>) -> Router {
     let path = endpoint.options().path.clone();
     let pipeline = middleware::from_fn_with_state(Arc::clone(&endpoint), pipeline::layer);
+
     let router = Router::new()
         .route(&path, routing::any(pipeline::endpoint_path))
         .fallback(pipeline::other_path);
@@ -192,6 +204,7 @@ pub(crate) fn router(endpoint: Arc<Endpoint>) -> Router {
     let router = router.merge(content::routes(&endpoint));
     let router = router.merge(console::routes(&endpoint));
     let router = router.merge(authorization::routes(&endpoint));
+
     // Public documents, readable by pages of any origin.
     router
         .merge(well_known::routes(&endpoint))

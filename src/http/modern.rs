@@ -31,6 +31,7 @@ pub(super) async fn answer(
     meta: Meta,
 ) -> Result<Response, Fault> {
     let Post { endpoint, headers, identity, accepts } = post;
+
     // Header names that are constants need not be parsed for each lookup.
     let lookup = |name: &str| match name {
         "mcp-protocol-version" => header(headers, &VERSION),
@@ -38,25 +39,31 @@ pub(super) async fn answer(
         "mcp-name" => header(headers, &NAME),
         other => header(headers, other),
     };
+
     let call = endpoint.modern.accept(&request, meta, Some(MirroredHeaders(&lookup)), identity)?;
+
     if call.method == Method::Listen {
         // A subscription is always a stream, even with `json_response`.
         if !accept::accepts(headers).stream {
             return Ok(HttpError::NotAcceptable.into_response());
         }
+
         let identity = call.identity.clone();
         let (dispatcher, closing) = (&endpoint.dispatcher, endpoint.stages.closing.clone());
         let (params, client) = (&call.params, &call.client);
         let subscription =
             Subscription::new(request.id, params, &call.identity, client, dispatcher, closing);
         let subscription = Box::pin(subscription).await?;
+
         let permit = dispatcher.caller_limits().stream(&identity)?;
         let frames =
             subscription.messages().flat_map(|message| sse::message(Encoded::Complete(message)));
         return Ok(sse::response(sse::with_permit(frames, permit), endpoint));
     }
+
     let mut running = endpoint.dispatcher.start(call)?;
     let encoder = &endpoint.modern.encoder;
+
     match ResponseMode::decide(&mut running, accepts, endpoint.options().promote_after).await {
         ResponseMode::Single(outcome) => {
             let encoded = encode_reply(&request.id, outcome?, encoder).await?;
@@ -67,7 +74,7 @@ pub(super) async fn answer(
             let frames = messages.flat_map(sse::message);
             Ok(sse::response(frames, endpoint))
         }
-        // Only a disconnected client cancels a call, so nobody reads this.
+        // Only a disconnected client cancels a call, so nobody reads the fault.
         ResponseMode::Cancelled => Err(Fault::Internal("The call was cancelled.".into())),
     }
 }
@@ -86,10 +93,12 @@ fn messages(
                 Some(message) => Step::Message(message),
                 None => running.next().await?,
             };
+
             let encoded = match step {
                 Step::Message(message) => message.encode().map(Encoded::Complete),
                 Step::Outcome(outcome) => Some(response(&id, outcome, &encoder).await),
             };
+
             if let Some(encoded) = encoded {
                 return Some((encoded, (running, first, id, encoder)));
             }
@@ -108,5 +117,6 @@ async fn response(
         Ok(reply) => encode_reply(id, reply, encoder).await,
         Err(fault) => Err(fault),
     };
+
     encoded.unwrap_or_else(|fault| Encoded::Complete(encode_error(Some(id), &fault, Era::Modern)))
 }

@@ -25,11 +25,13 @@ pub(super) async fn respond<S: AsyncRead + AsyncWrite>(stream: S, limit: Connect
     let fault = Fault::TooMany(format!(
         "This server has reached its limit of {max} connections ({setting}). Try again shortly, or reuse connections."
     ));
+
     let body = encode_error(None, &fault, Era::Legacy);
     let head = format!(
         "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
         body.len()
     );
+
     let sent = async {
         let (mut read, mut write) = tokio::io::split(stream);
         let _ = tokio::time::timeout(REQUEST_TIMEOUT, read.read(&mut [0; 1024])).await;
@@ -39,5 +41,6 @@ pub(super) async fn respond<S: AsyncRead + AsyncWrite>(stream: S, limit: Connect
         // Closing with unread data would reset the connection and discard the response.
         tokio::io::copy(&mut read.take(MAX_DRAINED_BYTES), &mut tokio::io::sink()).await
     };
+
     let _ = tokio::time::timeout(SEND_TIMEOUT, sent).await;
 }

@@ -59,6 +59,7 @@ fn respond(status: StatusCode, title: &str, body: &str, policy: &HeaderValue) ->
          <style>{STYLE}</style></head>\
          <body><main><p class=\"brand\">Larder</p><h1>{title}</h1>{body}</main></body></html>"
     );
+
     let mut response = (status, html).into_response();
     let headers = response.headers_mut();
     for (name, value) in [
@@ -88,11 +89,13 @@ mod tests {
     #[test]
     fn pages_run_no_script_and_their_text_is_no_html() {
         assert_eq!(escape("<a href=\"x\">&'"), "&lt;a href=&quot;x&quot;&gt;&amp;&#39;");
+
         let page = page(StatusCode::OK, "Title", "");
         let policy = page.headers()[header::CONTENT_SECURITY_POLICY].to_str().unwrap_or_default();
         assert!(policy.starts_with("default-src 'none'; style-src 'sha256-"), "{policy}");
         assert!(policy.contains("frame-ancestors 'none'") && !policy.contains("script"));
         assert_eq!(page.headers()[header::CACHE_CONTROL], "no-store");
+
         let page = scripted_page("Title", "", &Script::new("alert(1)"));
         let policy = page.headers()[header::CONTENT_SECURITY_POLICY].to_str().unwrap_or_default();
         let allowed = "script-src 'sha256-bhHHL3z2vDgxUt0W3dWQOrprscmda2Y5pLsLg4GF+pI='";

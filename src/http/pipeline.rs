@@ -66,10 +66,12 @@ async fn serve_endpoint(endpoint: &Endpoint, request: Request) -> Response {
     if let Err(error) = host_check::origin(endpoint, &head.headers) {
         return error.into_response();
     }
+
     let mut response = match cors::preflight(&head, "GET, POST, DELETE") {
         Some(response) => response,
         None => admit(endpoint, &head, body).await,
     };
+
     cors::add_headers(&head.headers, &mut response);
     response
 }
@@ -79,11 +81,13 @@ async fn admit(endpoint: &Endpoint, head: &Parts, body: Body) -> Response {
     if let Err(error) = body::check_content_length(endpoint, &head.headers) {
         return error.into_response();
     }
-    // Held until there is a response.
+
+    // The permit is held until there is a response.
     let (identity, permit) = match bearer::authenticate(endpoint, head).await {
         Ok(admitted) => admitted,
         Err(response) => return *response,
     };
+
     let headers = &head.headers;
     let mut response = match head.method {
         Method::POST => endpoint::post(endpoint, headers, body, identity, &permit).await,
@@ -91,6 +95,7 @@ async fn admit(endpoint: &Endpoint, head: &Parts, body: Body) -> Response {
         Method::DELETE => endpoint::delete(endpoint, headers, &identity).await,
         _ => endpoint::other_method(&head.method),
     };
+
     bearer::challenge(endpoint, &mut response);
     response
 }

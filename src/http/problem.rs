@@ -44,6 +44,7 @@ impl Problem {
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         error.log_internal();
+
         let status = match &error {
             error if error.is_not_found() => StatusCode::NOT_FOUND,
             StoreError::ReadOnly { .. } => StatusCode::FORBIDDEN,
@@ -52,6 +53,7 @@ impl From<StoreError> for Problem {
             StoreError::Corrupt { .. } => StatusCode::INTERNAL_SERVER_ERROR,
             _ => StatusCode::BAD_REQUEST,
         };
+
         Self::new(status, error.to_string())
     }
 }
@@ -95,6 +97,7 @@ impl IntoResponse for Problem {
         for (name, value) in self.members {
             document[name] = value;
         }
+
         let (status, document) = (self.status, document.to_string());
         let mut response = json_response(status, document.into());
         response.headers_mut().insert(header::CONTENT_TYPE, MEDIA_TYPE);
@@ -135,6 +138,7 @@ mod tests {
         let contended = Problem::from(StoreError::Contended { uri: uri() });
         assert_eq!(contended.status, StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!(Problem::from(StoreError::Full("full".into())).status.as_u16(), 507);
+
         let busy = || Busy::Owner { limit: 2, setting: "compute.queued_per_owner" };
         assert!(matches!(Fault::from(StoreError::Busy(busy())), Fault::Limited { .. }));
         let read = ResourceError::from(StoreError::Busy(busy()));

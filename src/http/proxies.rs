@@ -28,16 +28,18 @@ impl TrustedProxies {
     /// address that is not a trusted proxy's. What is left of it, anybody could have sent.
     pub(super) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut client = peer.to_canonical();
-        // Most servers have no proxies, or none that is trusted.
+        // Fast path: most servers have no trusted proxy.
         if !self.trusts(client) {
             return client;
         }
+
         let values = headers.get_all(FORWARDED_FOR).iter().rev();
         let mut forwarded = values.flat_map(|value| value.as_bytes().rsplit(|byte| *byte == b','));
         while self.trusts(client) {
             let Some(before) = forwarded.next().and_then(address) else { break };
             client = before;
         }
+
         client
     }
 
@@ -55,6 +57,7 @@ fn network(text: &str) -> Option<IpNet> {
 
     let network: IpNet = text.parse().ok()?;
     let mapped = network.prefix_len().checked_sub(128 - 32);
+
     match (network.addr().to_canonical(), mapped) {
         (address @ IpAddr::V4(_), Some(prefix)) if network.addr().is_ipv6() => {
             IpNet::new(address, prefix).ok()
@@ -86,6 +89,7 @@ mod tests {
         for value in forwarded {
             headers.append(FORWARDED_FOR, HeaderValue::from_str(value).unwrap());
         }
+
         let proxies = TrustedProxies::parse(&trusted).unwrap();
         proxies.client(peer.parse().unwrap(), &headers).to_string()
     }
@@ -99,7 +103,7 @@ mod tests {
             ("10.0.0.1", &["198.51.100.1"], "198.51.100.1"),
             ("::ffff:10.0.0.1", &["198.51.100.1"], "198.51.100.1"),
             ("2001:db8::1", &["2001:db9::1"], "2001:db9::1"),
-            // What the client has sent itself is further left.
+            // Addresses that the client sent itself are further left.
             ("10.0.0.1", &["1.2.3.4, 198.51.100.1"], "198.51.100.1"),
             ("10.0.0.1", &["1.2.3.4", "198.51.100.1, 10.2.3.4"], "198.51.100.1"),
             ("10.0.0.1", &["10.0.0.2,10.0.0.3"], "10.0.0.2"),
@@ -111,13 +115,16 @@ mod tests {
         ] {
             assert_eq!(client(&nets, peer, forwarded), expected, "{peer} {forwarded:?}");
         }
+
         assert_eq!(client(&[], "10.0.0.1", &["1.2.3.4"]), "10.0.0.1");
         assert_eq!(client(&["10.0.0.1"], "10.0.0.2", &["1.2.3.4"]), "10.0.0.2");
         assert_eq!(client(&["10.0.0.9/8"], "10.0.0.2", &["1.2.3.4"]), "1.2.3.4");
+
         for mapped in ["::ffff:10.0.0.0/104", "::ffff:10.0.0.2"] {
             assert_eq!(client(&[mapped], "10.0.0.2", &["1.2.3.4"]), "1.2.3.4", "{mapped}");
             assert_eq!(client(&[mapped], "11.0.0.2", &["1.2.3.4"]), "11.0.0.2", "{mapped}");
         }
+
         assert_eq!(client(&["0.0.0.0/0"], "10.0.0.2", &["1.2.3.4"]), "1.2.3.4");
     }
 

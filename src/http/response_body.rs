@@ -41,6 +41,7 @@ impl HttpBody for ResponseBody {
         if !self.is_http2 {
             return Pin::new(&mut self.body).poll_frame(cx);
         }
+
         stall::is_taken();
         if self.rest.is_empty() {
             let frame = match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
@@ -52,6 +53,7 @@ impl HttpBody for ResponseBody {
                 Err(trailers) => return Poll::Ready(Some(Ok(trailers))),
             }
         }
+
         stall::has_data();
         let part = self.rest.len().min(PART_BYTES);
         Poll::Ready(Some(Ok(Frame::data(self.rest.split_to(part)))))

@@ -41,10 +41,12 @@ pub struct ServeLimits {
     /// How long a client may read none of the data that is sent to it, on a connection or on
     /// a stream of HTTP/2.
     pub write_timeout: Duration,
+
     /// How long connections are accepted after a stop, while responses close theirs.
     pub shutdown_delay: Duration,
     /// How long running requests may take to end after that.
     pub grace: Duration,
+
     /// The maximum number of connections. More get a 503. May change while serving.
     pub connections: Arc<AtomicUsize>,
     /// The maximum number of connections from one address; 0 for no limit. May change while
@@ -56,12 +58,14 @@ impl Default for ServeLimits {
     fn default() -> Self {
         Self {
             head_timeout: Duration::from_secs(30),
-            // Longer than proxies keep idle connections to a server (Caddy: two minutes), or
-            // a request could meet the end of its connection.
+            // Proxies close idle connections earlier (Caddy: after two minutes), so that no
+            // request meets the end of its connection.
             idle_timeout: Duration::from_secs(150),
             write_timeout: Duration::from_secs(60),
+
             shutdown_delay: Duration::ZERO,
             grace: Duration::from_secs(10),
+
             connections: Arc::new(AtomicUsize::new(10_000)),
             connections_per_address: Arc::new(AtomicUsize::new(5_000)),
         }
@@ -113,6 +117,7 @@ where
         let certificate = certificate.clone();
         certificate.map(|certificate| certificate.acceptor(protocols)).transpose()
     };
+
     let server = Arc::new(ConnectionServer {
         tls: acceptor(Protocols::All)?,
         http1: http_builder(limits).http1_only(),
@@ -122,18 +127,23 @@ where
         write_timeout: limits.write_timeout,
         stages: stages.clone(),
     });
+
     let overload_tls = acceptor(Protocols::Http1)?;
     let (open, rejected) = (ConnectionCount::default(), ConnectionCount::default());
     let connections = TaskTracker::new();
-    // Cancelled when this function returns or is dropped.
+
+    // The token is cancelled when this function returns or is dropped.
     let done = CancellationToken::new();
     let _over = done.clone().drop_guard();
+
     let handle = |stream: TcpStream, peer: SocketAddr| {
         // Small events must be sent at once.
         let _ = stream.set_nodelay(true);
+
         let max = limits.connections.load(Ordering::Relaxed);
         let max_per_address = limits.connections_per_address.load(Ordering::Relaxed);
         let done = done.clone();
+
         let limit = match open.try_acquire(peer.ip(), max, max_per_address) {
             Ok(slot) => {
                 let server = Arc::clone(&server);
@@ -145,6 +155,7 @@ where
             }
             Err(limit) => limit,
         };
+
         metrics::counter!("larder_connections_refused_total").increment(1);
         if let Ok(slot) = rejected.try_acquire(peer.ip(), MAX_OVERLOAD_RESPONSES, 0) {
             let tls = overload_tls.clone();
@@ -154,11 +165,13 @@ where
             });
         }
     };
+
     let mut stopped = std::pin::pin!(async {
         stop.await;
         stages.draining.cancel();
         tokio::time::sleep(limits.shutdown_delay).await;
     });
+
     loop {
         tokio::select! {
             () = &mut stopped => break,
@@ -173,7 +186,9 @@ where
             },
         }
     }
-    // Their clients are connected and may have sent a request, which a proxy does not repeat.
+
+    // Clients in the accept queue are connected and may have sent a request, which a proxy does
+    // not repeat.
     let listener = listener.into_std()?;
     while let Ok((stream, peer)) = listener.accept() {
         if stream.set_nonblocking(true).is_ok()
@@ -183,6 +198,7 @@ where
         }
     }
     drop(listener);
+
     stages.closing.cancel();
     connections.close();
     Ok(tokio::time::timeout(limits.grace, connections.wait()).await.is_ok())
@@ -190,9 +206,11 @@ where
 
 fn http_builder(limits: &ServeLimits) -> auto::Builder<StreamExecutor> {
     let mut builder = auto::Builder::new(StreamExecutor { write_timeout: limits.write_timeout });
+
     // The time of a head is limited by `activity`: Hyper's timeout would include the time
     // between requests.
     builder.http1().timer(TokioTimer::new()).header_read_timeout(None);
+
     builder
         .http2()
         .timer(TokioTimer::new())
@@ -204,6 +222,7 @@ fn http_builder(limits: &ServeLimits) -> auto::Builder<StreamExecutor> {
 /// Refuses a connection over a limit.
 async fn reject(stream: TcpStream, tls: Option<TlsAcceptor>, limit: ConnectionLimit) {
     let Some(tls) = tls else { return overload::respond(stream, limit).await };
+
     let accepted = tokio::time::timeout(overload::SEND_TIMEOUT, tls.accept(stream)).await;
     if let Ok(Ok(stream)) = accepted {
         overload::respond(stream, limit).await;

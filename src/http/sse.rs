@@ -37,10 +37,12 @@ pub(super) fn response(
         let _in_flight = &in_flight;
         frame
     });
+
     let mut response = Response::new(Body::from_stream(frames));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-store"));
+
     // nginx and similar proxies would buffer events.
     let buffering = HeaderName::from_static("x-accel-buffering");
     headers.insert(buffering, HeaderValue::from_static("no"));
@@ -64,6 +66,7 @@ pub(super) fn message(encoded: Encoded) -> impl Stream<Item = Frame> + Send {
         Encoded::Complete(bytes) => stream::iter([Ok(bytes)]).boxed(),
         Encoded::Chunks(chunks) => chunks,
     };
+
     let begin = stream::iter([Ok(Bytes::from_static(b"data: "))]);
     let end = stream::iter([Ok(Bytes::from_static(b"\n\n"))]);
     begin.chain(chunks).chain(end)
@@ -80,6 +83,7 @@ pub(super) fn resumable(
         // (2025-11-25, transports: Sending Messages).
         Ok(Bytes::from(format!("id: {id}\nretry: {}\ndata:\n\n", retry.as_millis())))
     });
+
     let frames = deliveries.flat_map(|delivery| stream::iter(encode_delivery(delivery)));
     stream::iter(prime).chain(frames)
 }
@@ -94,6 +98,7 @@ pub(super) fn until_closing(
     let retry_on_close =
         stream::once(async move { retry_on_close.is_cancelled().then(|| Ok(retry_field(retry))) });
     let retry_on_close = retry_on_close.filter_map(std::future::ready);
+
     frames.take_until(closing.cancelled_owned()).chain(retry_on_close)
 }
 
@@ -123,6 +128,7 @@ fn with_keep_alive(
 ) -> impl Stream<Item = Frame> + Send {
     // A comment is allowed only between events.
     let state = (frames.boxed(), true);
+
     stream::unfold(state, move |(mut frames, between_events)| async move {
         let next = if between_events {
             match tokio::time::timeout(interval, frames.next()).await {
@@ -132,6 +138,7 @@ fn with_keep_alive(
         } else {
             frames.next().await
         }?;
+
         let between_events = next.as_ref().is_ok_and(|frame| frame.ends_with(b"\n\n"));
         Some((next, (frames, between_events)))
     })

@@ -44,10 +44,12 @@ where
 async fn until_stalled(stream: impl Future<Output = ()>, timeout: Duration) {
     let mut stream = pin!(stream);
     let mut timer = Timer::default();
+
     poll_fn(|cx| {
         if stream.as_mut().poll(cx).is_ready() {
             return Poll::Ready(());
         }
+
         let deadline = WAITING.with(Cell::get).map(|since| since + timeout);
         timer.poll(cx, deadline).map(|()| tracing::debug!("a stream was not read in time"))
     })

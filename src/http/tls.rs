@@ -58,6 +58,7 @@ impl Certificate {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let builder = ServerConfig::builder_with_provider(provider);
         let builder = builder.with_safe_default_protocol_versions().map_err(io::Error::other)?;
+
         let mut config = builder.with_no_client_auth().with_cert_resolver(self);
         config.alpn_protocols = match protocols {
             Protocols::All => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
@@ -73,12 +74,14 @@ fn read(cert: &Path, key: &Path) -> Result<CertifiedKey, CertificateError> {
         file: file.to_owned(),
         problem: problem.to_string(),
     };
+
     let chain = CertificateDer::pem_file_iter(cert)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .map_err(|error| wrong("cert", cert, &error))?;
     if chain.is_empty() {
         return Err(wrong("cert", cert, &"it contains no certificate"));
     }
+
     let private = PrivateKeyDer::from_pem_file(key).map_err(|error| wrong("key", key, &error))?;
     CertifiedKey::from_der(chain, private, &aws_lc_rs::default_provider())
         .map_err(|error| wrong("key", key, &error))

@@ -25,6 +25,7 @@ pub struct ProtectedResource {
     pub(super) metadata_url: String,
     /// The scopes that every request needs, for challenges.
     pub(super) scope: String,
+
     document: Bytes,
     paths: Vec<String>,
 }
@@ -53,6 +54,7 @@ impl ProtectedResource {
         let (scheme, rest) = resource.split_once("://")?;
         let (authority, public_path) =
             rest.find('/').map_or((rest, ""), |index| (&rest[..index], &rest[index..]));
+
         let issuers: Vec<_> = issuers.into_iter().collect();
         let mut document = json!({
             "resource": resource,
@@ -65,6 +67,7 @@ impl ProtectedResource {
         if let Some(name) = name {
             document["resource_name"] = json!(name);
         }
+
         let mut paths = vec![
             WELL_KNOWN.to_owned(),
             format!("{WELL_KNOWN}{public_path}"),
@@ -72,6 +75,7 @@ impl ProtectedResource {
         ];
         paths.sort();
         paths.dedup();
+
         Some(Self {
             metadata_url: format!("{scheme}://{authority}{WELL_KNOWN}{public_path}"),
             scope: scopes.to_string(),

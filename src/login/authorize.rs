@@ -96,6 +96,7 @@ impl LoginServer {
         let parameters = Parameters::read(query)?;
         let client = self.client(parameters.required("client_id")?, peer).await?;
         let redirect_uri = client.redirect(parameters.get("redirect_uri"), &self.schemes)?;
+
         let request = match self.request(&parameters) {
             Ok((challenge, scopes, state)) => Request {
                 client: facts(&client),
@@ -112,6 +113,7 @@ impl LoginServer {
                 return Ok(step);
             }
         };
+
         let flow = Flow {
             request,
             state: self.random.id(),
@@ -119,11 +121,13 @@ impl LoginServer {
             nonce: self.random.id(),
             expires: self.clock.now().saturating_add(LOGIN_TTL),
         };
+
         let challenge = challenge(&flow.verifier);
         let cookie = self.vault.sealer().seal_text(CONTEXT, &flow);
         if cookie.len() > MAX_COOKIE {
             return Err(Problem::request("The request is too long."));
         }
+
         let callback = self.callback_url();
         let to_provider = AuthorizationRequest {
             redirect_uri: &callback,
@@ -144,6 +148,7 @@ impl LoginServer {
         if state.as_deref().is_some_and(|state| !is_state(state)) {
             return Err(Problem::request("The state is too long or not of ASCII characters."));
         }
+
         if parameters.required("response_type")? != "code" {
             let text = "Only the response type code is supported.";
             return Err(Problem::refused(ErrorCode::UnsupportedResponseType, text));
@@ -151,20 +156,24 @@ impl LoginServer {
         if parameters.get("response_mode").is_some_and(|mode| mode != "query") {
             return Err(Problem::request("Only the response mode query is supported."));
         }
+
         for unsupported in ["request", "request_uri"] {
             if parameters.get(unsupported).is_some() {
                 return Err(Problem::request("Request objects are not supported."));
             }
         }
+
         if parameters.get("prompt").is_some_and(|prompt| prompt.split(' ').any(|p| p == "none")) {
             let text = "The user would have to be asked.";
             return Err(Problem::refused(ErrorCode::InteractionRequired, text));
         }
+
         let challenge = parameters.required("code_challenge")?;
-        // Without a method it would be `plain` (RFC 7636, section 4.3).
+        // A request without a method would mean `plain` (RFC 7636, section 4.3).
         if parameters.get("code_challenge_method") != Some("S256") || !is_challenge(challenge) {
             return Err(Problem::request("PKCE with the method S256 is required."));
         }
+
         self.check_resource(parameters)?;
         let scopes = parameters.get("scope").map(|scope| self.requested(scope)).transpose()?;
         Ok((challenge.to_owned(), scopes, state))
@@ -173,11 +182,13 @@ impl LoginServer {
     /// RFC 8707: tokens are for this server only. Older clients name no resource.
     pub(super) fn check_resource(&self, parameters: &Parameters) -> Result<(), Problem> {
         let Some(resource) = parameters.get("resource") else { return Ok(()) };
+
         let is_ours = resource.strip_suffix('/').unwrap_or(resource)
             == self.options.base_url.trim_end_matches('/');
         if is_ours {
             return Ok(());
         }
+
         let text = format!("The resource is not {}.", self.options.base_url);
         Err(Problem::refused(ErrorCode::InvalidTarget, text))
     }
@@ -189,6 +200,7 @@ impl LoginServer {
             let text = format!("The scope is over {MAX_SCOPE} bytes.");
             return Err(Problem::refused(ErrorCode::InvalidScope, text));
         }
+
         let (requested, known) = (Scopes::granted(scope), self.known_scopes());
         let names: Vec<_> =
             requested.names().filter(|name| Scopes::granted(name).is_within(&known)).collect();
@@ -196,6 +208,7 @@ impl LoginServer {
             let text = "This server knows none of the requested scopes.";
             return Err(Problem::refused(ErrorCode::InvalidScope, text));
         }
+
         Ok(names.join(" "))
     }
 

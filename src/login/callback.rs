@@ -52,15 +52,18 @@ impl LoginServer {
         let parameters = Parameters::read(query)?;
         let state = parameters.get("state").unwrap_or_default().to_owned();
         let name = cookie_name(&state);
+
         let flow = self.flow(&state, cookie(&name).as_deref()).ok_or_else(|| {
             let text = "This login was not begun in this browser, is over, or took too long. \
                         Begin again in your client.";
             Problem::request(text)
         });
         let flow = flow.inspect_err(|problem| self.audit_unknown("callback", problem))?;
+
         let step = self.confirmed(&parameters, flow).await;
         let step = step.inspect_err(|problem| self.audit_unknown("login", problem))?;
-        // The cookie has done its work.
+
+        // The login has ended, so the browser drops its cookie.
         Ok(match step {
             Step::Redirect(url, mut cookies) => {
                 cookies.push(Cookie::removed(name));
@@ -75,7 +78,8 @@ impl LoginServer {
 
     async fn confirmed(&self, parameters: &Parameters, flow: Flow) -> Result<Step, Problem> {
         let Flow { request, verifier, nonce, .. } = flow;
-        // RFC 9207, section 2.4: before anything else of the response is used.
+
+        // RFC 9207, section 2.4: the issuer is checked before the rest of the response is used.
         let expected = self.provider.issuer().await?;
         let is_expected = match parameters.get("iss") {
             Some(issuer) => expected.issuer.as_deref() == Some(issuer),
@@ -84,10 +88,12 @@ impl LoginServer {
         if !is_expected {
             return Err(Problem::request("The response is of another authorization server."));
         }
+
         if let Some(error) = parameters.get("error") {
-            // It comes from the browser.
+            // The text comes from the browser, so its length is bounded.
             let error = &*shortened(error);
             tracing::info!(error, "the provider refuses a login");
+
             let text = "The identity provider has refused the login.";
             let problem = Problem::refused(ErrorCode::AccessDenied, text);
             let Request { redirect_uri, state, .. } = &request;
@@ -95,6 +101,7 @@ impl LoginServer {
             self.audit_unknown("login", &problem);
             return Ok(step);
         }
+
         let redirect_uri = self.callback_url();
         let redemption = Redemption {
             code: parameters.required("code")?,
@@ -104,9 +111,11 @@ impl LoginServer {
         };
         let authenticated = self.provider.redeem(&redemption).await?;
         let user = User { person: authenticated.person, grant: authenticated.grant };
+
         let Some(allowed) = self.policy.scopes(&user.person) else {
             let why = "not allowed by auth.login.allow";
             audit_refused(user.principal(), &request.client, "login", why);
+
             let text = format!(
                 "You are logged in as {}, who may not use this server. Ask its operator for \
                  access, or log in with another account.",
@@ -117,12 +126,14 @@ impl LoginServer {
             return Ok(self.refused(&request, problem, ErrorCode::AccessDenied, told));
         };
         audit(user.principal(), &request.client, "login");
+
         let allowed = self.options.hierarchy.expand(allowed);
         let asked = match &request.scopes {
             Some(scopes) if !scopes.is_empty() => Scopes::granted(scopes),
             _ if !self.options.default_scopes.is_empty() => self.options.default_scopes.clone(),
             _ => allowed.clone(),
         };
+
         let names: Vec<_> =
             asked.names().filter(|name| Scopes::granted(name).is_within(&allowed)).collect();
         if names.is_empty() && !asked.is_empty() {
@@ -130,11 +141,13 @@ impl LoginServer {
             let text = "The user has none of the requested scopes.";
             return self.failed_for(&request, &user, ErrorCode::InvalidScope, text).await;
         }
+
         let scopes = names.join(" ");
         if self.has_consent(&request, &user, &scopes).await? {
             let url = self.issue(request, user, scopes).await?;
             return Ok(Step::Redirect(url, Vec::new()));
         }
+
         let (id, browser) = (self.secret(), self.secret());
         let ticket = Ticket { request, user, scopes, browser: browser.clone() };
         self.records.create(&Records::ticket(&hash(&id)), &ticket, LOGIN_TTL).await?;
@@ -154,6 +167,7 @@ impl LoginServer {
         if request.client.document.is_some() && redirect::is_loopback(&request.redirect_uri) {
             return Ok(false);
         }
+
         let owner = user.principal().owner();
         let name = consent_name(request);
         let consented = self.records.consented(&owner, &name).await?;
@@ -189,20 +203,23 @@ impl LoginServer {
         is_allowed: bool,
     ) -> Result<Step, Problem> {
         let (name, version, ticket) = self.find(ticket, browser).await?;
-        // Of two answers, one counts.
+        // Taking the ticket makes a second answer fail.
         if !self.records.take(&name, version).await? {
             return Err(unknown_ticket());
         }
+
         let Ticket { request, user, scopes, .. } = ticket;
         if !is_allowed {
             audit_refused(user.principal(), &request.client, "consent", "the user denies");
             let text = "The user has denied the request.";
             return self.failed_for(&request, &user, ErrorCode::AccessDenied, text).await;
         }
+
         audit(user.principal(), &request.client, "consent");
         let owner = user.principal().owner();
         self.records.remember_consent(&owner, &consent_name(&request), &scopes).await?;
         self.records.mark_used(&request.client.key, self.clock.now()).await?;
+
         let url = self.issue(request, user, scopes).await?;
         Ok(Step::Redirect(url, vec![Cookie::removed(CONSENT_COOKIE.to_owned())]))
     }
@@ -214,6 +231,7 @@ impl LoginServer {
     ) -> Result<(String, u64, Ticket), Problem> {
         let name = Records::ticket(&hash(ticket));
         let found = self.records.read::<Ticket>(&name).await?.ok_or_else(unknown_ticket)?;
+
         let is_same =
             |browser: &str| bool::from(browser.as_bytes().ct_eq(found.value.browser.as_bytes()));
         if !browser.is_some_and(is_same) {
@@ -221,6 +239,7 @@ impl LoginServer {
             self.audit_unknown("consent", &problem);
             return Err(problem);
         }
+
         Ok((name, found.version, found.value))
     }
 
@@ -230,9 +249,10 @@ impl LoginServer {
         let (redirect_uri, state) = (request.redirect_uri.clone(), request.state.clone());
         let issued = Code::Issued(Box::new(IssuedCode { request, user, scopes }));
         self.records.create(&Records::code(&hash(&code)), &issued, CODE_TTL).await?;
+
         let mut parameters = vec![("code", code.as_str())];
         parameters.extend(state.as_deref().map(|state| ("state", state)));
-        // RFC 9207: against a mix-up of issuers.
+        // RFC 9207: the issuer protects the client from a mix-up.
         parameters.push(("iss", &self.options.base_url));
         Ok(redirect::with_parameters(&redirect_uri, &parameters))
     }

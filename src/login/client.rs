@@ -67,9 +67,10 @@ impl Client {
         schemes: &AppSchemes,
     ) -> Result<Self, Problem> {
         let name = metadata.client_name.as_deref().map(str::trim).unwrap_or_default();
-        // One line, and nothing that a reader cannot see.
+        // The name is one line of visible characters, because users read it.
         let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
         let name: String = crate::quote::visible(&name).chars().take(MAX_NAME).collect();
+
         let redirects = metadata.redirect_uris.clone().unwrap_or_default();
         let invalid = |text: String| Problem::refused(ErrorCode::InvalidRedirectUri, text);
         if redirects.is_empty() || redirects.len() > MAX_REDIRECTS {
@@ -83,6 +84,7 @@ impl Client {
                 .check(uri)
                 .map_err(|problem| invalid(format!("The URI {} {problem}.", quoted(uri))))?;
         }
+
         let has = |types: &Option<Vec<String>>, needed: &str| {
             types.as_ref().is_none_or(|types| types.iter().any(|each| each == needed))
         };
@@ -93,6 +95,7 @@ impl Client {
                         is supported.";
             return Err(Problem::refused(ErrorCode::InvalidClientMetadata, text));
         }
+
         Ok(Self { id, name, redirects, registered: None })
     }
 
@@ -107,13 +110,16 @@ impl Client {
         if body.len() > MAX_REGISTRATION {
             return Err(invalid(format!("The registration is over {MAX_REGISTRATION} bytes.")));
         }
+
         let metadata: Metadata = serde_json::from_slice(body)
             .map_err(|error| invalid(crate::quote::parse_error(&error.to_string())))?;
         let client = Self::read(String::new(), &metadata, schemes)?;
+
         let Self { name, redirects, .. } = client;
         let sealed = Sealed { name, redirects, issued: now };
         let id = sealer.seal_text(CONTEXT, &sealed);
         let Sealed { name, redirects, issued } = sealed;
+
         let mut response = json!({
             "client_id": id,
             "client_id_issued_at": issued.as_millis() / 1000,
@@ -128,6 +134,7 @@ impl Client {
         if let Some(scope) = metadata.scope.filter(|scope| scope.len() <= 1024) {
             response["scope"] = json!(scope);
         }
+
         Ok((Self { id, name, redirects, registered: Some(issued) }, response))
     }
 
@@ -182,6 +189,7 @@ impl Client {
                     );
                     Problem::request(text)
                 };
+
                 is_registered.then(|| requested.to_owned()).ok_or_else(unknown)
             }
         }
@@ -215,21 +223,25 @@ mod tests {
         let uris = ["http://127.0.0.1/cb", "https://a.example/cb"];
         let body = json!({ "client_name": " A\u{202e}\nB ", "redirect_uris": uris, "scope": "x" });
         let (client, response) = register(&body).unwrap();
+
         assert_eq!(response["client_id"], client.id);
         assert_eq!(
             (&response["scope"], &response["client_id_issued_at"]),
             (&json!("x"), &json!(1))
         );
         assert!(client.id.len() < 400, "{}", client.id.len());
+
         let found = Client::registered(&client.id, &Sealer::new(b"key")).unwrap();
         assert_eq!(found, client);
         assert!(!found.name.contains('\u{202e}') && !found.name.contains('\n'), "{}", found.name);
         assert!(Client::registered(&client.id, &Sealer::new(b"other")).is_none());
+
         let redirect = |requested| found.redirect(requested, &AppSchemes::default());
         assert_eq!(redirect(Some(uris[1])).unwrap(), uris[1]);
         assert_eq!(redirect(Some("http://127.0.0.1:9/cb")).unwrap(), "http://127.0.0.1:9/cb");
         assert!(redirect(None).is_err() && redirect(Some("https://b.example")).is_err());
-        // Two registrations of the same are two clients.
+
+        // Two registrations of one document are two clients.
         assert_ne!(register(&body).unwrap().0.id, client.id);
     }
 
@@ -241,6 +253,7 @@ mod tests {
             redirects: vec!["myapp://cb".to_owned()],
             registered: Some(Timestamp::from_millis(1_000)),
         };
+
         assert!(client.redirect(None, &AppSchemes::new(&["myapp".to_owned()])).is_ok());
         assert!(client.redirect(None, &AppSchemes::default()).is_err());
     }

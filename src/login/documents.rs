@@ -58,6 +58,7 @@ impl Documents {
         if !allow_private {
             http = http.dns_resolver(PublicNames);
         }
+
         Ok(Self {
             http: http.build()?,
             allow_private,
@@ -77,6 +78,7 @@ impl Documents {
     /// document at the same time, one fetches it. A cached document needs no slot.
     pub(super) async fn client(&self, id: &str, peer: Option<IpAddr>) -> Found {
         let url = self.checked(id)?;
+
         loop {
             let now = self.clock.now();
             match self.cached.get_value_or_guard_async(id).await {
@@ -87,9 +89,10 @@ impl Documents {
                 Err(guard) => {
                     let host = url.host_str().unwrap_or_default();
                     let _slot = self.slots.take(peer, host)?;
+
                     let found = self.found(id, url).await;
                     let ttl = if found.is_ok() { TTL } else { FAILURE_TTL };
-                    // Fails if the entry was removed meanwhile: then the next request fetches.
+                    // Insertion fails if the entry was removed meanwhile: the next request fetches.
                     let _ = guard.insert((found.clone(), now.saturating_add(ttl)));
                     return found;
                 }
@@ -110,6 +113,7 @@ impl Documents {
             let text = format!("The client ID {} {text}.", quoted(id));
             Err(Problem::refused(ErrorCode::InvalidClient, text))
         };
+
         let Ok(url) = Url::parse(id) else { return problem("is not a URL") };
         if id.len() > MAX_URL || url.as_str() != id || url.path() == "/" {
             return problem("is too long, not normalized, or has no path");
@@ -117,6 +121,7 @@ impl Documents {
         if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
             return problem("has credentials or a fragment");
         }
+
         let is_development = self.allow_private && is_loopback(&url);
         if url.scheme() != "https" && !is_development {
             return problem("is not an https URL");
@@ -124,20 +129,23 @@ impl Documents {
         if !self.allow_private && !may_be_public(&url) {
             return problem("is not at a public address");
         }
+
         Ok(url)
     }
 
     async fn fetch(&self, id: &str, url: Url) -> Result<Client, String> {
         let unreachable = |error: reqwest::Error| {
-            // The same for all reasons, so that nobody can look into this server's network.
+            // The client learns no reason, so that nobody can look into this server's network.
             tracing::debug!(%error, "a metadata document cannot be fetched");
             "cannot be fetched".to_owned()
         };
+
         let request = self.http.get(url).header("accept", "application/json");
         let mut response = request.send().await.map_err(unreachable)?;
         if response.status() != 200 {
             return Err("cannot be fetched".to_owned());
         }
+
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
             if body.len() + chunk.len() > MAX_BYTES {
@@ -145,6 +153,7 @@ impl Documents {
             }
             body.extend_from_slice(&chunk);
         }
+
         read(id, &body, &self.schemes)
     }
 }
@@ -152,12 +161,14 @@ impl Documents {
 fn read(id: &str, body: &[u8], schemes: &AppSchemes) -> Result<Client, String> {
     let metadata: Metadata =
         serde_json::from_slice(body).map_err(|_| "is not client metadata".to_owned())?;
+
     if metadata.client_id.as_deref() != Some(id) {
         return Err("has another client_id than its URL".to_owned());
     }
     if metadata.token_endpoint_auth_method.as_deref().is_some_and(|method| method != "none") {
         return Err("has a token_endpoint_auth_method other than none".to_owned());
     }
+
     Client::read(id.to_owned(), &metadata, schemes)
         .map_err(|problem| format!("is not valid: {problem}"))
 }
@@ -179,12 +190,14 @@ mod tests {
     fn documents_are_fetched_from_public_https_urls_only() {
         let (public, any) = (documents(false), documents(true));
         assert!(public.checked("https://a.example/client.json").is_ok());
+
         for id in ["http://localhost:1/c", "http://127.0.0.1/c"] {
             assert!(any.checked(id).is_ok() && public.checked(id).is_err(), "{id}");
         }
         for id in ["https://127.0.0.1/c", "https://10.0.0.1/c", "https://[::1]/c"] {
             assert!(public.checked(id).is_err(), "{id}");
         }
+
         for id in [
             "http://a.example/c",
             "https://a.example",
@@ -208,6 +221,7 @@ mod tests {
             document.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
             read(id, document.to_string().as_bytes(), &AppSchemes::default())
         };
+
         assert_eq!(document(json!({})).unwrap().registered, None);
         assert!(document(json!({ "token_endpoint_auth_method": "none" })).is_ok());
         for wrong in [

@@ -45,6 +45,7 @@ impl FetchSlots {
     pub(super) fn take(&self, peer: Option<IpAddr>, host: &str) -> Result<FetchSlot<'_>, Problem> {
         let address = host_of(peer);
         let mut used = self.used.lock();
+
         let limit = if used.addresses.get(&address).is_some_and(|number| *number >= PER_ADDRESS) {
             Some(FetchLimit::Address)
         } else if used.hosts.get(host).is_some_and(|number| *number >= PER_HOST) {
@@ -101,6 +102,7 @@ mod tests {
         let stranger = "2001:db8::1".parse().ok();
         let slow: Vec<_> = (0..16).filter_map(|_| slots.take(stranger, "a.example").ok()).collect();
         assert_eq!(slow.len(), PER_ADDRESS);
+
         let said = refusal(&slots, "2001:db8::2", "b.example").unwrap();
         assert!(said.contains("for clients of this address. Try again"), "{said}");
 
@@ -108,6 +110,7 @@ mod tests {
             let address = format!("203.0.113.{number}");
             assert_eq!(refusal(&slots, &address, "a.example"), None, "{address}");
         }
+
         drop(slow);
         assert!(slots.used.lock().addresses.is_empty() && slots.used.lock().hosts.is_empty());
         assert_eq!(refusal(&slots, "2001:db8::2", "b.example"), None);
@@ -122,6 +125,7 @@ mod tests {
                 slots.take(address, "a.example").unwrap()
             })
             .collect();
+
         let said = refusal(&slots, "203.0.113.9", "a.example").unwrap();
         assert!(said.contains("from a.example. Try again"), "{said}");
         assert_eq!(refusal(&slots, "203.0.113.9", "b.example"), None);
@@ -130,6 +134,7 @@ mod tests {
             let address = format!("2001:db8:0:{number:x}::1").parse().ok();
             taken.push(slots.take(address, &format!("{number}.example")).unwrap());
         }
+
         let said = refusal(&slots, "203.0.113.9", "b.example").unwrap();
         assert!(said.contains("are being fetched. Try again"), "{said}");
     }

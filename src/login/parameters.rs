@@ -20,6 +20,7 @@ impl Parameters {
         if text.len() > MAX_BYTES {
             return Err(Problem::request(format!("The request is over {MAX_BYTES} bytes.")));
         }
+
         let mut read = Vec::<(String, String)>::new();
         for (name, value) in url::form_urlencoded::parse(text).into_owned() {
             if read.len() == MAX_PARAMETERS {
@@ -31,6 +32,7 @@ impl Parameters {
             }
             read.push((name, value));
         }
+
         Ok(Self(read))
     }
 
@@ -58,9 +60,11 @@ mod tests {
         let read = Parameters::read(b"a=1&b=&c=%20x").expect("it is read");
         assert_eq!((read.get("a"), read.get("b"), read.get("c")), (Some("1"), None, Some(" x")));
         assert!(read.required("b").is_err());
+
         assert!(Parameters::read(b"a=1&b=2&a=1").is_err());
         assert!(Parameters::read(b"a=1&%61=2").is_err());
         assert!(Parameters::read(&vec![b'a'; MAX_BYTES + 1]).is_err());
+
         let many: Vec<_> = (0..=MAX_PARAMETERS).map(|n| format!("p{n}=1")).collect();
         assert!(Parameters::read(many.join("&").as_bytes()).is_err());
     }

@@ -47,6 +47,7 @@ impl Policy {
         if !is_allowed {
             return None;
         }
+
         let granted = self.grants.iter().filter(|(_, rules)| rules.iter().any(|r| r.fits(person)));
         let names: Vec<&str> = granted.map(|(scope, _)| scope.as_str()).collect();
         Some(Scopes::granted(&names.join(" ")))
@@ -65,11 +66,13 @@ impl Allow {
             ("groups", &self.groups, check_group),
             ("emails", &self.emails, check_email),
         ];
+
         for (list, entries, check) in lists {
             for entry in entries {
                 check(entry).map_err(|problem| (list, format!("{}: {problem}", quoted(entry))))?;
             }
         }
+
         Ok(())
     }
 }
@@ -86,6 +89,7 @@ impl FromStr for Rule {
             Some(("domain", domain)) => (Self::Domain(domain.to_owned()), check_domain(domain)),
             _ => return Err(problem("it must be *, group:NAME, email:ADDRESS or domain:NAME")),
         };
+
         check.map(|()| rule).map_err(problem)
     }
 }
@@ -144,6 +148,7 @@ mod tests {
     fn person() -> impl Strategy<Value = Person> {
         let email = prop::option::of("[aB]@(x|X|y)\\.example");
         let groups = prop::collection::vec("(g|h|G|acme/g)", 0..3);
+
         (email, any::<bool>(), groups).prop_map(|(email, email_verified, groups)| Person {
             issuer: "https://idp.example".into(),
             subject: "s".into(),
@@ -183,12 +188,15 @@ mod tests {
                 change(&mut allow);
                 policy(allow, GRANTS).scopes(&person).is_some()
             };
+
             let domains = alone(|a| { a.groups.clear(); a.emails.clear(); });
             let groups = alone(|a| { a.domains.clear(); a.emails.clear(); });
             let emails = alone(|a| { a.domains.clear(); a.groups.clear(); });
+
             prop_assert_eq!(alone(|_| {}), domains || groups || emails);
             prop_assert!(policy(Allow::default(), GRANTS).scopes(&person).is_none());
             prop_assert_eq!(groups, allow.groups.iter().any(|g| person.groups.contains(g)));
+
             if !person.email_verified || person.email.is_none() {
                 prop_assert!(!domains && !emails);
             }
@@ -199,6 +207,7 @@ mod tests {
             let mut other = person.clone();
             other.email = other.email.map(|email| email.to_ascii_uppercase());
             let policy = policy(allow, GRANTS);
+
             prop_assert_eq!(policy.scopes(&person), policy.scopes(&other));
         }
 
@@ -208,9 +217,11 @@ mod tests {
             groups.push("here".into());
             let person = Person { groups, ..person };
             let allow = Allow { groups: vec!["here".into()], ..Allow::default() };
+
             let scopes = policy(allow, GRANTS).scopes(&person).unwrap();
             let has = |name: &str| scopes.names().any(|scope| scope == name);
             let email = person.email.clone().unwrap_or_default().to_lowercase();
+
             prop_assert!(has("all") && !has("nobody"));
             let in_group = person.groups.iter().any(|g| g == "acme/g" || g == "h");
             prop_assert_eq!(has("group"), in_group);
@@ -227,6 +238,7 @@ mod tests {
                     Rule::Email(email) => ("email:", Some(email)),
                     Rule::Domain(domain) => ("domain:", Some(domain)),
                 };
+
                 prop_assert_eq!(text, format!("{kind}{}", value.cloned().unwrap_or_default()));
             }
         }
@@ -236,6 +248,7 @@ mod tests {
     fn a_domain_is_no_ending() {
         let allow = Allow { domains: vec!["example.com".into()], ..Allow::default() };
         let policy = policy(allow, &[]);
+
         let is_in = |email: &str| {
             let person = Person {
                 issuer: String::new(),
@@ -248,6 +261,7 @@ mod tests {
             };
             policy.scopes(&person).is_some()
         };
+
         assert!(is_in("a@example.com") && is_in("a@EXAMPLE.com"));
         for other in ["a@evilexample.com", "a@b.example.com", "a@example.com.evil", "example.com"] {
             assert!(!is_in(other), "{other}");
@@ -262,6 +276,7 @@ mod tests {
         {
             assert!(bad.parse::<Rule>().is_err(), "{bad}");
         }
+
         let allow = |list: &str, entry: &str| {
             let entries = vec![entry.to_owned()];
             let mut allow = Allow::default();
@@ -272,6 +287,7 @@ mod tests {
             } = entries;
             allow.check()
         };
+
         assert_eq!(allow("domains", "@example.com").unwrap_err().0, "domains");
         assert_eq!(allow("groups", " ").unwrap_err().0, "groups");
         assert_eq!(allow("emails", "example.com").unwrap_err().0, "emails");

@@ -63,10 +63,12 @@ mod tests {
         let limit = RateLimit::new(2, Arc::new(clock.clone()));
         let [one, other] = ["2001:db8::1", "10.0.0.1"].map(|ip| ip.parse::<IpAddr>().ok());
         let neighbour = "2001:db8::2".parse().ok();
+
         assert!(limit.check(one).is_ok() && limit.check(neighbour).is_ok());
         let refused = limit.check(one);
         assert!(matches!(refused, Err(Problem::Limited(after)) if after <= WINDOW));
         assert!(limit.check(other).is_ok());
+
         clock.advance(WINDOW / 2);
         assert!(limit.check(one).is_ok() && limit.check(one).is_err());
     }
@@ -75,11 +77,13 @@ mod tests {
     fn many_addresses_take_the_place_of_nobody_else() {
         let clock = ManualClock::new();
         let limit = RateLimit::new(1, Arc::new(clock));
+
         for n in 0..3 * u32::try_from(MAX_ADDRESSES).expect("it is small") {
             let [high, low] = [n >> 16, n & 0xffff].map(|n| u16::try_from(n).expect("16 bits"));
             let address = Ipv6Addr::new(0x2001, 0xdb8, high, low, 0, 0, 0, 1);
             assert!(limit.check(Some(address.into())).is_ok());
         }
+
         assert!(limit.addresses.len() <= MAX_ADDRESSES);
         let other = "10.0.0.1".parse().ok();
         assert!(limit.check(other).is_ok() && limit.check(other).is_err());

@@ -221,6 +221,7 @@ impl Records {
                 return Ok(grant);
             }
         }
+
         Err(Problem::unavailable("revocation", &"the grant changes all the time"))
     }
 
@@ -244,7 +245,8 @@ impl Records {
         let (before, version) = self.vault.read::<String>(&name).await?;
         let before = Scopes::granted(&before.unwrap_or_default());
         let scopes = before.union(&Scopes::granted(scopes)).to_string();
-        // After another consent of the same moment the next request asks again.
+
+        // A concurrent consent may win: the next request then asks the user again.
         self.vault.replace_for(&name, version, Some(&scopes), Some(CONSENT_TTL)).await?;
         Ok(())
     }
@@ -259,6 +261,7 @@ impl Records {
         let name = Self::used(client);
         let (marked, version) = self.vault.read::<Timestamp>(&name).await?;
         let day = Duration::from_secs(24 * 3600);
+
         if marked.is_none_or(|marked| now.since(marked) >= day) {
             self.vault.replace_for(&name, version, Some(&now), Some(CONSENT_TTL)).await?;
         }

@@ -73,6 +73,7 @@ impl AppSchemes {
         if !uri.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte)) {
             return Err("has characters that no URI has");
         }
+
         let url = Url::parse(uri).map_err(|_| "is not a URI")?;
         if url.fragment().is_some() {
             return Err("has a fragment");
@@ -101,6 +102,7 @@ fn is_reversed_domain(scheme: &str) -> bool {
         label.starts_with("xn--")
             || label.len() >= 2 && label.bytes().all(|byte| byte.is_ascii_alphabetic())
     };
+
     scheme
         .split_once('.')
         .is_some_and(|(top, rest)| is_top(top) && rest.split('.').all(|label| !label.is_empty()))
@@ -114,6 +116,7 @@ pub fn check_app_scheme(scheme: &str) -> Result<(), &'static str> {
     let is_part = |byte: u8| {
         byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.')
     };
+
     let begins = scheme.starts_with(|first: char| first.is_ascii_lowercase());
     if !begins || !scheme.bytes().all(is_part) {
         return Err("it must be a scheme in lower case without ://, such as myapp");
@@ -141,14 +144,17 @@ fn loopback(uri: &str) -> Option<(&str, &str)> {
     let rest = uri.strip_prefix("http://")?;
     let end = rest.find(['/', '?']).unwrap_or(rest.len());
     let (authority, rest) = rest.split_at(end);
-    // After the bracket of an IPv6 address.
+
+    // The port begins after the bracket of an IPv6 address.
     let name = authority.rfind(']').map_or(0, |bracket| bracket + 1);
     let end = authority[name..].find(':').map_or(authority.len(), |colon| name + colon);
     let (host, port) = authority.split_at(end);
+
     let is_port = |port: &str| {
         (1..=5).contains(&port.len()) && port.bytes().all(|byte| byte.is_ascii_digit())
     };
     let is_free = port.is_empty() || port.strip_prefix(':').is_some_and(is_port);
+
     (is_loopback_host(host) && is_free && !rest.contains('#')).then_some((host, rest))
 }
 
@@ -193,6 +199,7 @@ mod tests {
         ] {
             assert_eq!(schemes.check(good), Ok(()), "{good}");
         }
+
         for bad in [
             "javascript:alert(1)",
             "javascript://a.example/%0aalert(1)",
@@ -238,6 +245,7 @@ mod tests {
         let cb = "http://127.0.0.1:3000/cb";
         assert!(fits(cb, cb) && fits(cb, "http://127.0.0.1:61234/cb"));
         assert!(fits("http://localhost/cb", "http://localhost:1/cb"));
+
         for other in [
             "http://localhost:3000/cb",
             "http://127.0.0.1:3000/cb/",
@@ -249,6 +257,7 @@ mod tests {
         ] {
             assert!(!fits(cb, other), "{other}");
         }
+
         let web = "https://a.example/cb";
         for other in
             ["https://a.example:444/cb", "https://a.example/cb/../x", "https://A.example/cb"]

@@ -30,10 +30,12 @@ pub struct LoginOptions {
     pub default_scopes: Scopes,
     /// Which scopes imply others.
     pub hierarchy: Hierarchy,
+
     /// The schemes of redirect URIs to further apps.
     pub redirect_schemes: Vec<String>,
     /// Whether client metadata documents may be at private addresses.
     pub allow_private_documents: bool,
+
     /// How long a grant lasts that is not refreshed.
     pub refresh_ttl: Duration,
     /// Registrations of one address in a minute.
@@ -47,11 +49,14 @@ pub struct LoginServer {
     pub(super) options: LoginOptions,
     pub(super) provider: Arc<dyn IdentityProvider>,
     pub(super) policy: Policy,
+
     pub(super) vault: Vault,
     pub(super) records: Records,
     pub(super) keys: SigningKeys,
+
     pub(super) clock: Arc<dyn Clock>,
     pub(super) random: Random,
+
     pub(super) schemes: Arc<AppSchemes>,
     documents: Documents,
     registrations: RateLimit,
@@ -71,6 +76,7 @@ impl LoginServer {
         random: Random,
     ) -> Result<Arc<Self>, String> {
         crate::auth::install_crypto();
+
         let schemes = Arc::new(AppSchemes::new(&options.redirect_schemes));
         let documents = Documents::new(
             options.allow_private_documents,
@@ -78,6 +84,7 @@ impl LoginServer {
             Arc::clone(&clock),
         );
         let limit = |per_minute| RateLimit::new(per_minute, Arc::clone(&clock));
+
         Ok(Arc::new(Self {
             schemes,
             documents: documents.map_err(|error| error.to_string())?,
@@ -133,6 +140,7 @@ impl LoginServer {
             "registration_endpoint": self.url("register"),
             "revocation_endpoint": self.url("revoke"),
             "jwks_uri": self.url("keys"),
+
             "scopes_supported": self.known_scopes().names().collect::<Vec<_>>(),
             "response_types_supported": ["code"],
             "response_modes_supported": ["query"],
@@ -163,6 +171,7 @@ impl LoginServer {
             Client::register(body, &self.schemes, self.vault.sealer(), self.clock.now());
         let (client, response) =
             registered.inspect_err(|problem| self.audit_unknown("registration", problem))?;
+
         count("registered");
         tracing::info!(target: "audit", who = "unknown", client = client.label(), "registered");
         Ok(response)
@@ -195,10 +204,12 @@ impl LoginServer {
                         Register it again.";
             Problem::refused(ErrorCode::InvalidClient, text)
         };
+
         let client = Client::registered(id, self.vault.sealer()).ok_or_else(unknown)?;
         let is_new = client
             .registered
             .is_some_and(|registered| registered.saturating_add(UNUSED_TTL) > self.clock.now());
+
         if is_new || self.records.is_used(&client.key()).await? {
             Ok(client)
         } else {
@@ -244,6 +255,7 @@ fn count(event: &'static str) {
 
 fn count_what(what: &str) {
     const EVENTS: [&str; 5] = ["login", "consent", "token", "refresh", "revocation"];
+
     if let Some(event) = EVENTS.iter().find(|event| **event == what) {
         count(event);
     }

@@ -59,10 +59,11 @@ impl SigningKeys {
         let now = self.clock.now();
         let keys = self.keys().await?;
         let current = keys.iter().filter(|key| key.from <= now).max_by_key(|key| key.from);
-        // After the clock has gone back, no key signs yet.
+        // The clock may have gone back, so that no key has begun to sign.
         let key = current.or(keys.first());
         let failed = |error: &dyn std::fmt::Display| Problem::unavailable("the keys", error);
         let key = key.ok_or_else(|| failed(&"there is no key"))?;
+
         let private = BASE64_URL_SAFE_NO_PAD.decode(&key.private).map_err(|e| failed(&e))?;
         let mut header = Header::new(Algorithm::ES256);
         header.typ = Some("at+jwt".to_owned());
@@ -81,6 +82,7 @@ impl SigningKeys {
                 "kid": id, "x": x, "y": y,
             })
         });
+
         Ok(json!({ "keys": keys.collect::<Vec<_>>() }))
     }
 
@@ -92,19 +94,22 @@ impl SigningKeys {
         {
             return Ok(keys);
         }
+
         for _ in 0..ATTEMPTS {
             let (keys, version) = self.vault.read::<Vec<Key>>(NAME).await?;
             let mut keys = keys.unwrap_or_default();
             if self.rotate(&mut keys, now)?
-                // Of the instances, one makes the key, and the others read it.
+                // Only the first of several instances stores its keys; the others read them.
                 && !self.vault.replace(NAME, version, Some(&keys)).await?
             {
                 continue;
             }
+
             let keys: Arc<[Key]> = keys.into();
             *self.cached.lock() = Some((Arc::clone(&keys), now));
             return Ok(keys);
         }
+
         Err(VaultError::Unavailable("the keys change all the time".to_owned()))
     }
 
@@ -116,13 +121,15 @@ impl SigningKeys {
         if newest.is_some_and(|from| !is_due(from)) {
             return Ok(false);
         }
-        // The first key signs at once, because no token has another one; so does one after a
+
+        // The first key signs at once, because no token has another key; so does a key after a
         // long pause.
         let is_over = |from: Timestamp| from.saturating_add(PERIOD + OVERLAP) <= now;
         let from = match newest {
             Some(from) if !is_over(from) => now.saturating_add(LEAD),
             _ => now,
         };
+
         keys.retain(|key| !is_over(key.from));
         keys.push(self.generate(from)?);
         Ok(true)
@@ -132,9 +139,11 @@ impl SigningKeys {
         let failed = |_| VaultError::Unavailable("a key cannot be made".to_owned());
         let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).map_err(failed)?;
         let private = pair.to_pkcs8v1().map_err(failed)?;
+
         // The uncompressed point: 4, x, y.
         let point = pair.public_key().as_ref();
         let encode = |bytes: &[u8]| BASE64_URL_SAFE_NO_PAD.encode(bytes);
+
         Ok(Key {
             id: self.random.id(),
             private: encode(private.as_ref()),
@@ -171,30 +180,37 @@ mod tests {
             let vault = Vault::new(slots.clone(), Sealer::new(b"key"));
             SigningKeys::new(vault, Arc::new(clock.clone()), Random::system())
         });
+
         let ids = async |keys: &SigningKeys| {
             let public = keys.public().await.unwrap();
             let ids = public["keys"].as_array().unwrap().iter();
             ids.map(|key| key["kid"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
         };
+
         let signer = async |keys: &SigningKeys| {
             let token = keys.sign(&json!({ "sub": "a" })).await.unwrap();
             let header = jsonwebtoken::decode_header(&token).unwrap();
             assert_eq!((header.alg, header.typ.as_deref()), (Algorithm::ES256, Some("at+jwt")));
             header.kid.unwrap()
         };
+
         let first = signer(&one).await;
         assert_eq!(ids(&two).await, std::slice::from_ref(&first));
+
         clock.advance(PERIOD.saturating_sub(LEAD));
         let both = ids(&two).await;
         assert_eq!((both.len(), &both[0]), (2, &first));
-        // Known to all before it signs.
+        // All instances know the new key before it signs.
         assert_eq!((ids(&one).await, signer(&one).await), (both.clone(), first));
+
         clock.advance(LEAD);
         assert_eq!((signer(&one).await, signer(&two).await), (both[1].clone(), both[1].clone()));
         assert_eq!(ids(&one).await, both);
+
         clock.advance(PERIOD);
         let next = ids(&one).await;
         assert_eq!((next.len(), &next[0]), (2, &both[1]));
+
         clock.advance(10 * PERIOD);
         assert_eq!(ids(&two).await, [signer(&one).await]);
     }

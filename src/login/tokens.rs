@@ -46,6 +46,7 @@ impl LoginServer {
         peer: Option<IpAddr>,
     ) -> Result<Value, Problem> {
         self.requests.check(peer)?;
+
         let this = Arc::clone(self);
         let span = tracing::Span::current();
         let answer = async move { this.answer(&form, has_credentials).await };
@@ -54,6 +55,7 @@ impl LoginServer {
             PanicSite::Request.count();
             Err(Problem::unavailable("a request panicked", &error).into())
         });
+
         answer.map_err(|Failure { problem, is_audited }| {
             if !is_audited {
                 self.audit_unknown("token", &problem);
@@ -68,12 +70,14 @@ impl LoginServer {
             let text = "Clients of this server have no secret: send client_id alone.";
             return Err(Problem::refused(ErrorCode::InvalidClient, text).into());
         }
+
         let grant_type = parameters.required("grant_type")?.to_owned();
         let Some(client) = parameters.get("client_id") else {
             let text = "The parameter client_id is missing.";
             return Err(Problem::refused(ErrorCode::InvalidClient, text).into());
         };
         self.check_resource(&parameters)?;
+
         match grant_type.as_str() {
             "authorization_code" => self.redeem(&self.client_key(client).await?, &parameters).await,
             "refresh_token" => self.refresh(&self.client_key(client).await?, &parameters).await,
@@ -95,22 +99,26 @@ impl LoginServer {
                 return Err(Failure { problem: invalid(), is_audited });
             }
         };
+
         let IssuedCode { request, user, scopes } = issued;
         if request.client.key != client {
             return Err(invalid().into());
         }
+
         let redirect_uri = parameters.get("redirect_uri");
         let is_same =
             redirect_uri.map_or(!request.names_redirect, |uri| uri == request.redirect_uri);
         if !is_same {
             return Err(Problem::grant("The redirect_uri is not that of the request.").into());
         }
+
         let verifier = parameters.required("code_verifier")?;
         let is_verifier =
             (43..=128).contains(&verifier.len()) && same(&challenge(verifier), &request.challenge);
         if !is_verifier {
             return Err(Problem::grant("The code_verifier does not fit the code_challenge.").into());
         }
+
         let (id, secret) = (self.random.id(), self.secret());
         let grant = Grant {
             client: request.client,
@@ -119,10 +127,11 @@ impl LoginServer {
             refresh: hash(&secret),
             refreshing_until: None,
         };
-        // Before the code is used up, because it needs the keys.
+
+        // Signing reads the keys, which can fail, so it precedes the redemption of the code.
         let tokens = self.issued(&id, &grant, &secret).await?;
         if !self.records.redeem(&name, found.version, &id).await? {
-            // Somebody was faster with the same code: one of the two has stolen it.
+            // Another request has redeemed the code: one of the two clients has stolen it.
             if let Some(Versioned { value: Code::Redeemed(grant), .. }) =
                 self.records.read::<Code>(&name).await?
             {
@@ -131,11 +140,13 @@ impl LoginServer {
             }
             return Err(invalid().into());
         }
-        // Fails if the code has been redeemed again meanwhile.
+
+        // The grant cannot be created if a second redemption has revoked it meanwhile.
         let ttl = self.options.refresh_ttl;
         if !self.records.create(&Records::grant(&id), &grant, ttl).await? {
             return Err(invalid().into());
         }
+
         audit(grant.user.principal(), &grant.client, "token");
         Ok(tokens)
     }
@@ -152,7 +163,8 @@ impl LoginServer {
         let invalid = || Problem::grant("The refresh token is not valid. Log in again.");
         let token = parameters.required("refresh_token")?;
         let (id, secret) = token.split_once('.').ok_or_else(invalid)?;
-        // An ID has 32 digits; others name nothing.
+
+        // A grant ID has 32 hexadecimal digits, so no other text is looked up.
         let is_id = id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
         let name = Records::grant(id);
         let found = if is_id { self.records.read::<Grant>(&name).await? } else { None };
@@ -160,23 +172,27 @@ impl LoginServer {
         if found.value.client.key != client {
             return Err(invalid().into());
         }
+
         if !same(&hash(secret), &found.value.refresh) {
-            // It was used before: either the client or a thief has the newer one.
+            // Either the client or a thief has used this token before and has the newer token.
             self.records.revoke(id).await?;
             let why = "a refresh token was used twice, so all its tokens are revoked";
             audit_refused(found.value.user.principal(), &found.value.client, "refresh", why);
             return Err(Failure { problem: invalid(), is_audited: true });
         }
+
         let now = self.clock.now();
         if found.value.refreshing_until.is_some_and(|until| until > now) {
             return Err(Problem::Unavailable(Duration::from_secs(1)).into());
         }
+
         let scopes = self.narrowed(&found.value, parameters)?;
         found.value.refreshing_until = Some(now.saturating_add(LEASE));
         let ttl = self.options.refresh_ttl;
         if !self.records.update(&name, &mut found, ttl).await? {
             return Err(Problem::Unavailable(Duration::from_secs(1)).into());
         }
+
         match self.ask_again(&name, &mut found).await {
             Ok(()) => {}
             Err(Problem::Refused(code, text)) => {
@@ -192,21 +208,25 @@ impl LoginServer {
                 return Err(problem.into());
             }
         }
-        // What the policy grants may have changed.
+
+        // The policy may grant other scopes than before.
         let grant = &mut found.value;
         let allowed = self.policy.scopes(&grant.user.person).unwrap_or_default();
         let allowed = self.options.hierarchy.expand(allowed);
         grant.scopes = within(&grant.scopes, &allowed);
+
         let secret = self.secret();
         grant.refresh = hash(&secret);
         grant.refreshing_until = None;
         let issued = Grant { scopes: within(&scopes, &allowed), ..grant.clone() };
         let tokens = self.issued(id, &issued, &secret).await?;
+
         if !self.records.update(&name, &mut found, ttl).await? {
-            // It was revoked meanwhile.
+            // The grant was revoked meanwhile.
             return Err(invalid().into());
         }
-        // The next refresh does it as well.
+
+        // A failure is harmless, because the next refresh marks the client again.
         let _ = self.records.mark_used(&found.value.client.key, now).await;
         audit(found.value.user.principal(), &found.value.client, "refresh");
         Ok(tokens)
@@ -220,6 +240,7 @@ impl LoginServer {
         if Scopes::granted(&asked).is_within(&Scopes::granted(&grant.scopes)) {
             return Ok(if asked.is_empty() { grant.scopes.clone() } else { asked });
         }
+
         let text = "The refresh token does not have these scopes. Log in again for more.";
         Err(Problem::refused(ErrorCode::InvalidScope, text))
     }
@@ -235,15 +256,17 @@ impl LoginServer {
             }
             unavailable @ ProviderError::Unavailable(_) => unavailable.into(),
         };
+
         if let Some(before) = &found.value.user.grant {
             let renewed = self.provider.renew(before).await.map_err(problem)?;
             if renewed.grant != *before {
                 found.value.user.grant = Some(renewed.grant.clone());
                 if !self.records.update(name, found, self.options.refresh_ttl).await? {
-                    // It was revoked meanwhile, or somebody else refreshes it now.
+                    // The grant was revoked meanwhile, or another request refreshes it.
                     return Err(Problem::Unavailable(Duration::from_secs(1)));
                 }
             }
+
             let person = self.provider.person(&renewed).await.map_err(problem)?;
             let user = &mut found.value.user;
             if (&person.issuer, &person.subject) != (&user.person.issuer, &user.person.subject) {
@@ -251,6 +274,7 @@ impl LoginServer {
             }
             user.person = person;
         }
+
         self.policy.scopes(&found.value.user.person).map(|_| ()).ok_or_else(out)
     }
 
@@ -269,6 +293,7 @@ impl LoginServer {
             "jti": self.random.id(),
             "sid": id,
         });
+
         Ok(json!({
             "access_token": self.keys.sign(&claims).await?,
             "token_type": "Bearer",
@@ -295,6 +320,7 @@ impl LoginServer {
             let text = "Clients of this server have no secret: send client_id alone.";
             return Err(Problem::refused(ErrorCode::InvalidClient, text));
         }
+
         let token = parameters.required("token")?;
         let (id, secret) = match token.split_once('.') {
             Some((id, secret)) if id.len() == 32 => (id.to_owned(), Some(secret)),
@@ -303,16 +329,19 @@ impl LoginServer {
                 None => return Ok(()),
             },
         };
+
         let Some(found) = self.records.read::<Grant>(&Records::grant(&id)).await? else {
             return Ok(());
         };
         let grant = found.value;
+
         let is_valid = secret.is_none_or(|secret| same(&hash(secret), &grant.refresh));
         let client = parameters.get("client_id").map(hash);
         if is_valid && client.is_none_or(|client| client == grant.client.key) {
             self.records.revoke(&id).await?;
             audit(grant.user.principal(), &grant.client, "revocation");
         }
+
         Ok(())
     }
 
@@ -322,16 +351,19 @@ impl LoginServer {
         struct Claims {
             sid: String,
         }
+
         let keys: jsonwebtoken::jwk::JwkSet = serde_json::from_value(self.keys.public().await?)
             .unwrap_or(jsonwebtoken::jwk::JwkSet { keys: Vec::new() });
         let kid = jsonwebtoken::decode_header(token).ok().and_then(|header| header.kid);
         let Some(key) = kid.and_then(|kid| keys.find(&kid).cloned()) else { return Ok(None) };
         let Ok(key) = jsonwebtoken::DecodingKey::from_jwk(&key) else { return Ok(None) };
+
         let mut checks = jsonwebtoken::Validation::new(jsonwebtoken::Algorithm::ES256);
-        // An expired one can be revoked, too.
+        // An expired token can be revoked, too.
         checks.validate_exp = false;
         checks.required_spec_claims.clear();
         checks.set_audience(&[&self.options.base_url]);
+
         let claims = jsonwebtoken::decode::<Claims>(token, &key, &checks);
         Ok(claims.ok().map(|token| token.claims.sid))
     }

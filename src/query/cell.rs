@@ -75,12 +75,14 @@ fn csv_number(text: &str) -> Option<Cell<'static>> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let bytes = digits.as_bytes();
     let has_zero_in_front = bytes.len() > 1 && bytes[0] == b'0' && bytes[1].is_ascii_digit();
+
     if !bytes.first()?.is_ascii_digit() || !bytes.last()?.is_ascii_digit() || has_zero_in_front {
         return None;
     }
     if bytes.iter().all(u8::is_ascii_digit) {
         return text.parse().ok().map(Cell::Integer);
     }
+
     let is_number = bytes.iter().all(|b| b.is_ascii_digit() || b".eE+-".contains(b));
     let is_plain = bytes.iter().any(|b| b".+-".contains(b));
     let real = text.parse::<f64>().ok().filter(|real| is_number && is_plain && real.is_finite());
@@ -102,10 +104,12 @@ mod tests {
         for (text, number) in [("0", 0), ("200", 200), ("-7", -7)] {
             assert_eq!(Field::Csv(text).cell(), Cell::Integer(number));
         }
+
         for (text, number) in [("12.50", 12.5), ("-0.1", -0.1), ("1e-3", 0.001), ("1.5E10", 1.5e10)]
         {
             assert_eq!(Field::Csv(text).cell(), Cell::Real(number), "{text}");
         }
+
         for text in [
             "00501",
             "1e5",
@@ -125,7 +129,9 @@ mod tests {
         ] {
             assert_eq!(Field::Csv(text).cell(), Cell::Text(text.into()));
         }
+
         assert_eq!(Field::Csv("").cell(), Cell::Null);
+
         for (text, is_code) in [
             ("00501", true),
             ("99999999999999999999", true),

@@ -99,6 +99,7 @@ mod tests {
             let refused = confinement.check(ConfinementPolicy::Required).err();
             assert_eq!(refused.is_some(), missing.is_some(), "{confinement:?}");
             assert_eq!(confinement.check(ConfinementPolicy::BestEffort), Ok(()));
+
             if let (Some(refused), Some(missing)) = (refused, missing) {
                 let text = refused.to_string();
                 assert!(text.contains(missing) && text.contains("query.confinement"), "{text}");

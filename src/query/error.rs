@@ -118,9 +118,11 @@ mod tests {
         let time = QueryError::Time { seconds: 10, read: 412_000, total: Some(899_299) };
         let expected = "Stopped after 10 s (query.seconds); 412,000 of 899,299 rows were read.";
         assert_eq!(time.to_string(), expected);
+
         let memory = QueryError::memory(512 << 20, false).to_string();
         let expected = "It needs more than 512 MiB (query.memory_bytes): drop slurp, or use sql.";
         assert_eq!(memory, expected);
+
         let yielded = QueryError::Yielded { share: 2, concurrent: 4, read: 0, total: None };
         let expected = "Stopped after 2 s (query.share_seconds), because another caller waits and all 4 query workers are busy (query.concurrent). Ask for less in one query, or send the same call again later.";
         assert_eq!(yielded.to_string(), expected);

@@ -84,6 +84,7 @@ impl Queries {
         if bytes > limit {
             return Err(QueryError::Input { bytes, limit });
         }
+
         let concurrent = self.limits.concurrent.max(1);
         let busy = QueryError::Busy { concurrent };
         let turn = self.turns.next(caller, self.limits.time).await.ok_or(busy)?;
@@ -93,11 +94,13 @@ impl Queries {
         let answering = timeout(self.limits.time + GRACE, async {
             let mut worker = self.worker(&key).await?;
             let (result, usable) = worker.ask(question, contents, store, &progress).await;
+
             if usable && question.engine == Engine::Sql {
                 self.keep(key, worker);
             }
             result
         });
+
         let answered = tokio::select! {
             biased;
             answered = answering => answered,
@@ -139,12 +142,14 @@ impl Queries {
     async fn worker(&self, key: &str) -> Result<Worker, QueryError> {
         let concurrent = self.limits.concurrent.max(1);
         let mut dropped = Vec::new();
+
         {
             let mut warm = self.warm.lock();
             if let Some(index) = warm.iter().position(|warm| warm.key == key) {
                 return Ok(warm.remove(index).worker);
             }
-            // Idle ones count: each may have as much memory as a busy one.
+
+            // Idle workers count, because each may have as much memory as a busy worker.
             while !warm.is_empty() && warm.len() + self.turns.running() > concurrent {
                 dropped.push(warm.remove(0));
             }
@@ -161,9 +166,11 @@ impl Queries {
         if self.limits.warm.is_zero() {
             return;
         }
+
         let mut warm = self.warm.lock();
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         warm.push(Warm { key, worker, number });
+
         let (idle, after) = (Arc::downgrade(&self.warm), self.limits.warm);
         tokio::spawn(async move {
             tokio::time::sleep(after).await;

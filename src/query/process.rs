@@ -63,10 +63,12 @@ impl Worker {
     fn spawn(limits: &QueryLimits) -> io::Result<Self> {
         let program = limits.program.clone().map_or_else(this_program, Ok)?;
         let mut child = command(&program, limits.memory_bytes).spawn()?;
+
         let missing = || io::Error::other("a pipe is missing");
         let input = child.stdin.take().ok_or_else(missing)?;
         let output = child.stdout.take().ok_or_else(missing)?;
         let stderr = child.stderr.take().ok_or_else(missing)?;
+
         let messages = messages(output);
         Ok(Self { child: Some(child), input, messages, stderr })
     }
@@ -84,13 +86,16 @@ impl Worker {
         let Ok(encoded) = serde_json::to_vec(question) else {
             return (Err(QueryError::Failed), false);
         };
-        // Fails if the worker has died: `cause_of_death` finds out why.
+
+        // Sending fails if the worker has died; `cause_of_death` finds out why.
         let _ = wire::send(&mut self.input, wire::QUESTION, &encoded).await;
+
         while let Some((tag, payload)) = self.messages.recv().await {
             let message = match handle(tag, &payload, store, progress).await {
                 Ok(message) => message,
                 Err(error) => return (Err(error), false),
             };
+
             match message {
                 Message::Ended(result) => {
                     // The memory that a query has used stays with the process.
@@ -106,6 +111,7 @@ impl Worker {
                 Message::Handled => {}
             }
         }
+
         (Err(self.cause_of_death(question).await), false)
     }
 
@@ -118,6 +124,7 @@ impl Worker {
         progress: &Mutex<Progress>,
     ) -> Option<(Result<Answer, QueryError>, bool)> {
         let mut blocks = std::pin::pin!(content.stream());
+
         loop {
             let (tag, block) = match blocks.next().await {
                 Some(Ok(block)) => (wire::BLOCK, block),
@@ -126,25 +133,30 @@ impl Worker {
                 }
                 None => (wire::END, Bytes::new()),
             };
+
             let (input, messages) = (&mut self.input, &mut self.messages);
             let mut sending = std::pin::pin!(wire::send(input, tag, &block));
+
             let sent = loop {
                 let message = tokio::select! {
                     sent = &mut sending => break sent,
                     message = messages.recv() => message,
                 };
+
                 let Some((tag, payload)) = message else {
                     break Err(io::ErrorKind::BrokenPipe.into());
                 };
+
                 match handle(tag, &payload, store, progress).await {
                     Ok(Message::Handled) => {}
-                    // It has not read everything: the worker exits.
+                    // The worker has not read everything, so it exits.
                     Ok(Message::Ended(result)) => return Some((result, false)),
                     Ok(Message::Pull(_)) => return Some((Err(QueryError::Failed), false)),
                     Err(error) => return Some((Err(error), false)),
                 }
             };
-            // If sending has failed, the worker has died, which the caller finds out.
+
+            // Sending fails if the worker has died; the caller finds out why.
             if sent.is_err() || tag == wire::END {
                 return None;
             }
@@ -173,12 +185,14 @@ impl Worker {
     async fn cause_of_death(&mut self, question: &Question) -> QueryError {
         let (stderr, status) = self.death().await;
         let is_sql = question.engine == Engine::Sql;
+
         if stderr.contains("overflowed its stack") {
             return QueryError::Refused("The query recurs too deeply.".into());
         }
         if stderr.contains("memory allocation") || stderr.contains("out of memory") {
             return QueryError::memory(question.memory_bytes, is_sql);
         }
+
         #[cfg(unix)]
         {
             use std::os::unix::process::ExitStatusExt;
@@ -187,6 +201,7 @@ impl Worker {
                 return QueryError::Time { seconds: question.seconds, read: 0, total: None };
             }
         }
+
         tracing::warn!(?status, stderr = %stderr.trim(), "a query worker has failed");
         QueryError::Failed
     }
@@ -202,6 +217,7 @@ async fn handle(
     fn parse<'a, T: serde::Deserialize<'a>>(payload: &'a [u8]) -> Result<T, QueryError> {
         serde_json::from_slice(payload).map_err(|_| QueryError::Failed)
     }
+
     Ok(match tag {
         wire::PULL => Message::Pull(parse(payload)?),
         wire::PROGRESS => {
@@ -211,7 +227,7 @@ async fn handle(
         wire::STORE => {
             let part = Ok(Bytes::copy_from_slice(payload));
             let Some(store) = store else { return Err(QueryError::Failed) };
-            // Fails if storing has failed, whose own error says why.
+            // Sending fails if storing has failed; the error of storing says why.
             store.send(part).await.map_err(|_| QueryError::Failed)?;
             Message::Handled
         }
@@ -235,7 +251,8 @@ impl Drop for Worker {
     fn drop(&mut self) {
         let Some(mut child) = self.child.take() else { return };
         let _ = child.start_kill();
-        // Waits for it, so that no zombie process remains.
+
+        // Waiting for the child leaves no zombie process.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move { child.wait().await });
         }
@@ -252,11 +269,14 @@ fn this_program() -> io::Result<PathBuf> {
 fn command(program: &Path, memory_bytes: u64) -> Command {
     let mut command = Command::new(program);
     command.arg(COMMAND).arg(memory_bytes.to_string()).env_clear();
+
     // The allocator reserves 1 GiB of address space by default, which would count
     // as used memory.
     #[cfg(feature = "cli")]
     command.env("MIMALLOC_ARENA_RESERVE", "16M");
+
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+
     // A signal to the server's process group must not reach the worker.
     #[cfg(unix)]
     command.process_group(0).arg0("larder");

@@ -206,6 +206,7 @@ impl State {
     /// drops without the lock.
     fn grant(&mut self, shared: &Arc<Mutex<Self>>) -> Vec<Turn> {
         let mut refused = Vec::new();
+
         while self.running.len() < self.concurrent
             && let Some(Place { id, owner, .. }) = self.order.first().cloned()
             && let Some(queries) = self.owners.get_mut(&owner)
@@ -279,6 +280,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn one_owner_leaves_a_turn_for_another() {
         let turns = Turns::new(2, PATIENCE * 9);
+
         let first = turns.next(&owner("a"), PATIENCE).await.expect("it is free");
         assert!(turns.next(&owner("a"), PATIENCE).await.is_none(), "a has its turn");
         let other = turns.next(&owner("b"), PATIENCE).await.expect("one is left for b");
@@ -317,9 +319,11 @@ mod tests {
     async fn a_query_goes_on_where_nobody_else_waits() {
         let turns = Turns::new(2, SHARE);
         let turn = turns.next(&owner("a"), PATIENCE).await.expect("it is free");
+
         // A second query of the owner, and another owner for whom a worker is free.
         assert!(turns.next(&owner("a"), PATIENCE).await.is_none());
         drop(turns.next(&owner("b"), PATIENCE).await.expect("it is free"));
+
         assert!(turn.has_to_end().now_or_never().is_none());
     }
 
@@ -331,9 +335,11 @@ mod tests {
             turns.next(&owner("a"), PATIENCE).await.expect("it is free"),
             turns.next(&owner("b"), PATIENCE).await.expect("it is free"),
         ];
+
         let (c, later) = (owner("c"), PATIENCE);
         let asking = turns.next(&c, later);
         assert!(asking.await.is_none(), "the others ignore it");
+
         let ending: Vec<_> =
             running.iter().map(|turn| turn.has_to_end().now_or_never().is_some()).collect();
         assert_eq!(ending, [true, false, false], "the longest one");
@@ -347,9 +353,11 @@ mod tests {
             turns.next(&owner("b"), PATIENCE).await.expect("it is free"),
             turns.next(&owner("b"), PATIENCE).await.expect("it is free"),
         ];
+
         let mut second = turns.enter(&owner("a"));
         let mut other = turns.enter(&owner("c"));
         drop(held);
+
         assert!(other.turn().now_or_never().flatten().is_some());
         assert!(second.turn().now_or_never().flatten().is_some());
         drop(first);

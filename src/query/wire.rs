@@ -65,6 +65,7 @@ pub(super) fn read(from: &mut impl Read, payload: &mut Vec<u8>) -> io::Result<Op
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
         Err(error) => return Err(error),
     }
+
     let (tag, length) = parse(head)?;
     payload.resize(length, 0);
     from.read_exact(payload)?;
@@ -91,6 +92,7 @@ pub(super) async fn receive(
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
         Err(error) => return Err(error),
     }
+
     let (tag, length) = parse(head)?;
     let mut payload = vec![0; length];
     from.read_exact(&mut payload).await?;

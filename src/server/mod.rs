@@ -36,6 +36,7 @@ use crate::{
 /// ```
 pub fn server(name: impl Into<String>) -> Server {
     let name = name.into();
+
     Server {
         start: Box::new(|_| Registry::builder(name)),
         steps: Vec::new(),

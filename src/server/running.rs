@@ -44,11 +44,13 @@ impl<S: Send + Sync + 'static> Server<S> {
         listener: TcpListener,
         stop: impl Future<Output = ()>,
     ) -> Result<(), ServerError> {
-        // What is checked for the address of the settings is checked for this one.
+        // The address of the listener replaces the configured address, so that it is checked.
         self.config.server.listen = listener.local_addr()?;
-        // Boxed, so that the caller's future is hardly larger than the server's settings.
+
+        // The boxes keep the caller's future hardly larger than the server's settings.
         let (app, close) = Box::pin(self.app()).await?;
         let served = Box::pin(app.serve(listener, stop)).await;
+
         close.await;
         served?;
         Ok(())
@@ -58,10 +60,12 @@ impl<S: Send + Sync + 'static> Server<S> {
     /// gets a signal to stop: a `main` for servers that hosts start.
     pub fn run_stdio(self) -> ExitCode {
         crate::auth::install_crypto();
+
         let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
             Ok(runtime) => runtime,
             Err(error) => return fail(&error.into()),
         };
+
         let served = runtime.block_on(async {
             let stop = shutdown::stop_signal()?;
             let (app, close) = self.app().await?;
@@ -69,8 +73,10 @@ impl<S: Send + Sync + 'static> Server<S> {
             close.await;
             served.map_err(ServerError::from)
         });
+
         // Does not wait for the thread that reads standard input, which may block.
         runtime.shutdown_background();
+
         match served {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => fail(&error),
@@ -87,10 +93,12 @@ impl<S: Send + Sync + 'static> Server<S> {
     async fn app(self) -> Result<(App, Close), ServerError> {
         let config = self.config.clone();
         let Opened { registry, close } = self.open().await.map_err(ServerError::State)?;
+
         let app = match registry {
             Ok(registry) => App::open(registry, config).await.map_err(ServerError::from),
             Err(error) => Err(error.into()),
         };
+
         match app {
             Ok(app) => Ok((app, close)),
             Err(error) => {
@@ -134,6 +142,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
         let server = crate::server("small");
         let size = size_of_val(&server);
+
         let serving = server.serve_until(listener, std::future::pending());
         assert!(size_of_val(&serving) < 3 * size + 1024, "{} of {size}", size_of_val(&serving));
     }

@@ -79,10 +79,12 @@ impl FileResource {
     ) -> Result<Self, ResourceError> {
         let roots = ctx.roots(key).await;
         let roots = roots.map_err(|error| ResourceError::Failed(error.to_string()))?;
+
         let Some((root, name)) = below_root(&roots, uri) else {
             let message = format!("{} is in none of the client's roots.", quoted(uri));
             return Err(Fault::invalid_params(message).into());
         };
+
         Ok(Self::within(root, name))
     }
 
@@ -104,11 +106,13 @@ impl FileResource {
     /// Makes the file a resource of that URI. Lists show its size and last change.
     pub fn at<S: Send + Sync + 'static>(self, uri: impl Into<String>) -> Resource<S> {
         let (file, name, mime_type) = (self.clone(), file_name(&self.path), self.media_type());
+
         let resource = Resource::new(uri, move |_: Context<S>| std::future::ready(self.clone()));
         let resource = match mime_type {
             Some(mime_type) => resource.mime_type(mime_type),
             None => resource,
         };
+
         resource.name(name).stat(Box::new(move || {
             let file = file.clone();
             async move {
@@ -133,18 +137,22 @@ impl FileResource {
             if !name.components().all(|part| matches!(part, Component::Normal(_))) {
                 return Err(ResourceError::NotFound);
             }
+
             let directory =
                 fs::canonicalize(directory).await.map_err(|error| unreadable(&error))?;
             path = fs::canonicalize(&path).await.map_err(|error| unreadable(&error))?;
+
             if !path.starts_with(directory) {
                 return Err(ResourceError::NotFound);
             }
         }
+
         let metadata = fs::metadata(&path).await.map_err(|error| unreadable(&error))?;
         // Opening a named pipe would block.
         if !metadata.is_file() {
             return Err(ResourceError::NotFound);
         }
+
         Ok((path, metadata))
     }
 }
@@ -154,18 +162,22 @@ impl IntoContent for FileResource {
         let (path, metadata) = self.find().await?;
         let ranges = file_ranges::of_file(&path, &metadata).await;
         let ranges = ranges.map_err(|error| unreadable(&error))?;
+
         let file = fs::File::open(path).await.map_err(|error| unreadable(&error))?;
         let pieces = ReaderStream::with_capacity(file, READ_BYTES);
         let mime_type = self.media_type();
+
         let content = match self.is_binary {
             Some(true) => Content::byte_stream(pieces),
             Some(false) => Content::text_stream(pieces),
             None => sniff(pieces, mime_type.as_deref().is_none_or(is_text)).await,
         };
+
         let content = match mime_type {
             Some(mime_type) => content.with_mime_type(mime_type),
             None => content,
         };
+
         Ok(match ranges {
             Some(ranges) => content.with_ranges(ranges),
             None => content,
@@ -191,6 +203,7 @@ impl DirectoryResource {
     /// Makes the directory a resource of that URI.
     pub fn at<S: Send + Sync + 'static>(self, uri: impl Into<String>) -> Resource<S> {
         let (name, path) = (file_name(&self.path), self.path.clone());
+
         Resource::new(uri, move |_: Context<S>| std::future::ready(self.clone()))
             .name(name)
             .mime_type("application/json")
@@ -211,11 +224,13 @@ impl IntoContent for DirectoryResource {
     async fn into_content(self) -> Result<Content, ResourceError> {
         let mut entries = Vec::new();
         let mut directory = fs::read_dir(&self.path).await.map_err(|error| unreadable(&error))?;
+
         while let Some(entry) = directory.next_entry().await.map_err(|error| unreadable(&error))? {
             let name = entry.file_name().to_string_lossy().into_owned();
             // A file deleted in the meantime is left out.
             let Ok(metadata) = entry.metadata().await else { continue };
             let last_modified = stat(&metadata, false).last_modified;
+
             let json = if metadata.is_dir() {
                 json!({ "name": name, "directory": true, "lastModified": last_modified })
             } else if metadata.is_file() {
@@ -228,8 +243,10 @@ impl IntoContent for DirectoryResource {
             } else {
                 continue;
             };
+
             entries.push((name, json));
         }
+
         entries.sort_by(|(a, _), (b, _)| a.cmp(b));
         let entries: Vec<Value> = entries.into_iter().map(|(_, json)| json).collect();
         let json = visible_json(&Value::from(entries).to_string());
@@ -276,6 +293,7 @@ mod tests {
     async fn no_file_has_a_name_that_the_file_system_refuses() {
         let directory = tempfile::tempdir().expect("a directory");
         let file = FileResource::within(directory.path(), "x".repeat(1_000));
+
         assert_eq!(file.into_content().await.err(), Some(ResourceError::NotFound));
     }
 }

@@ -32,6 +32,7 @@ impl FileBlob {
     async fn read(&self, range: Range<u64>) -> io::Result<Bytes> {
         let length = usize::try_from(range.end - range.start).map_err(io::Error::other)?;
         let mut bytes = BytesMut::zeroed(length);
+
         // Positions belong to the file handle, so its reads take turns.
         let mut file = self.0.lock().await;
         file.seek(SeekFrom::Start(range.start)).await?;

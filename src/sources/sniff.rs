@@ -10,12 +10,14 @@ use crate::store::Content;
 pub(crate) fn is_text(mime_type: &str) -> bool {
     let (essence, parameters) = mime_type.split_once(';').unwrap_or((mime_type, ""));
     let essence = essence.trim().to_ascii_lowercase();
+
     let other_charset = parameters.split(';').any(|parameter| {
         let charset = parameter.trim().to_ascii_lowercase();
         let charset =
             charset.strip_prefix("charset=").unwrap_or("utf-8").trim_matches('"').to_owned();
         !matches!(&*charset, "utf-8" | "utf8" | "us-ascii")
     });
+
     let text_subtypes =
         ["json", "xml", "javascript", "yaml", "x-yaml", "toml", "x-sh", "sql", "graphql"];
     let is_text = essence.starts_with("text/")
@@ -24,6 +26,7 @@ pub(crate) fn is_text(mime_type: &str) -> bool {
                 || subtype.ends_with("+json")
                 || subtype.ends_with("+xml")
         });
+
     is_text && !other_charset
 }
 
@@ -43,6 +46,7 @@ pub(super) async fn sniff(
         Some(Err(_)) => false,
         None => true,
     };
+
     let all = stream::iter(first).chain(pieces);
     if may_be_text && looks_like_text {
         Content::text_stream(all)

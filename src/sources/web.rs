@@ -99,16 +99,20 @@ impl HttpResource {
         if !is_allowed(&url, self.allow_private) {
             return Err(FetchError::Address);
         }
+
         let client = client(self.allow_private)?;
         let response = client.get(url).timeout(self.timeout).send().await?;
+
         match response.status() {
             status if status.is_success() => {}
             StatusCode::NOT_FOUND | StatusCode::GONE => return Err(FetchError::NotFound),
             status => return Err(FetchError::Status(status.as_u16())),
         }
+
         if response.content_length().is_some_and(|length| length > self.max_bytes) {
             return Err(FetchError::TooLong(self.max_bytes));
         }
+
         Ok(response)
     }
 }
@@ -118,6 +122,7 @@ impl IntoContent for HttpResource {
         let response = self.fetch().await.map_err(ResourceError::from)?;
         let content_type = response.headers().get("content-type").and_then(|v| v.to_str().ok());
         let mime_type = self.mime_type.clone().or_else(|| content_type.map(str::to_owned));
+
         let (limit, mut received) = (self.max_bytes, 0_u64);
         let pieces = response.bytes_stream().map_err(io::Error::other).and_then(move |piece| {
             received += piece.len() as u64;
@@ -128,6 +133,7 @@ impl IntoContent for HttpResource {
             };
             std::future::ready(piece)
         });
+
         let content = sniff(pieces.boxed(), mime_type.as_deref().is_none_or(is_text)).await;
         Ok(match mime_type {
             Some(mime_type) => content.with_mime_type(mime_type),
@@ -158,7 +164,8 @@ impl From<FetchError> for ResourceError {
         if let FetchError::NotFound = error {
             return Self::NotFound;
         }
-        // A host name of a private address and an unknown one give the same message, so
+
+        // Host names of private addresses and unknown host names give one message, so
         // that callers cannot probe the network.
         let source = std::error::Error::source(&error);
         tracing::warn!(%error, ?source, "a page could not be fetched");
@@ -180,9 +187,11 @@ fn client(allow_private: bool) -> Result<&'static Client, reqwest::Error> {
     static PUBLIC: OnceLock<Client> = OnceLock::new();
     static ANY: OnceLock<Client> = OnceLock::new();
     let cell = if allow_private { &ANY } else { &PUBLIC };
+
     if let Some(client) = cell.get() {
         return Ok(client);
     }
+
     let policy = redirect::Policy::custom(move |attempt| {
         if attempt.previous().len() > MAX_REDIRECTS {
             attempt.error("too many redirects")
@@ -192,6 +201,7 @@ fn client(allow_private: bool) -> Result<&'static Client, reqwest::Error> {
             attempt.error("a redirect to an address that is not allowed")
         }
     });
+
     let mut builder = Client::builder()
         .user_agent(concat!("larder/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(CONNECT_TIMEOUT)
@@ -201,6 +211,7 @@ fn client(allow_private: bool) -> Result<&'static Client, reqwest::Error> {
     if !allow_private {
         builder = builder.dns_resolver(PublicNames);
     }
+
     let client = builder.build()?;
     Ok(cell.get_or_init(|| client))
 }

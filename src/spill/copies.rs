@@ -24,11 +24,13 @@ pub(super) fn find_copy(
 ) -> Option<(usize, CopyKind)> {
     let only_text = value.as_object().filter(|members| members.len() == 1);
     let only_text = only_text.and_then(|members| members.values().next()?.as_str());
+
     blocks.iter().enumerate().find_map(|(index, block)| {
         let Some(ContentBlock::Text(text)) = block else { return None };
         if only_text.is_some_and(|only| received.is(&text.text, only)) {
             return Some((index, CopyKind::Text));
         }
+
         let is_json = match received.find(&text.text) {
             Some(text) => received.is_json_of(text, value),
             None => !received.is_incomplete(value) && is_json_of(&text.text, value),
@@ -46,10 +48,12 @@ pub(super) fn remove_member_copy(
     room: usize,
 ) {
     let Some(members) = value.as_object_mut().filter(|members| members.len() > 1) else { return };
+
     let large = blocks.iter().filter_map(|block| match block {
         Some(ContentBlock::Text(text)) => Some(text.text.as_str()),
         _ => None,
     });
+
     for text in large.filter(|text| received.len_of(text) > room) {
         let is_copy = |member: &Value| member.as_str().is_some_and(|m| received.is(text, m));
         let copy = members.iter().find(|(_, member)| is_copy(member));
@@ -70,10 +74,12 @@ pub(super) fn mirrors_blocks(
     let Some(items) = only.and_then(|members| members.values().next()?.as_array()) else {
         return false;
     };
+
     let is_media = |block: &Option<ContentBlock>| {
         matches!(block, Some(ContentBlock::Image(_) | ContentBlock::Audio(_)))
     };
     let is = |item: &Value, text: &str| item.as_str().is_some_and(|item| received.is(text, item));
+
     items.len() == blocks.len()
         && blocks.iter().any(is_media)
         && items.iter().zip(blocks).all(|(item, block)| match block {
@@ -99,18 +105,22 @@ fn is_json_of(text: &str, value: &Value) -> bool {
             }
             Ok(bytes.len())
         }
+
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
         }
     }
+
     if !text.trim_start().starts_with(['{', '[']) {
         return false;
     }
+
     // Compare with compact JSON first, which allocates nothing.
     let mut compare = Compare(text.as_bytes());
     if serde_json::to_writer(&mut compare, value).is_ok() && compare.0.is_empty() {
         return true;
     }
+
     serde_json::from_str::<Value>(text).is_ok_and(|read| read == *value)
 }
 
@@ -126,8 +136,10 @@ mod tests {
     fn a_member_that_a_large_text_repeats_is_removed() {
         let blocks = [Some(ContentBlock::text("a long text"))];
         let mut value = json!({ "outcome": "done", "transcript": "a long text" });
+
         remove_member_copy(&mut value, &blocks, &Received::default(), 100);
         assert_eq!(value["transcript"], "a long text");
+
         remove_member_copy(&mut value, &blocks, &Received::default(), 5);
         assert_eq!(value, json!({ "outcome": "done" }));
     }
@@ -142,6 +154,7 @@ mod tests {
         ] {
             assert!(is_json_of(&text, &value), "{text}");
         }
+
         for text in ["{\"b\":[1,2]}", "x", "{\"b\":[1,2],\"a\":\"x\"} and more"] {
             assert!(!is_json_of(text, &value), "{text}");
         }

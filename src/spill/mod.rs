@@ -66,8 +66,10 @@ impl Spiller {
         if !Registry::from_scope(&self.scope).may_be_provided(tool) {
             return;
         }
+
         let Self { output_bytes, media_bytes, without_reader, .. } = *self;
         let (scope, tool) = (Arc::downgrade(&self.scope), tool.to_owned());
+
         self.scope.control.receive(Box::new(move || {
             let scope = scope.upgrade()?;
             Self { scope, output_bytes, media_bytes, without_reader }.receiving(&tool)
@@ -77,11 +79,13 @@ impl Spiller {
     /// How long strings of the tool's result are stored while they arrive. `None` if they are not.
     fn receiving(&self, tool: &str) -> Option<Receiving> {
         Registry::from_scope(&self.scope).origin_of(tool)?;
+
         let stores = match self.policy(tool) {
             Spill::Never => false,
             Spill::Auto => self.is_readable(),
             Spill::Always => true,
         };
+
         let longest = Longest { text: self.output_bytes, media: self.media_bytes };
         if stores { Receiving::new(&self.scope, tool, longest) } else { None }
     }
@@ -90,6 +94,7 @@ impl Spiller {
     pub async fn bounded(&self, tool: &str, result: CallToolResult) -> CallToolResult {
         let received = Received::new(self.scope.control.take_received());
         let policy = self.policy(tool);
+
         let is_over = || parts::is_over(&result, self.output_bytes, self.media_bytes);
         let spills = match policy {
             _ if !received.is_empty() => true,
@@ -97,10 +102,12 @@ impl Spiller {
             Spill::Auto => is_over() && self.is_readable(),
             Spill::Always => true,
         };
+
         if !spills {
             return result;
         }
-        // Boxed, so that the future of other calls stays small.
+
+        // The future is boxed, so that the futures of other calls stay small.
         Box::pin(self.spill(tool, result, received, policy == Spill::Always)).await
     }
 
@@ -125,15 +132,18 @@ impl Spiller {
         let fits =
             received.is_empty() && !parts::is_over(&result, self.output_bytes, self.media_bytes);
         let original = fits.then(|| result.clone());
+
         let with_links = !Registry::from_scope(&self.scope).has_ui(tool);
         let is_error = result.is_error;
         let meta = result.meta.clone();
+
         // A result that fits is sent if it cannot be stored.
         let failed = |error: StorePartsError| {
             original.unwrap_or_else(|| {
                 ToolError::new(error.message(tool, self.output_bytes)).into_tool_result()
             })
         };
+
         let (text_bytes, media_bytes) = (self.output_bytes, self.media_bytes);
         let owner = self.scope.identity.owner().as_str();
         let bytes = parts::bytes(&result, INLINE_BYTES + 1);
@@ -142,9 +152,11 @@ impl Spiller {
             Ok(parts) => parts,
             Err(busy) => return failed(StorePartsError::Store(busy.into())),
         };
+
         if parts.large.is_empty() {
             return parts.into_result(is_error, meta);
         }
+
         let structured = parts.structured;
         let storing = Storing { scope: &self.scope, output_bytes: self.output_bytes };
         match store_parts(tool, parts.large, &storing).await {

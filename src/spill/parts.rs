@@ -48,7 +48,7 @@ impl Body {
             Self::Text(pieces) => pieces.iter().map(Bytes::len).sum(),
             Self::Json(_, json) => json.len(),
             Self::Base64(data) => data.len(),
-            // Only its ends are here.
+            // Received content has only its ends in memory.
             Self::Received(text, _) => text.head.len(),
         }
     }
@@ -79,6 +79,7 @@ pub(super) fn is_over(result: &CallToolResult, text_bytes: usize, media_bytes: u
             other => text += size(other, &Received::default()),
         }
     }
+
     text += links.saturating_sub(FEW_LINKS_BYTES);
     if text > text_bytes || media > media_bytes {
         return true;
@@ -122,6 +123,7 @@ impl Parts {
         let mut value = result.structured_content;
         let structured = value.is_some();
         let mut blocks: Vec<Option<ContentBlock>> = result.content.into_iter().map(Some).collect();
+
         let link_room = text_bytes.saturating_sub(PREVIEW_BYTES.max(text_bytes / 2));
         let text_room = if all { 0 } else { link_room };
         let media_room = if all { 0 } else { media_bytes };
@@ -135,9 +137,11 @@ impl Parts {
         if is_mirrored {
             value = None;
         }
+
         if let Some(content) = &mut value {
             remove_member_copy(content, &blocks, &received, text_room);
         }
+
         if let Some(content) = &value {
             let copy = find_copy(content, &blocks, &received);
             let json_bytes = match &copy {
@@ -146,11 +150,13 @@ impl Parts {
                 }
                 _ => received.size_of(content),
             };
+
             if json_bytes > text_room {
                 // A value and its copy are stored once, in the form that is easier to read.
                 let copy = copy.and_then(|(index, kind)| Some((text(blocks[index].take()?), kind)));
                 let value = value.take().unwrap_or_default();
                 let is_incomplete = received.is_incomplete(&value);
+
                 let part = match copy {
                     Some((text, kind)) => match (received.take(&text), kind) {
                         (Some(text), CopyKind::Json) if is_incomplete => {
@@ -170,13 +176,16 @@ impl Parts {
                         None => Part::of_value(value),
                     },
                 };
+
                 large.push(part);
             }
         }
+
         take_media(&mut blocks, &mut received, media_room, &mut large);
         let links = take_links(&mut blocks, link_room.max(FEW_LINKS_BYTES), &mut large);
         let text_room = text_room.saturating_sub(links.saturating_sub(FEW_LINKS_BYTES));
         take_text(&mut blocks, &mut received, text_room, all, &mut large);
+
         let small = blocks.into_iter().flatten().collect();
         Self { large, small, value, structured }
     }
@@ -255,6 +264,7 @@ fn largest(
     let mut sizes: Vec<_> = sizes.filter(|(size, _)| *size > 0).collect();
     let mut left: usize = sizes.iter().map(|(size, _)| size).sum();
     sizes.sort_by_key(|(size, index)| (std::cmp::Reverse(*size), *index));
+
     let mut largest = Vec::new();
     for (size, index) in sizes {
         if left <= room {
@@ -274,6 +284,7 @@ fn take_media(
 ) {
     let mut taken = largest(blocks, is_media, received, room);
     taken.sort_unstable();
+
     for index in taken {
         match blocks[index].take() {
             Some(ContentBlock::Image(image)) => {
@@ -296,6 +307,7 @@ fn take_links(blocks: &mut [Option<ContentBlock>], room: usize, large: &mut Vec<
     if bytes <= room {
         return bytes;
     }
+
     let taken = blocks.iter_mut().filter_map(|block| block.take_if(|block| is_link(block)));
     let links = taken.filter_map(|link| serde_json::to_value(link).ok()).collect();
     large.push(Part::of_value(Value::Array(links)));
@@ -314,6 +326,7 @@ fn take_text(
     let is_text =
         |block: &ContentBlock| matches!(block, ContentBlock::Text(_) | ContentBlock::Resource(_));
     let mut taken = largest(blocks, is_text, received, room);
+
     // Texts that were stored while they arrived are separate anyway.
     let (mut texts, mut stored) = (0, 0);
     for block in taken.iter().filter_map(|index| blocks[*index].as_ref()) {
@@ -321,15 +334,18 @@ fn take_text(
         texts += 1;
         stored += usize::from(received.find(&text.text).is_some());
     }
+
     let is_joinable = |index: &&usize| match &blocks[**index] {
         Some(ContentBlock::Text(text)) => received.find(&text.text).is_none(),
         _ => false,
     };
     let separate = if all { 0 } else { texts.min(SEPARATE_TEXTS).saturating_sub(stored) };
+
     let mut is_joined = vec![false; blocks.len()];
     for index in taken.iter().filter(is_joinable).skip(separate) {
         is_joined[*index] = true;
     }
+
     taken.sort_unstable();
     let mut joined = Vec::new();
     let mut joined_position = None;
@@ -350,6 +366,7 @@ fn take_text(
             other => blocks[index] = other,
         }
     }
+
     if let Some(position) = joined_position {
         large.insert(position, Part::text(joined));
     }
@@ -395,6 +412,7 @@ mod tests {
         let (small, large) = ("Found three files.", "x".repeat(50_000));
         let result =
             CallToolResult::success(vec![ContentBlock::text(small), ContentBlock::text(&large)]);
+
         let parts = Parts::split(result, Received::default(), 32_000, 1_000_000, false);
         assert_eq!(texts(&parts), [large]);
         assert_eq!(parts.small, [ContentBlock::text(small)]);
@@ -403,6 +421,7 @@ mod tests {
     #[test]
     fn many_medium_texts_are_joined_in_their_order() {
         let blocks: Vec<_> = (0..200).map(|n| ContentBlock::text(format!("{n:0>1000}"))).collect();
+
         let parts = Parts::split(
             CallToolResult::success(blocks),
             Received::default(),
@@ -410,6 +429,7 @@ mod tests {
             1_000_000,
             false,
         );
+
         assert_eq!(parts.large.len(), SEPARATE_TEXTS + 1);
         assert_eq!(parts.small.len(), 16);
         let lines: usize = texts(&parts).iter().map(|text| text.lines().count()).sum();
@@ -420,6 +440,7 @@ mod tests {
     fn many_small_texts_are_joined_without_comparing_each_with_each() {
         let blocks = vec![ContentBlock::text("x"); 200_000];
         let result = CallToolResult::success(blocks);
+
         let parts = Parts::split(result, Received::default(), 32_000, 1_000_000, false);
         assert_eq!(parts.large.len(), SEPARATE_TEXTS + 1);
         assert_eq!(parts.small.len(), 16_000);
@@ -435,13 +456,16 @@ mod tests {
             let text = ContentBlock::text("Found many files.");
             CallToolResult::success(std::iter::once(text).chain((0..links).map(link)).collect())
         };
+
         assert!(!is_over(&result(10), 32_000, 1_000_000));
         assert!(!is_over(&result(10), 100, 1_000_000), "few links count nothing");
         assert!(is_over(&result(1_000), 32_000, 1_000_000));
+
         let parts = Parts::split(result(1_000), Received::default(), 32_000, 1_000_000, false);
         let stored: Vec<ContentBlock> = serde_json::from_str(&texts(&parts)[0]).unwrap();
         assert_eq!((stored.len(), &stored[7]), (1_000, &link(7)));
         assert_eq!(parts.small, [ContentBlock::text("Found many files.")]);
+
         let parts = Parts::split(result(10), Received::default(), 32_000, 1_000_000, true);
         assert_eq!((texts(&parts).len(), parts.small.len()), (1, 10), "few links stay");
     }
@@ -453,7 +477,9 @@ mod tests {
             CallToolResult::success(vec![ContentBlock::image(data.clone(), "image/png")]);
         let block = serde_json::json!({ "type": "image", "data": data, "mimeType": "image/png" });
         result.structured_content = Some(serde_json::json!({ "content": [block] }));
+
         assert!(is_over(&result, 32_000, 1_000_000));
+
         let parts = Parts::split(result, Received::default(), 32_000, 1_000_000, false);
         assert_eq!(texts(&parts), [data]);
         assert!(parts.structured && parts.value.is_none());
@@ -463,6 +489,7 @@ mod tests {
     fn images_have_their_own_budget() {
         let image = |bytes: usize| ContentBlock::image("A".repeat(bytes), "image/png");
         let result = CallToolResult::success(vec![image(100_000), image(950_000), image(40_000)]);
+
         assert!(is_over(&result, 32_000, 1_000_000));
         let parts = Parts::split(result, Received::default(), 32_000, 1_000_000, false);
         assert_eq!(texts(&parts)[0].len(), 950_000);

@@ -51,11 +51,13 @@ impl PreviewResult<'_> {
         let is_complete =
             shown == self.stored.len() && self.stored.iter().all(|part| part.preview.is_whole());
         let note = self.note(is_complete, !small.is_empty() || value.is_some());
+
         let mut content = vec![ContentBlock::text(note.clone() + &previews)];
         content.extend(small);
         if with_links {
             content.extend(self.stored.iter().map(|part| part.entry.to_link()));
         }
+
         let mut result = CallToolResult::success(content);
         result.is_error = Some(self.is_error);
         // The output schema does not apply to errors.
@@ -76,11 +78,13 @@ impl PreviewResult<'_> {
             [part] => format!("at {}", part.entry.uri),
             parts => format!("as {} resources", parts.len()),
         };
+
         if is_complete {
             return format!(
                 "The {what} of {tool} ({size}) is stored {location}, and complete below."
             );
         }
+
         let rest = if has_small { "; smaller parts follow as they are" } else { "" };
         format!(
             "PREVIEW ONLY: this is not the whole {what} of {tool}. All of its {size} are stored {location}; below are excerpts{rest}."
@@ -95,9 +99,11 @@ impl PreviewResult<'_> {
             // Writing to a string cannot fail.
             let _ = write!(text, "\n\n{}\n{}", entry.uri, type_and_size(entry));
             let _ = write!(text, "; complete there; expires at {}", entry.expires);
+
             if shown > 0 && text.len() > self.output_bytes / 4 * 3 {
                 continue;
             }
+
             shown += 1;
             if let Some(fact) = records_fact(entry, columns.as_deref()) {
                 let _ = write!(text, "\n{fact}");
@@ -105,6 +111,7 @@ impl PreviewResult<'_> {
             for fact in &preview.facts {
                 let _ = write!(text, "\n{fact}");
             }
+
             let _ = write!(text, "\nNext: {}", self.next(entry).join(" or "));
             let _ = write!(
                 text,
@@ -126,6 +133,7 @@ impl PreviewResult<'_> {
         let resources = self.stored.iter().enumerate();
         let resources: Vec<_> =
             resources.map(|(index, part)| self.resource(part, index < shown)).collect();
+
         let mut spilled = json!({
             "note": note,
             "complete": is_complete,
@@ -134,6 +142,7 @@ impl PreviewResult<'_> {
         if let Some(value) = value {
             spilled["value"] = value;
         }
+
         json!({ "spilled": spilled })
     }
 
@@ -151,14 +160,17 @@ impl PreviewResult<'_> {
             "expires": entry.expires.to_string(),
             "next": [],
         });
+
         if entry.kind == Kind::Text {
             resource["lines"] = json!(entry.lines);
         }
         if !is_shown {
             return resource;
         }
+
         resource["facts"] = json!(preview.facts);
         resource["next"] = json!(self.next(entry));
+
         if let Some(index) = &entry.records {
             resource["records"] = json!({
                 "total": index.total(),
@@ -168,6 +180,7 @@ impl PreviewResult<'_> {
                 "jq_root": jq_root(index),
             });
         }
+
         for (member, excerpt) in [("head", &preview.head), ("tail", &preview.tail)] {
             if let Some(Excerpt { label, text, .. }) = excerpt {
                 resource[member] = json!({ "label": label, "text": text });
@@ -189,6 +202,7 @@ impl PreviewResult<'_> {
         if self.can_query && entry.records.is_some() {
             next.push(call("query_resource", &count_arguments(entry.uri.as_str())));
         }
+
         if next.is_empty() {
             next.push(call("resources/read", &json!({ "uri": entry.uri })));
         }

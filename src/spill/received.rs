@@ -42,6 +42,7 @@ impl Received {
     pub(super) fn is(&self, text: &str, string: &str) -> bool {
         let strings = self.0.structure.iter().flat_map(|structure| &structure.strings);
         let hashed = strings.into_iter().find(|hashed| hashed.name == string);
+
         match (self.find(text), hashed) {
             (Some(text), Some(hashed)) => text.has_digest(hashed.size, &hashed.sha256),
             (Some(text), None) => text.equals_text(string),

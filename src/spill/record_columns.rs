@@ -29,10 +29,12 @@ pub(super) fn column_names(index: &RecordIndex, head: &[u8]) -> Option<String> {
         let mut sink = |record: Record, bytes: &[u8]| {
             records.add(&record, bytes);
         };
+
         // The head may end within a value.
         let _ = splitter.feed(head, &mut sink);
         records.columns
     };
+
     let mut names = String::new();
     for (number, name) in columns.names().map(identifier).enumerate() {
         if number == MAX_NAMES || names.len() + name.len() > MAX_NAMES_BYTES {
@@ -44,6 +46,7 @@ pub(super) fn column_names(index: &RecordIndex, head: &[u8]) -> Option<String> {
         }
         names.push_str(&name);
     }
+
     (!names.is_empty()).then_some(names)
 }
 
@@ -91,14 +94,17 @@ impl RecordColumns {
             }
             Form::Json { with_key } => *with_key,
         };
+
         let start = usize::try_from(record.value - record.start).unwrap_or(0);
         let (key, value) = bytes.split_at(start.min(bytes.len()));
         let Ok(value) = serde_json::from_slice::<Value>(value) else { return false };
+
         let key = with_key.then(|| {
             let key = String::from_utf8_lossy(key);
             let key = key.trim_end_matches(|c: char| c.is_whitespace() || c == ':');
             serde_json::from_str(key).unwrap_or_else(|_| key.to_owned())
         });
+
         self.columns.add_json(key.as_deref(), &value);
         true
     }
@@ -124,9 +130,11 @@ impl Rows {
     pub(crate) fn fields(&mut self, row: &[u8]) -> Option<impl Iterator<Item = &str>> {
         let Self { parser, fields, ends } = self;
         parser.reset();
+
         // All fields of a row together are no longer than the row.
         fields.resize(row.len().max(fields.len()), 0);
         let (mut read, mut written, mut count) = (0, 0, 0);
+
         loop {
             let input = &row[read..];
             let (result, more_read, more_written, more_count) =
@@ -134,6 +142,7 @@ impl Rows {
             read += more_read;
             written += more_written;
             count += more_count;
+
             match result {
                 // The next call, without input, ends the row.
                 ReadRecordResult::InputEmpty => {}
@@ -143,6 +152,7 @@ impl Rows {
                 ReadRecordResult::End => return None,
             }
         }
+
         let text = std::str::from_utf8(&fields[..written]).ok()?;
         Some(ends[..count].iter().scan(0, |start, end| text.get(replace(start, *end)..*end)))
     }
@@ -168,7 +178,9 @@ mod tests {
                     .from_reader(row.as_bytes());
                 let expected = reader.records().next().and_then(Result::ok);
                 let expected = expected.as_ref().map(|row| row.iter().collect::<Vec<_>>());
+
                 let fields = rows.fields(row.as_bytes()).map(Iterator::collect::<Vec<_>>);
+
                 prop_assert_eq!(fields, expected, "{}", row);
             }
         }
@@ -191,6 +203,7 @@ mod tests {
             let mut indexer = Indexer::new(layout);
             indexer.feed(content.as_bytes()).expect("it has records");
             let index = indexer.finish().expect("it has records").expect("it has records");
+
             assert_eq!(column_names(&index, content.as_bytes()).as_deref(), names, "{content}");
         }
     }
@@ -202,6 +215,7 @@ mod tests {
         let mut indexer = Indexer::new(Layout::Rows { delimiter: b',' });
         indexer.feed(content.as_bytes()).expect("it is CSV");
         let index = indexer.finish().expect("it is CSV").expect("it is CSV");
+
         let names = column_names(&index, content.as_bytes()).expect("it has columns");
         assert!(names.starts_with("c0, c1, ") && names.ends_with(", c29, …"), "{names}");
     }

@@ -53,17 +53,20 @@ pub(super) async fn store_parts(
     if parts.len() > MAX_PARTS {
         return Err(StorePartsError::TooManyParts(parts.len()));
     }
+
     let scope = storing.scope;
     let several = parts.len() > 1;
     // The previews share half of the output budget.
     let budget = (storing.output_bytes / 2 / parts.len().max(1)).clamp(300, 3_000);
     let mut stored: Vec<StoredPart> = Vec::with_capacity(parts.len());
+
     for (index, part) in parts.into_iter().enumerate() {
         let name = match &part.name {
             Some(name) => format!("{name} (of {tool})"),
             None if several => format!("Result of {tool}, part {}", index + 1),
             None => format!("Result of {tool}"),
         };
+
         match store_part(tool, name, part, budget, scope).await {
             Ok(part) => stored.push(part),
             Err(error) => {
@@ -89,8 +92,9 @@ async fn store_part(
     let owner = scope.identity.owner();
     let making = Compute::run(owner.as_str(), part.body.size(), move || prepare(part, budget));
     let Prepared { body, head, mime_type, preview } = making.done().await?;
+
     let details = Details {
-        // Written by others: a tool, or the content.
+        // The texts are written by others: a tool, or the content.
         name: Some(visible(&name).into_owned()),
         description: preview.facts.first().map(|fact| visible(fact).into_owned()),
         mime_type: Some(visible(&mime_type).into_owned()),
@@ -99,7 +103,9 @@ async fn store_part(
         ..Details::default()
     };
     let details = details.shortened();
+
     scope.store.add_origins(Registry::from_scope(scope).origin_of(tool));
+
     let content = match body {
         PreparedBody::Text(pieces) => {
             Content::text_stream(stream::iter(pieces.into_iter().map(Ok)))
@@ -110,6 +116,7 @@ async fn store_part(
             return with_columns(entry, preview, head).await;
         }
     };
+
     let uri = ResourceUri::for_result(tool, &scope.random.id())?;
     let entry = scope.store.create(owner, uri, content, details).await?;
     with_columns(entry, preview, head).await
@@ -128,6 +135,7 @@ async fn with_columns(
         }
         None => None,
     };
+
     Ok(StoredPart { entry, preview, columns })
 }
 
@@ -165,6 +173,7 @@ fn prepare(part: Part, budget: usize) -> Prepared {
             return prepare_received(*text, value.as_ref(), part.mime_type, budget);
         }
     };
+
     let (head, tail) = (head(&pieces), tail(&pieces));
     let sample = Sample {
         mime_type: part.mime_type.as_deref(),
@@ -176,13 +185,16 @@ fn prepare(part: Part, budget: usize) -> Prepared {
         // A parsed value takes several times the memory of its text, and ends here.
         value: value.as_ref(),
     };
+
     let preview = Preview::new(&sample, budget);
     let mime_type = part.mime_type.unwrap_or_else(|| preview.mime_type().to_owned());
+
     let body = if is_text {
         PreparedBody::Text(pieces)
     } else {
         PreparedBody::Bytes(pieces.into_iter().next().unwrap_or_default())
     };
+
     Prepared { body, head, mime_type, preview }
 }
 
@@ -211,6 +223,7 @@ fn prepare_received(
         tail: &content.tail,
         value,
     };
+
     let preview = Preview::new(&sample, budget);
     let mime_type = mime_type.unwrap_or_else(|| preview.mime_type().to_owned());
     let body = PreparedBody::Arrived(content.upload);
@@ -222,6 +235,7 @@ fn head(pieces: &[Bytes]) -> Bytes {
     if let Some(first) = pieces.first().filter(|f| f.len() >= HEAD_BYTES || pieces.len() == 1) {
         return first.slice(..first.len().min(HEAD_BYTES));
     }
+
     let mut head = BytesMut::new();
     for piece in pieces {
         let room = HEAD_BYTES - head.len();
@@ -235,6 +249,7 @@ fn tail(pieces: &[Bytes]) -> Bytes {
     if let Some(last) = pieces.last().filter(|l| l.len() >= TAIL_BYTES || pieces.len() == 1) {
         return last.slice(last.len().saturating_sub(TAIL_BYTES)..);
     }
+
     let mut parts = Vec::new();
     let mut room = TAIL_BYTES;
     for piece in pieces.iter().rev() {
@@ -242,6 +257,7 @@ fn tail(pieces: &[Bytes]) -> Bytes {
         room -= part.len();
         parts.push(part);
     }
+
     parts.reverse();
     parts.concat().into()
 }
@@ -257,6 +273,7 @@ impl StorePartsError {
     /// The error message for the model.
     pub(super) fn message(&self, tool: &str, budget: usize) -> String {
         let budget = number(budget as u64);
+
         match self {
             Self::TooManyParts(parts) => format!(
                 "The result of {tool} has {parts} parts that are too large for one answer, and at most {MAX_PARTS} of one result can be stored. Nothing of it is shown. Call {tool} again for less at a time."
@@ -266,6 +283,7 @@ impl StorePartsError {
                     let source = std::error::Error::source(error);
                     tracing::error!(%error, ?source, tool, "a result could not be stored");
                 }
+
                 let advice = match error {
                     StoreError::Full(_) => format!(
                         "Delete stored resources that are no longer needed (list_resources, delete_resource), or call {tool} again for less."
@@ -275,6 +293,7 @@ impl StorePartsError {
                     }
                     _ => format!("Call {tool} again for less."),
                 };
+
                 format!(
                     "{tool} ran, but its result is too large for one answer ({budget} bytes of text), and it could not be stored: {error} Nothing of it is shown. {advice}"
                 )

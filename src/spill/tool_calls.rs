@@ -16,6 +16,7 @@ pub(crate) fn jq_root(index: &RecordIndex) -> String {
     if index.layout() != Layout::Json {
         return ".".into();
     }
+
     let at: Pointer = index.at().parse().unwrap_or_default();
     let mut root = String::new();
     for segment in (0..at.len()).filter_map(|n| at.segment(n)) {
@@ -28,6 +29,7 @@ pub(crate) fn jq_root(index: &RecordIndex) -> String {
             (false, false) => format!("[{}]", Value::from(segment)),
         };
     }
+
     let root = if root.is_empty() { ".".to_owned() } else { root };
     match index.container() {
         Container::List => format!("{root}[]"),
@@ -59,6 +61,7 @@ mod tests {
             let mut indexer = Indexer::new(Layout::Json);
             indexer.feed(json.as_bytes()).expect("it is JSON");
             let index = indexer.finish().expect("it is JSON").expect("it has a value");
+
             assert_eq!(jq_root(&index), root, "{json}");
         }
     }

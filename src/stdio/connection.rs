@@ -27,10 +27,12 @@ pub(super) const STOP_MARGIN: Duration = Duration::from_secs(1);
 pub(super) struct Connection {
     stdio: Stdio,
     output: mpsc::Sender<Bytes>,
+
     /// Calls. They end by themselves.
     calls: TaskTracker,
     /// Streams. They do not end by themselves.
     streams: TaskTracker,
+
     session: Option<Arc<Session>>,
     cancellations: Arc<Cancellations>,
 }
@@ -55,6 +57,7 @@ impl Connection {
         let (stdio, owner) = (&self.stdio, Principal::Local.owner());
         let max_values = stdio.message_values;
         let read = Inbound::receive(line, context, max_values, &owner, &stdio.dispatcher).await;
+
         let inbound = match read {
             Ok(inbound) => inbound,
             Err(Unread::TooManyValues) => {
@@ -66,8 +69,9 @@ impl Connection {
             }
             Err(Unread::Busy(fault)) => return self.send_error(None, &fault, Era::Legacy).await,
         };
+
         let (id, era, result) = match inbound {
-            // Its answer, and a cancellation, could not be told from those of the other request.
+            // Two running requests with one id, and their cancellations, could not be told apart.
             Inbound::Modern(request, _)
             | Inbound::Single(request, _)
             | Inbound::InSession(request, _)
@@ -96,7 +100,7 @@ impl Connection {
             }
             Inbound::Response { id, outcome } => {
                 if let Some(session) = &self.session {
-                    // The handler that asked runs in this process.
+                    // The handler runs in this process, so no signal is sent that could fail.
                     let _ = self.stdio.legacy.handle_response(session, id, outcome).await;
                 }
                 return;
@@ -106,6 +110,7 @@ impl Connection {
                 return self.send_error(id.as_ref(), &fault, era).await;
             }
         };
+
         if let Err(fault) = result {
             self.send_error(Some(&id), &fault, era).await;
         }
@@ -115,6 +120,7 @@ impl Connection {
         let stdio = &self.stdio;
         let call = stdio.modern.accept(request, meta, None, Identity::local())?;
         let (id, output) = (request.id.clone(), self.output.clone());
+
         if call.method == Method::Listen {
             let closing = stdio.closing.clone();
             let (params, identity, client) = (&call.params, &call.identity, &call.client);
@@ -122,15 +128,17 @@ impl Connection {
             let subscription =
                 Subscription::new(id.clone(), params, identity, client, dispatcher, closing);
             let subscription = Box::pin(subscription).await?;
+
             self.spawn(&self.streams, id, |cancelled| async move {
                 let mut messages = std::pin::pin!(subscription.messages());
                 loop {
                     let message = tokio::select! {
-                        // Checked first, as for calls.
+                        // A cancelled request must not send another message.
                         biased;
                         () = cancelled.cancelled() => return,
                         message = messages.next() => message,
                     };
+
                     let Some(message) = message else { return };
                     if output.send(message).await.is_err() {
                         return;
@@ -139,6 +147,7 @@ impl Connection {
             });
             return Ok(());
         }
+
         let running = stdio.dispatcher.start(call)?;
         self.run(running, id, stdio.modern.encoder.clone());
         Ok(())
@@ -150,13 +159,14 @@ impl Connection {
         self.spawn(&self.calls, id.clone(), |cancelled| async move {
             loop {
                 let step = tokio::select! {
-                    // Checked first: a cancelled request must not send anything more.
+                    // A cancelled request must not send another message.
                     biased;
                     () = cancelled.cancelled() => return running.cancel(),
-                    // Nobody receives the result.
+                    // The client has closed the output, so nobody receives the result.
                     () = output.closed() => return,
                     step = running.next() => step,
                 };
+
                 let Some(step) = step else { return };
                 if send(&output, step, &id, &encoder).await.is_none() {
                     return;
@@ -184,6 +194,7 @@ impl Connection {
         let Some(session) = &self.session else { return Err(Fault::SessionNotFound) };
         let (id, output) = (request.id.clone(), self.output.clone());
         let encoder = legacy.encoder.clone();
+
         match legacy.begin(session, request, meta, Identity::local(), true).await? {
             SessionRequest::Answered(reply) => {
                 let message = encode_outcome(&id, Ok(reply), &encoder).await;
@@ -200,6 +211,7 @@ impl Connection {
                 });
             }
         }
+
         Ok(())
     }
 
@@ -214,6 +226,7 @@ impl Connection {
     async fn forward_session_stream(&self, session: &Session) -> Result<(), Fault> {
         let (_, mut deliveries) =
             self.stdio.legacy.open_stream(session, None, &Identity::local()).await?;
+
         let (output, closing) = (self.output.clone(), self.stdio.closing.clone());
         self.streams.spawn(async move {
             let forward = async {
@@ -223,19 +236,22 @@ impl Connection {
                     }
                 }
             };
+
             tokio::select! {
                 () = forward => {}
                 () = closing.cancelled() => {}
             }
         });
+
         Ok(())
     }
 
     async fn notification(&self, method: &str, params: &Params) {
         if let Some(session) = &self.session {
-            // The call runs in this process.
+            // The call runs in this process, so no signal is sent that could fail.
             let _ = self.stdio.legacy.handle_notification(session, method, params).await;
         }
+
         let running = self.lock();
         if let Some(cancelled) = Message::cancelled(method, params).and_then(|id| running.get(&id))
         {
@@ -269,16 +285,20 @@ impl Connection {
     pub(super) async fn close(&mut self) {
         self.calls.close();
         let _ = tokio::time::timeout(self.stdio.grace, self.calls.wait()).await;
+
         self.stdio.dispatcher.stop();
-        // The client may read no more.
+        // The client may have stopped reading.
         let _ = tokio::time::timeout(STOP_MARGIN, self.calls.wait()).await;
+
         for cancelled in self.lock().values() {
             cancelled.cancel();
         }
+
         if let Some(session) = self.session.take() {
             // The session may have expired.
             let _ = self.stdio.legacy.end(&session.id, &Principal::Local).await;
         }
+
         self.streams.close();
         let _ = tokio::time::timeout(STOP_MARGIN, self.streams.wait()).await;
     }
@@ -328,6 +348,7 @@ async fn send(
         },
         Step::Outcome(outcome) => encode_outcome(id, outcome, encoder).await,
     };
+
     output.send(message).await.ok()
 }
 
@@ -342,10 +363,12 @@ mod tests {
             let (taken, cancelled) = TakenId::take(&cancellations, RequestId::Number(1));
             let cancels = lock(&cancellations).get(&RequestId::Number(1)).cloned();
             cancels.expect("it is taken").cancel();
+
             let ended = tokio::spawn(taken.until(async move {
                 cancelled.cancelled().await;
                 assert!(!panics, "as some code might");
             }));
+
             assert_eq!(ended.await.is_err(), panics);
             assert!(lock(&cancellations).is_empty());
         }

@@ -27,6 +27,7 @@ pub(super) async fn read_line(
                 (false, false) => Line::Message(line.into()),
             });
         }
+
         let end = memchr::memchr(b'\n', buffer);
         let part = &buffer[..end.unwrap_or(buffer.len())];
         too_long |= line.len() + part.len() > max_bytes;
@@ -35,6 +36,7 @@ pub(super) async fn read_line(
         } else {
             line.extend_from_slice(part);
         }
+
         let used = end.map_or(buffer.len(), |index| index + 1);
         input.consume(used);
         if end.is_some() {

@@ -33,6 +33,7 @@ pub(crate) struct Stdio {
     pub(crate) legacy: Arc<Legacy>,
     pub(crate) modern: Modern,
     pub(crate) closing: CancellationToken,
+
     /// The maximum size of a message, in bytes.
     pub(crate) message_bytes: usize,
     /// The maximum number of JSON values in a message, at all depths.
@@ -60,9 +61,11 @@ impl Stdio {
             }
             Ok::<_, io::Error>(())
         });
+
         let (closing, max_bytes) = (self.closing.clone(), self.message_bytes);
         let sender_closed = sender.clone();
         let mut connection = Connection::new(self, sender);
+
         loop {
             let line = tokio::select! {
                 () = closing.cancelled() => break,
@@ -70,6 +73,7 @@ impl Stdio {
                 () = sender_closed.closed() => break,
                 line = read_line(&mut input, max_bytes) => line?,
             };
+
             match line {
                 Line::End => break,
                 Line::Message(line) if line.trim_ascii().is_empty() => {}
@@ -82,9 +86,11 @@ impl Stdio {
                 }
             }
         }
+
         drop(sender_closed);
         connection.close().await;
         drop(connection);
+
         // A client that reads nothing must not hold up the end.
         match tokio::time::timeout(STOP_MARGIN, &mut writer).await {
             Ok(written) => written.map_err(io::Error::other)?,

@@ -21,14 +21,16 @@ impl<'writer> FormatFields<'writer> for Fields {
         mut writer: Writer<'writer>,
         fields: R,
     ) -> fmt::Result {
-        // Written once, because the buffer of a span's fields grows with each write.
+        // Writes the line at once, because the buffer of a span's fields grows with each write.
         let mut line = LineVisitor { text: LINE.take(), written: Ok(()) };
         fields.record(&mut line);
         let written = line.written.and_then(|()| writer.write_str(&line.text));
+
         if line.text.capacity() <= MAX_KEPT_CAPACITY {
             line.text.clear();
             LINE.set(line.text);
         }
+
         written
     }
 }
@@ -52,6 +54,7 @@ impl LineVisitor {
         if self.written.is_err() || name.starts_with("otel.") || name.starts_with("log.") {
             return;
         }
+
         if !self.text.is_empty() {
             self.text.push(' ');
         }
@@ -60,6 +63,7 @@ impl LineVisitor {
             self.text.push_str(name.strip_prefix("r#").unwrap_or(name));
             self.text.push('=');
         }
+
         self.written = write(&mut self.text);
     }
 }
@@ -69,10 +73,12 @@ impl Visit for LineVisitor {
         if field.name() == "message" {
             return self.record_debug(field, &format_args!("{value}"));
         }
+
         self.field(field, |text| {
             if !is_plain(value) {
                 return write!(text, "{value:?}");
             }
+
             text.push('"');
             text.push_str(value);
             text.push('"');
@@ -101,6 +107,7 @@ impl Write for OneLine<'_> {
             self.0.push_str(text);
             return Ok(());
         }
+
         let mut rest = text;
         while let Some(index) = rest.find(char::is_control) {
             self.0.push_str(&rest[..index]);
@@ -108,6 +115,7 @@ impl Write for OneLine<'_> {
             self.0.extend(after.next().into_iter().flat_map(char::escape_debug));
             rest = after.as_str();
         }
+
         self.0.push_str(rest);
         Ok(())
     }
@@ -141,19 +149,23 @@ mod tests {
         let writer = written.clone();
         let lines = tracing_subscriber::fmt::layer().without_time().with_ansi(false);
         let lines = lines.fmt_fields(Fields).with_writer(move || writer.clone());
+
         tracing::subscriber::with_default(tracing_subscriber::registry().with(lines), || {
             // Another test may have cached that nobody listens to these callsites.
             tracing::callsite::rebuild_interest_cache();
+
             let span = tracing::error_span!(
                 "call",
                 otel.name = "x",
                 call = "7",
                 tool = tracing::field::Empty
             );
+
             span.record("tool", "a\nb\"");
             let _in = span.enter();
             tracing::warn!(n = 1, r#type = %"t", "said\u{1b}");
         });
+
         let written = written.0.lock().clone();
         let written = String::from_utf8(written).expect("it is text");
         let (spans, event) = written.split_once("}: ").expect("it is within a span");

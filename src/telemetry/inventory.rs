@@ -56,21 +56,26 @@ impl Inventory {
         if last.is_some_and(|measured_at| measured_at.elapsed() < MEASUREMENT_TTL) {
             return;
         }
+
         let (usage, disk, sessions) = tokio::join!(
             timeout(MEASUREMENT_TIMEOUT, self.store.usage()),
             timeout(MEASUREMENT_TIMEOUT, self.store.disk()),
             timeout(MEASUREMENT_TIMEOUT, self.sessions.count()),
         );
+
         let usage = usage.ok().and_then(Result::ok);
         let sessions = sessions.ok().and_then(Result::ok);
+
         let location = self.store.shared_location();
         self.set("larder_resources", location.as_deref(), usage.map(|usage| usage.resources));
         self.set("larder_resource_bytes", location.as_deref(), usage.map(|usage| usage.bytes));
         if let Ok(Some(space)) = disk {
             self.set("larder_disk_free_bytes", location.as_deref(), Some(space.free_bytes));
         }
+
         let location = self.sessions.shared_location();
         self.set("larder_sessions", location.as_deref(), sessions);
+
         *last = Some(Instant::now());
     }
 

@@ -152,9 +152,10 @@ impl Metrics {
         let recorder = builder.map_err(|e| e.to_string())?.build_recorder();
         let handle = recorder.handle();
         metrics::set_global_recorder(recorder).map_err(|e| e.to_string())?;
+
         for (kind, name, description) in METRICS {
             match kind {
-                // Starts at 0, so that alerts see a value.
+                // Counters start at 0, so that alerts see a value.
                 Kind::Counter => {
                     metrics::describe_counter!(name, description);
                     metrics::counter!(name).absolute(0);
@@ -163,7 +164,7 @@ impl Metrics {
                     metrics::describe_gauge!(name, description);
                     metrics::gauge!(name).set(0.0);
                 }
-                // Have a label, so their series appear with the first measurement.
+                // The series of a labelled metric appear with the first measurement.
                 Kind::LabelledCounter => metrics::describe_counter!(name, description),
                 Kind::DependencyGauge
                 | Kind::SharedGauge
@@ -174,9 +175,11 @@ impl Metrics {
                 Kind::Histogram => metrics::describe_histogram!(name, description),
             }
         }
+
         for site in PanicSite::ALL {
             site.describe();
         }
+
         Ok(Self(handle))
     }
 

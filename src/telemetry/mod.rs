@@ -48,26 +48,30 @@ pub fn init(options: &Options) {
     let level = variable(EnvFilter::DEFAULT_ENV).and_then(|level| EnvFilter::try_new(level).ok());
     let level = level.unwrap_or_else(|| filter(&options.level));
     let (level, handle) = reload::Layer::new(level);
+
     let tracer = options.traces.as_ref().map(Traces::tracer).transpose();
     let (tracer, problem) = match tracer {
         Ok(tracer) => (tracer, None),
         Err(problem) => (None, Some(problem)),
     };
+
     let installed = match tracer {
         // One global filter is cheaper per span than one per layer.
         None => tracing_subscriber::registry().with(level).with(lines(options.json)).try_init(),
         Some(tracer) => {
-            // Traces only spans of calls, not those of libraries.
+            // Traces the spans of calls, not the spans of libraries.
             let calls = Targets::new().with_target("larder", tracing::Level::INFO);
             let traces = tracing_opentelemetry::layer().with_tracer(tracer).with_filter(calls);
             let lines = lines(options.json).with_filter(level);
             tracing_subscriber::registry().with(lines).with(traces).try_init()
         }
     };
+
     // An existing subscriber stays installed.
     if installed.is_ok() {
         let _ = LEVEL.set(handle);
     }
+
     if let Some(problem) = problem {
         tracing::error!(problem, "traces.endpoint: traces cannot be sent");
     }
@@ -82,6 +86,7 @@ where
     if json {
         return lines.json().flatten_event(true).boxed();
     }
+
     let is_terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
     lines.fmt_fields(fields::Fields).with_ansi(is_terminal).boxed()
 }
@@ -91,6 +96,7 @@ pub fn set_level(level: &str) {
     if variable(EnvFilter::DEFAULT_ENV).is_some() {
         return;
     }
+
     if let Some(handle) = LEVEL.get() {
         // Fails only if the subscriber is gone.
         let _ = handle.reload(filter(level));

@@ -31,11 +31,13 @@ impl Traces {
         let exporter = exporter.map_err(|error| error.to_string())?;
         let sampler = Sampler::ParentBased(Box::new(Sampler::TraceIdRatioBased(self.sample)));
         let resource = Resource::builder().with_service_name(self.service_name.clone()).build();
+
         let provider = SdkTracerProvider::builder()
             .with_batch_exporter(exporter)
             .with_sampler(sampler)
             .with_resource(resource)
             .build();
+
         let tracer = provider.tracer("larder");
         let _ = PROVIDER.set(provider);
         Ok(tracer)

@@ -19,6 +19,7 @@ impl Answers {
     /// The capabilities that the client declares.
     pub(super) fn capabilities(&self) -> Value {
         let mut capabilities = Map::new();
+
         if self.form.is_some() {
             capabilities.insert("elicitation".into(), json!({ "form": {}, "url": {} }));
         }
@@ -28,6 +29,7 @@ impl Answers {
         if self.roots.is_some() {
             capabilities.insert("roots".into(), json!({}));
         }
+
         Value::Object(capabilities)
     }
 

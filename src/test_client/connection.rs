@@ -51,13 +51,16 @@ impl Connection {
     pub(super) fn new(server: Running, answers: Answers) -> Self {
         let (output, server_input) = duplex(PIPE_BYTES);
         let (server_output, input) = duplex(PIPE_BYTES);
-        // Ends with its input, when the connection is dropped.
+
+        // The server ends with its input, when the connection is dropped.
         tokio::spawn(server.serve_io(server_input, server_output));
+
         let shared = Arc::new(Shared {
             pending: Mutex::default(),
             answers,
             output: AsyncMutex::new(output),
         });
+
         let weak = Arc::downgrade(&shared);
         tokio::spawn(async move {
             let mut lines = BufReader::new(input).lines();
@@ -66,11 +69,13 @@ impl Connection {
                 let Ok(message) = serde_json::from_str(&line) else { continue };
                 shared.receive(message).await;
             }
+
             if let Some(shared) = weak.upgrade() {
-                // Whoever waits for a response gets an error.
+                // Each waiting request gets an error.
                 shared.pending.lock().clear();
             }
         });
+
         Self { shared, next: AtomicU64::new(1) }
     }
 
@@ -85,8 +90,10 @@ impl Connection {
     ) -> Result<Response, TestError> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         params["_meta"]["progressToken"] = json!(id);
+
         let (done, response) = oneshot::channel();
         self.shared.pending.lock().insert(id, Pending { done, progress: Vec::new() });
+
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         self.shared.send(&message).await;
         response.await.unwrap_or_else(|_| Err(TestError::local("the server has ended")))
@@ -106,6 +113,7 @@ impl Shared {
 
     async fn receive(&self, mut message: Value) {
         let method = message.get("method").and_then(Value::as_str).map(str::to_owned);
+
         match (message.get("id").cloned(), method.as_deref()) {
             (Some(id), Some(method)) => {
                 let response = match self.answers.one(method, &message["params"]) {
@@ -120,6 +128,7 @@ impl Shared {
             (Some(id), None) => {
                 let pending = id.as_u64().and_then(|id| self.pending.lock().remove(&id));
                 let Some(Pending { done, progress }) = pending else { return };
+
                 let response = match message.get("error") {
                     Some(error) => Err(TestError::of_protocol(error)),
                     None => Ok(Response { result: message["result"].take(), progress }),

@@ -103,11 +103,13 @@ impl IntoFuture for Test {
             let running = self.server.await;
             let running =
                 running.unwrap_or_else(|error| panic!("the server does not start: {error}"));
+
             let client = TestClient {
                 capabilities: self.answers.capabilities(),
                 connection: Connection::new(running, self.answers),
                 is_legacy: self.is_legacy,
             };
+
             client.initialize().await;
             client
         }
@@ -189,10 +191,12 @@ impl TestClient {
         member: &str,
     ) -> Result<Vec<T>, TestError> {
         let (mut all, mut params) = (Vec::new(), json!({}));
+
         loop {
             let mut result = self.request(method, params).await?.result;
             let page: Vec<T> = reply::parse(result[member].take())?;
             all.extend(page);
+
             match result["nextCursor"].as_str() {
                 Some(cursor) => params = json!({ "cursor": cursor }),
                 None => return Ok(all),
@@ -207,6 +211,7 @@ impl TestClient {
     async fn request(&self, method: &str, params: Value) -> Result<Response, TestError> {
         let mut sent = params.clone();
         let mut progress = Vec::new();
+
         loop {
             self.add_metadata(&mut sent);
             let mut exchange = self.connection.request(method, sent).await?;
@@ -214,6 +219,7 @@ impl TestClient {
             if exchange.result["resultType"] != "input_required" {
                 return Ok(Response { result: exchange.result, progress });
             }
+
             let answers = self.connection.answers().all(&exchange.result["inputRequests"])?;
             sent = params.clone();
             sent["inputResponses"] = answers;
@@ -235,11 +241,13 @@ impl TestClient {
         if !self.is_legacy {
             return;
         }
+
         let params = json!({
             "protocolVersion": LEGACY,
             "clientInfo": { "name": "test", "version": "1" },
             "capabilities": self.capabilities,
         });
+
         let initialized = self.connection.request("initialize", params).await;
         initialized.unwrap_or_else(|error| panic!("the server refuses the client: {error}"));
         self.connection.notify("notifications/initialized").await;

@@ -46,6 +46,7 @@ impl ToolReply {
         let Some(content) = &self.result.structured_content else {
             panic!("there is no structured content: {:?}", self.result)
         };
+
         let whole = serde_json::from_value(content.clone());
         let unwrapped = || serde_json::from_value(content.get("result")?.clone()).ok();
         whole.unwrap_or_else(|error| {

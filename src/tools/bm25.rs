@@ -30,6 +30,7 @@ impl Document {
 pub(super) fn rank(query: &str, documents: &[Document]) -> Vec<usize> {
     let count = documents.len() as f64;
     let mean = documents.iter().map(|document| document.length).sum::<f64>() / count.max(1.0);
+
     let mut scores = vec![0.0; documents.len()];
     let mut wanted = words(query);
     wanted.sort();
@@ -38,12 +39,14 @@ pub(super) fn rank(query: &str, documents: &[Document]) -> Vec<usize> {
         let having = documents.iter().filter(|document| document.words.contains_key(&word));
         let having = having.count() as f64;
         let rarity = (1.0 + (count - having + 0.5) / (having + 0.5)).ln();
+
         for (score, document) in scores.iter_mut().zip(documents) {
             let Some(found) = document.words.get(&word) else { continue };
             let length = 1.0 - B + B * document.length / mean;
             *score += rarity * found * (K1 + 1.0) / (found + K1 * length);
         }
     }
+
     let mut ranked: Vec<_> = (0..documents.len()).filter(|index| scores[*index] > 0.0).collect();
     ranked.sort_by(|left, right| scores[*right].total_cmp(&scores[*left]));
     ranked
@@ -54,6 +57,7 @@ fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
     let mut is_lower = false;
+
     for char in text.chars() {
         if (!char.is_alphanumeric() || (is_lower && char.is_uppercase())) && !word.is_empty() {
             words.push(singular(std::mem::take(&mut word)));
@@ -63,6 +67,7 @@ fn words(text: &str) -> Vec<String> {
         }
         is_lower = char.is_lowercase();
     }
+
     if !word.is_empty() {
         words.push(singular(word));
     }
@@ -107,6 +112,7 @@ mod tests {
             document.add(text, 1.0);
             document
         });
+
         assert_eq!(rank("Read files", &documents), [1, 0, 2]);
         assert_eq!(rank("table", &documents), [3]);
         assert!(rank("nothing", &documents).is_empty());

@@ -57,21 +57,25 @@ async fn check<S>(
     id: &str,
 ) -> Result<(Structured<Checked>, CallToolResult), ToolError> {
     let (links, _) = links(ctx)?;
+
     let unknown = || {
         ToolError::permanent(
             "Upload not found: give the id that upload_url returned to you within the last day.",
         )
     };
     let receipt = links.receipt(id, ctx.identity().owner()).ok_or_else(unknown)?;
+
     let used = links.upload_use(&receipt.id).await.map_err(|error| {
         tracing::error!(%error, "whether an upload link was used cannot be checked");
         ToolError::new("The store is not available now; try again shortly.")
     })?;
+
     let (uri, owner, store) = (&receipt.uri, ctx.identity().owner(), ctx.resource_store());
     let open = match used {
         UploadUse::Stored(_) => None,
         _ => store.open_upload(owner, &receipt.id).await?,
     };
+
     let (state, file, received, text) = match used {
         UploadUse::Stored(_) => match store.get(owner, uri).await {
             Ok(found) => {
@@ -93,6 +97,7 @@ async fn check<S>(
                     open.size().map_or_else(String::new, |size| format!(" of {}", number(size)));
                 format!(" {}{of} bytes have arrived.", number(open.offset()))
             });
+
             let text = format!("The file is being uploaded.{arrived} Ask again in a while.");
             (State::Receiving, None, open.map(|open| open.offset()), text)
         }
@@ -109,6 +114,7 @@ async fn check<S>(
             (State::Waiting, None, None, text)
         }
     };
+
     let text = CallToolResult::success(vec![ContentBlock::text(text)]);
     Ok((Structured(Checked { state, file, received }), text))
 }

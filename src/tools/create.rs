@@ -73,19 +73,23 @@ async fn create<S>(
 ) -> Result<(Structured<StoredFacts>, CallToolResult), ToolError> {
     let uri = args.uri.unwrap_or_else(|| ctx.mint_uri());
     let details = details(args.name, args.description, args.mime_type, args.ttl)?;
+
     if let Some(source) = args.copy_of {
         if args.text.is_some() || args.blob.is_some() || args.json.is_some() {
             return Err(ToolError::permanent("Give copy_of or new content, not both."));
         }
+
         let source = ctx.read_any_revision(&source, args.revision).await?;
         let entry = ctx.copy_resource(&source, uri).details(details).await?;
         return Ok(wording::stored_result(&entry, "Stored"));
     }
+
     if args.revision.is_some() {
         return Err(ToolError::permanent(
             "revision needs copy_of: it is that of the resource to copy.",
         ));
     }
+
     let content = content(ctx.identity().owner(), args.text, args.blob, args.json).await?;
     let entry = ctx.create_resource(uri, content).details(details).await?;
     Ok(wording::stored_result(&entry, "Stored"))
@@ -146,6 +150,7 @@ pub(super) fn ttl(seconds: f64) -> Result<Duration, ToolError> {
             "ttl must be positive: it is the time to live in seconds.",
         ));
     }
+
     // Stores count in milliseconds: less than one would be zero.
     Duration::try_from_secs_f64(seconds)
         .map(|ttl| ttl.max(Duration::from_millis(1)))
@@ -157,6 +162,7 @@ fn mime_type(text: &str) -> Result<String, ToolError> {
     let is_token = |t: &str| {
         !t.is_empty() && t.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&b))
     };
+
     let essence = text.split(';').next().unwrap_or_default().trim();
     match essence.split_once('/') {
         Some((kind, subtype)) if is_token(kind) && is_token(subtype) && text.len() <= 255 => {

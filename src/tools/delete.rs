@@ -62,8 +62,10 @@ async fn by_prefix<S>(
         let text = "A prefix needs the scheme of the URIs and its colon, such as \"notes:\".";
         return Err(ToolError::permanent(text));
     }
+
     let deleted = ctx.delete_resources(prefix, MAX_BY_PREFIX).await?;
     let facts = DeletedFacts { deleted: deleted.resources, more: deleted.more };
+
     let noun = if facts.deleted == 1 { "resource" } else { "resources" };
     let rest = if facts.more { " There are more: call delete_resource again." } else { "" };
     let text = format!(

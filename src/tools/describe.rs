@@ -48,11 +48,13 @@ async fn describe<S>(
     let (uri, revision) = (&args.uri, args.revision);
     let found = ctx.read_any_revision(uri, revision).await?;
     let entry = &found.entry;
+
     let mut text = format!("{}\nname: {}\n", entry.uri, entry.name);
     let mut line = |label: &str, value: &dyn std::fmt::Display| {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{label}: {value}");
     };
+
     if let Some(title) = &entry.title {
         line("title", title);
     }
@@ -61,6 +63,7 @@ async fn describe<S>(
     }
     line("type", &entry.mime_type);
     line("size", &count(entry.size, "byte"));
+
     let read = call_at_revision("read_resource", read_arguments(uri, entry.kind, 100), revision);
     let next = match entry.kind {
         Kind::Text => {
@@ -73,15 +76,18 @@ async fn describe<S>(
             read
         }
     };
+
     line("sha256", &entry.sha256);
     line("revision", &revisions(ctx, entry).await);
     line("created", &entry.created);
     line("updated", &entry.updated);
     line("expires", &entry.expires);
     line("next", &next);
+
     let facts = record_facts::describe(ctx.identity().owner(), &found, budget / 2).await?;
     let facts = facts.unwrap_or_default();
     text.push_str(&facts);
+
     let budget = budget.saturating_sub(facts.len());
     found.preview(budget).await?.write_to(&mut text);
     Ok(text)
@@ -90,11 +96,12 @@ async fn describe<S>(
 /// `3; kept: 1 (5 bytes, written at …), 2 (…), 3 (…)`; the number alone if the
 /// resource has one revision.
 async fn revisions<S>(ctx: &Context<S>, entry: &Entry) -> String {
-    // Resources that the server registers have no others.
+    // Resources that the server registers have no other revisions.
     let stored = ctx.revisions(entry.uri.as_str()).await.unwrap_or_default();
     if stored.len() < 2 {
         return entry.revision.to_string();
     }
+
     let each = stored.iter().map(|found| {
         let Entry { revision, size, updated, .. } = &*found.entry;
         format!("{revision} ({}, written at {updated})", count(*size, "byte"))

@@ -71,11 +71,13 @@ async fn download<S>(
     let (links, base) = links(ctx)?;
     let uri = ResourceUri::parse(&args.uri).map_err(StoreError::from)?;
     let entry = find(ctx, &uri, args.revision).await?;
+
     let expires = lifetime(links, args.expires, DEFAULT_EXPIRES)?;
     let mut expires = links.now().saturating_add(expires).min(entry.expires);
     if let Some(shared) = ctx.resource_store().link_target(ctx.identity(), &uri).await? {
         expires = expires.min(shared.until);
     }
+
     let name = file_name(args.filename.as_deref().unwrap_or(&entry.name));
     let claims = Download {
         owner: entry.owner.clone(),
@@ -87,6 +89,7 @@ async fn download<S>(
         disposition: if args.inline { Disposition::Inline } else { Disposition::Attachment },
         nonce: ctx.scope().random.id(),
     };
+
     let (method, curl, how, url) = if args.once {
         let claims = Once { download: claims, file_name: name.clone() };
         // An empty body makes it a POST, which gives the link to download.
@@ -95,6 +98,7 @@ async fn download<S>(
         ("GET", "curl -fsS", "", links.download_url(&claims, &name))
     };
     let url = url.ok_or_else(no_url)?;
+
     let text = format!(
         "{url}\nDownloads {uri} ({} bytes){how} without credentials until {expires}. In a shell:\n\
          {curl} -o {} '{url}'\nIf downloads are limited to known domains, allow {}.",
@@ -102,6 +106,7 @@ async fn download<S>(
         quoted_for_shell(&name),
         base.host(),
     );
+
     let downloadable = Downloadable {
         file: StoredFile { uri: uri.to_string(), name, ..StoredFile::of(&entry) },
         download: Request::new(method, url, expires),

@@ -72,6 +72,7 @@ pub(super) fn call_tool<S: Send + Sync + 'static>() -> Tool<S> {
 async fn find<S>(ctx: &Context<S>, args: FindTools, budget: usize) -> Result<String, ToolError> {
     let tools = ctx.registry().provided_tools(ctx.scope()).await;
     let tools = Arc::new(tools.map_err(|fault| ToolError::new(fault.to_string()))?);
+
     let bytes = tools.iter().map(|tool| text_of(tool).len()).sum();
     let ranking = {
         let (tools, query) = (Arc::clone(&tools), args.query.clone());
@@ -81,26 +82,32 @@ async fn find<S>(ctx: &Context<S>, args: FindTools, budget: usize) -> Result<Str
         })
     };
     let ranked = ranking.done().await.map_err(StoreError::from)?;
+
     if ranked.is_empty() {
         let all = count(tools.len() as u64, "tool");
         return Err(ToolError::new(format!("None of {all} matches: try other words.")));
     }
+
     let limit = usize::try_from(args.limit.unwrap_or(DEFAULT_LIMIT)).unwrap_or(usize::MAX);
     let mut definitions = String::new();
     let mut shown = 0;
+
     for index in ranked.iter().take(limit) {
         let tool = &tools[*index];
         let mut line = definition(tool, true);
         if definitions.len() + line.len() > budget && shown == 0 {
             line = definition(tool, false);
         }
+
         if definitions.len() + line.len() > budget && shown > 0 {
             break;
         }
+
         definitions += &line;
         definitions.push('\n');
         shown += 1;
     }
+
     let first = &tools[ranked[0]].listed.name;
     let (found, all) = (number(ranked.len() as u64), count(tools.len() as u64, "tool"));
     let call = json!({ "name": first, "arguments": {} });
@@ -114,6 +121,7 @@ fn definition(tool: &ProvidedTool, with_schema: bool) -> String {
     if let Some(description) = &listed.description {
         line["description"] = json!(cut(description, DESCRIPTION_BYTES));
     }
+
     let schema = Value::Object(JsonObject::clone(&listed.input_schema));
     line["inputSchema"] = if with_schema {
         schema
@@ -132,6 +140,7 @@ fn document(tool: &ProvidedTool) -> Document {
     document.add(&tool.listed.name, NAME_WEIGHT);
     document.add(tool.listed.title.as_deref().unwrap_or_default(), NAME_WEIGHT);
     document.add(text_of(tool), TEXT_WEIGHT);
+
     let parameters = tool.listed.input_schema.get("properties").and_then(Value::as_object);
     for parameter in parameters.into_iter().flat_map(serde_json::Map::keys) {
         document.add(parameter, TEXT_WEIGHT);

@@ -50,12 +50,14 @@ pub(super) fn lifetime(
 ) -> Result<Duration, ToolError> {
     let max = links.max_expires;
     let Some(seconds) = seconds else { return Ok(default.min(max)) };
+
     if !(seconds >= 1.0 && seconds <= max.as_secs_f64()) {
         return Err(ToolError::permanent(format!(
             "expires must be between 1 and {} seconds (content.max_expires).",
             number(max.as_secs())
         )));
     }
+
     Ok(Duration::from_secs_f64(seconds))
 }
 

@@ -58,15 +58,18 @@ async fn list<S>(
     budget: usize,
 ) -> Result<Json<Value>, ToolError> {
     check_prefix(args.prefix.as_deref())?;
+
     let prefix = args.prefix.as_deref().unwrap_or_default();
     let limit = args.limit.unwrap_or(DEFAULT_LIMIT);
     let owner = ctx.identity().owner();
     let mut page = Page::new(budget);
-    // The server's own come first, and a page of stored ones repeats none.
+
+    // The server's own resources come first; pages of stored resources leave them out.
     let mut skip = args.skip;
     if args.after.is_none() {
         skip = add_own(ctx, prefix, args.skip, &mut page).await?;
     }
+
     let mut after = args.after.as_deref();
     let stored;
     if !page.is_full {
@@ -88,10 +91,12 @@ async fn list<S>(
         }
         page.is_full |= stored.more;
     }
+
     let usage = match (&args.after, args.skip) {
         (None, 0) => Some(ctx.resource_store().usage_of(owner).await?),
         _ => None,
     };
+
     let mut result = json!({
         "complete": !page.is_full,
         "returned": page.resources.len() + page.templates.len(),
@@ -107,6 +112,7 @@ async fn list<S>(
             "used_resources": used.resources,
         });
     }
+
     if page.is_full {
         let mut next = match after {
             Some(after) => json!({ "after": after, "limit": limit }),
@@ -117,6 +123,7 @@ async fn list<S>(
         }
         result["next"] = json!(call("list_resources", &next));
     }
+
     Ok(Json(result))
 }
 
@@ -133,20 +140,23 @@ async fn add_own<S>(
     let provided = ctx.provided_listing().await;
     let (more_resources, more_templates) =
         provided.map_err(|fault| ToolError::new(fault.to_string()))?;
+
     // Positions count hidden items, so that they stay valid if the caller's scopes
     // change between two pages.
     let mut position = 0;
     for resource in catalog.resources().chain(&more_resources) {
         let shows = position >= skip
             && resource.uri.starts_with(prefix)
-            // Pages for people, which models cannot use.
+            // Models cannot use pages for people.
             && !resource.uri.starts_with(APPS_SCHEME)
             && registry.can_list_resource(grant, &resource.uri);
-        // A stored resource of the same URI is listed instead.
+
+        // A stored resource of this URI is listed instead.
         let shadowed = match ResourceUri::parse(&resource.uri) {
             Ok(uri) if shows => ctx.resource_store().get(owner, &uri).await.is_ok(),
             _ => false,
         };
+
         let item = json!({
             "uri": resource.uri,
             "name": resource.name,
@@ -156,12 +166,15 @@ async fn add_own<S>(
         if shows && !shadowed && !page.add(Kind::Resource, item) {
             return Ok(position);
         }
+
         position += 1;
     }
+
     for template in catalog.templates().chain(&more_templates) {
         let shows = position >= skip
             && template.uri_template.starts_with(prefix)
             && registry.can_list_template(grant, &template.uri_template);
+
         let item = json!({
             "uri_template": template.uri_template,
             "name": template.name,
@@ -170,8 +183,10 @@ async fn add_own<S>(
         if shows && !page.add(Kind::Template, item) {
             return Ok(position);
         }
+
         position += 1;
     }
+
     Ok(position)
 }
 
@@ -209,11 +224,13 @@ impl Page {
                 }
             }
         }
+
         let size = size(&item);
         if self.used > 0 && self.used + size > self.budget {
             self.is_full = true;
             return false;
         }
+
         self.used += size;
         match kind {
             Kind::Resource => self.resources.push(item),

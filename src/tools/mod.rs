@@ -82,6 +82,7 @@ pub fn reading<S: Send + Sync + 'static>(
         let builder = builder
             .tool(read_only(search::tool(options.clone()), "Search a resource"))
             .tool(read_only(search_all::tool(options), "Search all stored resources"));
+
         builder.with(windows())
     }
 }
@@ -117,6 +118,7 @@ pub fn querying_with<S: Send + Sync + 'static>(
         if cfg!(not(unix)) {
             return builder;
         }
+
         let tool = query::tool(queries, store);
         let title = "Query resources";
         builder.tool(if store {
@@ -132,7 +134,7 @@ pub fn querying_with<S: Send + Sync + 'static>(
 pub fn downloading<S: Send + Sync + 'static>() -> impl FnOnce(Builder<S>) -> Builder<S> {
     |builder| {
         let title = Some("Create a download link".to_owned());
-        // It changes nothing, but each link is a new one.
+        // The tool changes nothing, but each link is new.
         let hints = ToolAnnotations::from_raw(title, Some(true), None, Some(false), Some(false));
         builder.tool(download_url::tool().annotations(hints).spill(Spill::Never))
     }
@@ -156,7 +158,7 @@ pub fn finding<S: Send + Sync + 'static>(
     options: ToolOptions,
 ) -> impl FnOnce(Builder<S>) -> Builder<S> {
     move |builder| {
-        // It may call anything.
+        // The called tool may do anything.
         let calls = ToolAnnotations::from_raw(
             Some("Call a tool".to_owned()),
             Some(false),
@@ -164,6 +166,7 @@ pub fn finding<S: Send + Sync + 'static>(
             Some(false),
             Some(true),
         );
+
         builder
             .tool(read_only(finding::find_tool(options), "Find tools"))
             .tool(finding::call_tool().annotations(calls))
@@ -179,6 +182,7 @@ pub fn writing<S: Send + Sync + 'static>() -> impl FnOnce(Builder<S>) -> Builder
         let updates = hints("Update a resource", true, false);
         let shares = hints("Share a resource", false, false);
         let removes = hints("Delete a resource", true, true);
+
         builder
             .tool(create::tool().annotations(adds))
             .tool(update::tool().annotations(updates))
@@ -202,6 +206,7 @@ fn read_only<S: Send + Sync + 'static>(tool: Tool<S>, title: &str) -> Tool<S> {
         Some(true),
         Some(false),
     );
+
     let mut meta = JsonObject::new();
     meta.insert("anthropic/maxResultSizeChars".into(), json!(100_000));
     tool.annotations(hints).meta(MetaObject(meta)).spill(Spill::Never)

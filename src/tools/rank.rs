@@ -45,15 +45,18 @@ impl Query {
                 terms.len()
             )));
         }
+
         let patterns: Vec<_> = terms.iter().map(|term| escape(term)).collect();
         let syntax = Syntax { ignore_case: true, ..Syntax::default() };
         let build = |pattern: &str| {
             matcher(pattern, syntax)
                 .map_err(|error| ToolError::new(format!("query cannot be searched for: {error}")))
         };
+
         let any = build(&patterns.join("|"))?;
         let required = required_text(&patterns.join("|"), syntax);
         let each = patterns.iter().map(|pattern| build(pattern)).collect::<Result<_, _>>()?;
+
         Ok(Self { pattern: format!("(?i){}", patterns.join("|")), terms, any, required, each })
     }
 
@@ -133,6 +136,7 @@ impl LineSink for Hits {
     fn matched(&mut self, part: &LinePart<'_>) {
         let (line, text) = (part.line, part.text);
         let terms = if self.by_term.len() == 1 { 1 } else { self.query.terms_in(text, part.stop) };
+
         // A long line comes in parts.
         let known = if self.last.0 == line { self.last.1 } else { 0 };
         self.lines += u64::from(self.last.0 != line);
@@ -140,8 +144,10 @@ impl LineSink for Hits {
         for (index, count) in (0..).zip(&mut self.by_term) {
             *count += u64::from((terms & !known) >> index & 1);
         }
+
         let term_count = terms.count_ones();
         let is_better = self.best.last().is_none_or(|worst| term_count > worst.terms.count_ones());
+
         if self.best.len() < MAX_SNIPPETS || is_better {
             let offset = part.matches().next().map_or(0, |found| found.start);
             let text = line_excerpt(text, offset, LINE_BYTES);
@@ -159,8 +165,10 @@ impl LineSink for Hits {
 pub(super) fn rank<T>(found: &mut [(T, Hits)], searched: usize, size: impl Fn(&T) -> u64) {
     const SATURATION: f64 = 1.2;
     const LENGTH_WEIGHT: f64 = 0.75;
+
     let float = |n: u64| f64::from(u32::try_from(n).unwrap_or(u32::MAX));
     let Some(terms) = found.first().map(|(_, hits)| hits.by_term.len()) else { return };
+
     let having = |term: usize| found.iter().filter(|(_, hits)| hits.by_term[term] > 0).count();
     let rarity: Vec<f64> = (0..terms)
         .map(|term| {
@@ -168,10 +176,12 @@ pub(super) fn rank<T>(found: &mut [(T, Hits)], searched: usize, size: impl Fn(&T
             (1.0 + (all - having + 0.5).max(0.0) / (having + 0.5)).ln()
         })
         .collect();
-    // In kilobytes, to fit 32 bits.
+
+    // Lengths are in kilobytes, to fit 32 bits.
     let length = |resource: &T| float(size(resource) / 1024) + 1.0;
     let mean =
         found.iter().map(|(resource, _)| length(resource)).sum::<f64>() / float(found.len() as u64);
+
     let score = |(resource, hits): &(T, Hits)| -> f64 {
         let length_factor =
             SATURATION * (1.0 - LENGTH_WEIGHT + LENGTH_WEIGHT * length(resource) / mean);
@@ -182,7 +192,8 @@ pub(super) fn rank<T>(found: &mut [(T, Hits)], searched: usize, size: impl Fn(&T
             })
             .sum()
     };
-    // A stable sort: equal resources keep their order.
+
+    // The sort is stable: equal resources keep their order.
     found.sort_by(|a, b| {
         let term_count = |(_, hits): &(T, Hits)| hits.terms().count();
         term_count(b).cmp(&term_count(a)).then_with(|| score(b).total_cmp(&score(a)))
@@ -206,6 +217,7 @@ mod tests {
         ] {
             assert_eq!(terms(text), expected, "{text}");
         }
+
         assert!(Query::parse(" ").is_err());
         assert!(
             Query::parse(&(0..17).map(|n| n.to_string()).collect::<Vec<_>>().join(" ")).is_err()
@@ -232,6 +244,7 @@ mod tests {
     fn lines_with_most_of_the_terms_are_shown_the_first_of_them_first() {
         let query = Arc::new(Query::parse("disk full").unwrap());
         let hits = hits(&query, "disk\nfull\nthe disk is FULL\nother\ndisk\nDisk full\n");
+
         assert_eq!((hits.lines, &hits.by_term[..]), (5, &[4, 3][..]));
         let shown: Vec<_> = hits.best.iter().map(|s| (s.line, s.text.as_str())).collect();
         assert_eq!(shown, [(3, "the disk is FULL"), (6, "Disk full"), (1, "disk")]);
@@ -244,7 +257,9 @@ mod tests {
         let often = "error\n".repeat(100);
         let texts = [&*often, "error", "timeout", &long, "a timeout is an error"];
         let mut found: Vec<_> = texts.iter().map(|text| (*text, hits(&query, text))).collect();
+
         rank(&mut found, 10, |text| text.len() as u64);
+
         let order: Vec<_> = found.iter().map(|(text, _)| &text[..text.len().min(7)]).collect();
         assert_eq!(order[0], "a timeo");
         let position = |text: &str| found.iter().position(|(t, _)| *t == text).unwrap();

@@ -77,6 +77,7 @@ async fn read<S>(
     if args.at.is_some() && args.unit != Unit::Records {
         return Err(ToolError::new("at is for records: add \"unit\":\"records\"."));
     }
+
     match args.unit {
         Unit::Lines => read_lines(&found, args, budget).await,
         Unit::Bytes => read_bytes(&found, args, budget).await,
@@ -100,9 +101,11 @@ async fn read_lines(
     let entry = &found.entry;
     let limit = args.limit.unwrap_or(DEFAULT_LINES);
     let window = found.lines(args.offset, limit, budget).await?;
+
     let name = format!("{}{}", entry.uri, revision_suffix(args.revision));
     let total = count(entry.lines, "line");
     let (first, end) = (window.lines.start, window.lines.end);
+
     let head = match (&window.end, first == end) {
         (_, true) if entry.lines == 0 => format!("{name} is empty."),
         (_, true) => {
@@ -139,6 +142,7 @@ async fn read_lines(
             )
         }
     };
+
     Ok(result_text(entry, &head, &window))
 }
 
@@ -153,8 +157,10 @@ async fn read_bytes(
         // Base64 takes four characters for three bytes.
         Kind::Binary => budget / 4 * 3,
     };
+
     let limit = args.limit.and_then(|l| usize::try_from(l).ok()).unwrap_or(usize::MAX);
     let window = found.bytes_from(args.offset, limit.min(max_bytes)).await?;
+
     let name = format!("{}{}", entry.uri, revision_suffix(args.revision));
     let total = count(entry.size, "byte");
     let encoding = match entry.kind {
@@ -162,6 +168,7 @@ async fn read_bytes(
         Kind::Binary => " in base64",
     };
     let (first, end) = (window.range.start, window.range.end);
+
     let head = match window.end {
         _ if entry.size == 0 => format!("{name} is empty."),
         _ if first == end => {
@@ -178,6 +185,7 @@ async fn read_bytes(
             if let Some(limit) = args.limit {
                 next["limit"] = json!(limit);
             }
+
             format!(
                 "{} of {}{encoding}. Not complete; next: {}.",
                 span("Byte", first, end, &total),
@@ -186,6 +194,7 @@ async fn read_bytes(
             )
         }
     };
+
     Ok(result_text(entry, &head, &window))
 }
 
@@ -195,5 +204,6 @@ fn result_text(entry: &Entry, head: &str, window: &Window) -> String {
         Kind::Text => String::from_utf8_lossy(&window.bytes).into_owned(),
         Kind::Binary => BASE64_STANDARD.encode(&window.bytes),
     };
+
     format!("{head}\n\n{content}")
 }

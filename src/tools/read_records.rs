@@ -35,12 +35,14 @@ pub(super) async fn read(
 ) -> Result<String, ToolError> {
     let at = request.at.map(pointer).transpose()?;
     let limit = request.limit.unwrap_or(DEFAULT_RECORDS);
+
     let time = compute::search_time();
     let reading = async {
         let index = found.record_index(caller, at.as_ref()).await?;
         let window = found.records(caller, &index, request.offset, limit, budget).await?;
         Ok::<_, RecordsError>((index, window))
     };
+
     let read = tokio::time::timeout(time, reading).await.map_err(|_| {
         ToolError::new(format!(
             "Finding the records took longer than {} seconds (compute.search_seconds) and was stopped. Read without at, or lines: {}.",
@@ -49,17 +51,21 @@ pub(super) async fn read(
         ))
     })?;
     let (index, window) = read.map_err(|error| tool_error(found, request, error))?;
+
     let mut text = request.head(found, &index, &window, limit);
     text.push_str("\n\n");
+
     if let Some(start) = window.too_long {
         let part = found.bytes_from(start, budget).await?;
         text.push_str(&String::from_utf8_lossy(&part.bytes));
         return Ok(text);
     }
+
     if let Some(header) = &window.header {
         text.push_str(&String::from_utf8_lossy(header));
         text.push('\n');
     }
+
     text.push_str(&String::from_utf8_lossy(&window.text));
     Ok(text)
 }
@@ -71,6 +77,7 @@ fn pointer(at: &str) -> Result<Pointer, ToolError> {
             at.len()
         )));
     }
+
     at.parse().map_err(|error| ToolError::new(format!("at: {error}.")))
 }
 
@@ -81,6 +88,7 @@ impl Request<'_> {
         if let (Value::Object(all), Value::Object(arguments)) = (&mut all, arguments) {
             all.extend(arguments);
         }
+
         call_at_revision("read_resource", all, self.revision)
     }
 
@@ -105,6 +113,7 @@ impl Request<'_> {
         let all = index.total();
         let total = count(all, "record");
         let (first, end) = (window.records.start, window.records.end);
+
         if let Some(start) = window.too_long {
             let bytes = self.call(found, json!({ "unit": "bytes", "offset": start }));
             let after = if first + 1 < all {
@@ -112,11 +121,13 @@ impl Request<'_> {
             } else {
                 String::new()
             };
+
             return format!(
                 "The beginning of record {} of {total} of {name}: the record is longer than one result. Not complete; all of it, part by part: {bytes}.{after}",
                 number(first + 1)
             );
         }
+
         match first == end {
             true if all == 0 => format!("{name} has no records. Complete."),
             true => format!(
@@ -157,6 +168,7 @@ fn tool_error(found: &StoredResource, request: &Request<'_>, error: RecordsError
             format!("Read its bytes: {bytes}")
         }
     };
+
     let at = request.at.unwrap_or_default();
     match error {
         RecordsError::Store(error) => error.into(),

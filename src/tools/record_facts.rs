@@ -45,32 +45,38 @@ pub(super) async fn describe(
         Ok(Err(RecordsError::Fault(fault))) => {
             return Ok(Some(format!("records: none, {fault}\n")));
         }
-        // It has none; or the search for them takes too long.
+        // Content without records has no facts about them.
         Ok(Err(_)) => return Ok(None),
         Err(_) => return Ok(Some(too_late())),
     };
+
     let slot = compute::search_slot(caller.as_str());
     let Ok(slot) = tokio::time::timeout_at(deadline, slot).await else {
         return Ok(Some(too_late()));
     };
     let _slot = slot?;
+
     let mut survey = Survey::new(&index, columns(found, &index).await?);
     let mut blocks = std::pin::pin!(found.stream());
+
     while let Some(block) = blocks.next().await {
         let block = block?;
         if Instant::now() >= deadline {
             survey.stopped = Some("it took too long (compute.search_seconds)".to_owned());
             break;
         }
+
         let adding = Compute::queue(caller.as_str(), move |stop| {
             survey.add(&block, stop);
             survey
         });
         survey = adding.done().await?;
+
         if survey.stopped.is_some() {
             break;
         }
     }
+
     survey.finish();
     Ok(Some(survey.text(&index, budget)))
 }
@@ -84,6 +90,7 @@ async fn columns(found: &StoredResource, index: &RecordIndex) -> Result<Columns,
     let (Some(header), Layout::Rows { delimiter }) = (index.header(), index.layout()) else {
         return Ok(Columns::default());
     };
+
     let len = usize::try_from(header.end - header.start).unwrap_or(MAX_HEADER_BYTES);
     let header = found.bytes_from(header.start, len.min(MAX_HEADER_BYTES)).await?;
     Ok(Columns::of_table(Rows::new(delimiter).fields(&header.bytes).into_iter().flatten()))
@@ -117,6 +124,7 @@ impl Survey {
         if self.lists.as_mut().is_some_and(|lists| lists.feed(block).is_err()) {
             self.lists = None;
         }
+
         self.split(|splitter, sink| {
             splitter.feed(block, |record, bytes| {
                 if !stop.is_set() {
@@ -136,6 +144,7 @@ impl Survey {
                 *skipped += 1;
             }
         };
+
         if let Err(fault) = pass(splitter, &mut sink) {
             self.stopped = Some(fault.to_string());
         }
@@ -151,14 +160,17 @@ impl Survey {
         let at = index.at();
         let place = if at.is_empty() { String::new() } else { format!(" at {at}") };
         let mut text = format!("records: {}{place}\n", count(index.total(), "record"));
+
         let mut line = |label: &str, value: &str| {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{label}: {value}");
         };
         line("table", &format!("t; jq root: {}", jq_root(index)));
+
         let complete = self.stopped.is_none();
         let lists = self.lists.filter(|_| complete).and_then(|lists| lists.finish().ok());
         let lists = lists.unwrap_or_default();
+
         if lists.iter().any(|list| !list.at.is_empty()) {
             let named = lists.iter().take(MAX_LISTS);
             let named = named.map(|List { at, items }| {
@@ -170,9 +182,11 @@ impl Survey {
             }
             line("lists", &named.join(", "));
         }
+
         if self.skipped > 0 {
             line("skipped", &format!("{}, not JSON", count(self.skipped, "record")));
         }
+
         let columns = self.records.columns;
         let of = match &self.stopped {
             None => "all records".to_owned(),
@@ -180,6 +194,7 @@ impl Survey {
                 format!("the first {}; {why}", count(columns.records(), "record"))
             }
         };
+
         let columns = columns.lines(budget.saturating_sub(text.len()));
         let _ = write!(text, "columns (of {of}):\n{columns}");
         text

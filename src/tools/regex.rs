@@ -99,14 +99,16 @@ pub(super) fn matcher(query: &str, syntax: Syntax) -> Result<SharedMatcher, Erro
     if names_returns {
         builder.line_terminator(Some(b'\n'));
     }
+
     builder.case_insensitive(syntax.ignore_case).fixed_strings(syntax.literal);
     builder.word(syntax.whole_word);
     builder.size_limit(MAX_COMPILED_BYTES).dfa_size_limit(MAX_CACHE_BYTES);
 
     let engine = builder.build(query)?;
     let hir = stoppable::parse(query, syntax, is_crlf);
-    // What only the engine can parse counts as heavy.
+    // An expression that only the engine can parse counts as heavy.
     let weight = hir.as_ref().map_or(u64::MAX, weight);
+
     let query = query.to_owned();
     let stoppable = OnceLock::new();
     Ok(Arc::new(LineMatcher { engine, query, syntax, is_crlf, weight, stoppable }))
@@ -122,6 +124,7 @@ pub(super) fn check_length(query: &str) -> Result<(), ToolError> {
     if query.len() <= MAX_QUERY_BYTES {
         return Ok(());
     }
+
     Err(ToolError::new(format!(
         "query has {} bytes; at most {MAX_QUERY_BYTES} are allowed. Search for a part of it.",
         query.len()

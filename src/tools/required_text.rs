@@ -23,6 +23,7 @@ pub(super) fn required_text(query: &str, syntax: Syntax) -> Option<RequiredText>
     let mut parser = ParserBuilder::new();
     parser.utf8(false).multi_line(true).case_insensitive(syntax.ignore_case);
     let hir = parser.build().parse(escaped.as_deref().unwrap_or(query)).ok()?;
+
     match requirement(&hir) {
         Requirement::Exactly(text) => RequiredText::any_of([text]),
         Requirement::AnyOf(texts) => RequiredText::any_of(texts),
@@ -50,7 +51,7 @@ impl Requirement {
 
 fn requirement(hir: &Hir) -> Requirement {
     match hir.kind() {
-        // These take no text: what is before and after them is adjacent.
+        // Assertions take no text: the texts before and after them are adjacent.
         HirKind::Empty | HirKind::Look(_) => Requirement::Exactly(Vec::new()),
         HirKind::Literal(literal) => Requirement::Exactly(literal.0.to_vec()),
         HirKind::Class(class) => match only_letter(class) {
@@ -67,6 +68,7 @@ fn requirement(hir: &Hir) -> Requirement {
                         && text.len().saturating_mul(min) <= MAX_BYTES;
                     let times = min.min(MAX_BYTES.div_ceil(text.len().max(1)));
                     let text = text.repeat(times);
+
                     if is_exact {
                         Requirement::Exactly(text)
                     } else {
@@ -84,6 +86,7 @@ fn requirement(hir: &Hir) -> Requirement {
 /// A part that is certain to be in each match, the best one.
 fn concatenation(parts: &[Hir]) -> Requirement {
     let (mut best, mut adjacent, mut is_exact) = (Vec::new(), Vec::new(), true);
+
     for part in parts {
         match requirement(part) {
             Requirement::Exactly(text) => adjacent.extend(text),
@@ -94,6 +97,7 @@ fn concatenation(parts: &[Hir]) -> Requirement {
             }
         }
     }
+
     if is_exact {
         return Requirement::Exactly(adjacent);
     }
@@ -125,6 +129,7 @@ fn better(known: Vec<Vec<u8>>, other: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
 /// with `(?i)s`, `[Ssſ]`; any other character if the class has only that.
 fn only_letter(class: &Class) -> Option<u8> {
     let mut letters = Vec::new();
+
     match class {
         Class::Unicode(class) => {
             for range in class.ranges() {
@@ -132,6 +137,7 @@ fn only_letter(class: &Class) -> Option<u8> {
                 if start != end {
                     return None;
                 }
+
                 match u8::try_from(start) {
                     Ok(byte) if byte.is_ascii() => letters.push(byte),
                     _ if FOLDED_TO_ASCII.contains(&range.start()) => {}
@@ -148,6 +154,7 @@ fn only_letter(class: &Class) -> Option<u8> {
             }
         }
     }
+
     let first = letters.first()?.to_ascii_lowercase();
     letters.iter().all(|letter| letter.to_ascii_lowercase() == first).then_some(first)
 }
@@ -189,6 +196,7 @@ mod tests {
             assert!(any_of(texts).is_some(), "{texts:?}");
             assert_eq!(required(query), any_of(texts), "{query}");
         }
+
         let literal = Syntax { ignore_case: true, literal: true, whole_word: true };
         assert_eq!(required_text("a.timeout(", literal), any_of(&["a.timeout("]));
     }
@@ -211,6 +219,7 @@ mod tests {
         ] {
             assert_eq!(required(query), None, "{query}");
         }
+
         let words: Vec<_> = (0..=MAX_TEXTS).map(|n| format!("{n:03} word")).collect();
         assert!(required(&words[1..].join("|")).is_some());
         assert_eq!(required(&words.join(r"\b|")), None);

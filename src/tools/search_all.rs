@@ -74,17 +74,21 @@ async fn search<S>(
 ) -> Result<String, ToolError> {
     check_length(&args.query)?;
     check_prefix(args.prefix.as_deref())?;
+
     let deadline = Instant::now() + compute::search_time();
     let caller = ctx.identity().owner().as_str();
     let slot = timeout_at(deadline, compute::search_slot(caller)).await;
     let _slot = slot.map_err(|_| no_slot())?.map_err(StoreError::from)?;
+
     let text = args.query.clone();
     let parsing = Compute::queue(caller, move |_| Query::parse(&text));
     let query = Arc::new(parsing.done().await.map_err(StoreError::from)??);
+
     let mut coverage = Coverage::default();
     let mut found = Vec::new();
     let listed = candidates(ctx, args, &mut coverage).await?;
     let plan = coverage.plan(listed);
+
     let searches =
         plan.into_iter().map(|listed| search_one(ctx, Arc::clone(&query), listed, deadline));
     let mut searched = stream::iter(searches).buffered(CONCURRENCY);
@@ -104,6 +108,7 @@ async fn search<S>(
             Outcome::Gone => {}
         }
     }
+
     rank(&mut found, coverage.searched, |entry| entry.size);
     Ok(result_text(args, &query, &found, &coverage, budget))
 }
@@ -135,6 +140,7 @@ async fn candidates<S>(
 ) -> Result<Vec<StoredResource>, ToolError> {
     let (owner, prefix) = (ctx.identity().owner(), args.prefix.as_deref().unwrap_or_default());
     let mut listed: Vec<StoredResource> = Vec::new();
+
     loop {
         let after = listed.last().map(|found| found.entry.uri.as_str());
         let (page, more) =
@@ -148,6 +154,7 @@ async fn candidates<S>(
             break;
         }
     }
+
     listed.sort_by(|StoredResource { entry: a, .. }, StoredResource { entry: b, .. }| {
         b.updated.cmp(&a.updated).then_with(|| a.uri.cmp(&b.uri))
     });
@@ -159,13 +166,15 @@ impl Coverage {
     fn plan(&mut self, mut listed: Vec<StoredResource>) -> Vec<StoredResource> {
         let mut bytes = 0u64;
         let total = listed.len();
+
         listed.retain(|StoredResource { entry, .. }| {
             let size = if entry.kind == Kind::Text { entry.size } else { 0 };
-            // At least one text, however large.
+            // The plan has at least one text, however large.
             let fits = bytes == 0 || bytes + size <= MAX_BYTES;
             bytes += if fits { size } else { 0 };
             fits
         });
+
         self.left_out = total - listed.len();
         listed
     }
@@ -193,27 +202,32 @@ async fn search_one<S>(
     let metadata = metadata.into_iter().flatten().map(String::as_str).chain([entry.uri.as_str()]);
     let metadata = metadata.collect::<Vec<_>>().join("\n");
     let metadata_terms = query.terms_in(metadata.as_bytes(), &Stop::default());
+
     let with_metadata = |mut hits: Hits| {
         hits.add_metadata(metadata_terms);
         (hits.lines > 0 || metadata_terms > 0).then_some(hits)
     };
+
     if entry.kind == Kind::Binary {
         return Ok((entry, Outcome::Binary(with_metadata(Hits::new(query)))));
     }
+
     let scan = async |found: &StoredResource| {
         let search = Search::lines(query.matcher(), query.required.clone());
         scan(ctx.identity().owner(), found, search, Hits::new(Arc::clone(&query))).await
     };
+
     let search = async {
         if !entry.is_expired(ctx.resource_store().now())
             && let Ok(hits) = scan(&listed).await
         {
             return Ok(Ok(hits));
         }
-        // It may have been deleted or replaced since it was listed.
+        // The resource may have been deleted or replaced since it was listed.
         let found = ctx.resource_store().get(ctx.identity().owner(), &entry.uri).await?;
         Ok(scan(&found).await)
     };
+
     let outcome = match timeout_at(deadline, search).await {
         Err(_) => Outcome::TimedOut,
         Ok(Ok(Ok(hits))) => Outcome::Searched(with_metadata(hits)),
@@ -221,6 +235,7 @@ async fn search_one<S>(
         Ok(Err(error)) if error.is_not_found() => Outcome::Gone,
         Ok(Err(error)) => return Err(error.into()),
     };
+
     Ok((entry, outcome))
 }
 
@@ -233,13 +248,16 @@ fn result_text(
 ) -> String {
     let limit = args.limit.unwrap_or(DEFAULT_LIMIT);
     let words = terms(&query.terms);
+
     let mut next = json!({ "query": args.query, "limit": (limit * 2).min(MAX_LIMIT) });
     if let Some(prefix) = &args.prefix {
         next["prefix"] = json!(prefix);
     }
     let next = call("search_resources", &next);
+
     // The text before the list repeats the query.
     let budget = budget.saturating_sub(words.len() + next.len()).max(HEAD_BYTES);
+
     let mut list = String::new();
     let mut shown = 0;
     for (index, (entry, hits)) in found.iter().enumerate().take(limit) {
@@ -250,6 +268,7 @@ fn result_text(
         list.push_str(&item);
         shown += 1;
     }
+
     let scope = args.prefix.as_ref().map_or(String::new(), |p| format!(" under {}", shortened(p)));
     let mut text = match found.len() {
         0 => format!("No stored resource{scope} has {words}."),
@@ -259,14 +278,17 @@ fn result_text(
             number(n as u64)
         ),
     };
+
     let searched = count(coverage.searched as u64, "text");
     let _ = write!(text, " Searched: {searched}, {}.", count(coverage.bytes, "byte"));
+
     let mut not_searched = Vec::new();
     let mut skipped = |n: usize, reason: &str| {
         if n > 0 {
             not_searched.push(format!("{} {reason}", number(n as u64)));
         }
     };
+
     skipped(
         coverage.left_out,
         "older texts, because of the limits of time and bytes (a prefix narrows the search)",
@@ -281,6 +303,7 @@ fn result_text(
     if !not_searched.is_empty() {
         let _ = write!(text, " NOT searched: {}.", not_searched.join("; "));
     }
+
     let all_searched = coverage.left_out + coverage.unreadable == 0 && !coverage.more_listed;
     if shown < found.len() {
         let hidden = number((found.len() - shown) as u64);
@@ -295,6 +318,7 @@ fn result_text(
     } else if all_searched {
         text.push_str(" Complete.");
     }
+
     if !list.is_empty() {
         let _ = write!(text, "\n{list}");
     }
@@ -305,10 +329,12 @@ fn result_text(
 fn item(rank: usize, entry: &Entry, hits: &Hits, query: &Query) -> String {
     let has: Vec<_> = hits.terms().map(str::to_owned).collect();
     let mut item = format!("\n{rank}. {} ({})\n", entry.uri, entry.name);
+
     if hits.lines == 0 {
         let _ = writeln!(item, "   its name or description has {}", terms(&has));
         return item;
     }
+
     let lines = number(entry.lines);
     let _ = writeln!(
         item,
@@ -319,7 +345,8 @@ fn item(rank: usize, entry: &Entry, hits: &Hits, query: &Query) -> String {
     for snippet in &hits.best {
         let _ = writeln!(item, "   {}: {}", snippet.line, snippet.text);
     }
-    // Escaped, a long query of punctuation is too long for the other tool.
+
+    // An escaped query of punctuation can be too long for the other tool.
     if check_length(&query.pattern).is_ok() {
         let search = json!({ "uri": entry.uri, "query": query.pattern });
         let _ = writeln!(item, "   next: {}", call("search_resource", &search));

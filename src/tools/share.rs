@@ -70,9 +70,11 @@ async fn share<S>(ctx: &Context<S>, args: ShareResource) -> Result<CallToolResul
             ));
         }
     };
+
     let ttl = args.ttl.map(create::ttl).transpose()?;
     let share = Share { audience, ttl, earlier_revisions: args.earlier_revisions };
     let link = ctx.share_resource(&args.uri, share).await?;
+
     let text = format!(
         "{}\nShared {} with {readers}, until {}. To revoke the link: {}.",
         link.uri,

@@ -75,14 +75,17 @@ async fn update<S>(
         || args.ttl.is_some();
     let details = create::details(args.name, args.description, args.mime_type, args.ttl)?;
     let has_content = text.is_some() || blob.is_some() || json.is_some();
+
     if let Some(to) = args.move_to {
         if has_content || append || revision.is_some() {
             return Err(ToolError::permanent(
                 "A resource is moved with its current content: give move_to without text, json, blob, append and revision.",
             ));
         }
+
         return move_resource(ctx, &uri, &to, details).await;
     }
+
     let (update, verb) = match (revision, append, has_content) {
         (Some(_), false, false) => {
             let rewrite = Rewrite { revision, ..Rewrite::default() };
@@ -111,6 +114,7 @@ async fn update<S>(
             ));
         }
     };
+
     let entry = update.details(details).await?;
     Ok(wording::stored_result(&entry, verb))
 }
@@ -121,7 +125,7 @@ async fn move_resource<S>(
     to: &str,
     details: Details,
 ) -> Result<(Structured<StoredFacts>, CallToolResult), ToolError> {
-    // One that is created meanwhile gets a new revision.
+    // A resource that is created at `to` meanwhile gets a new revision.
     match ctx.read_resource(to).await {
         Err(error) if error.is_not_found() => {}
         Err(error) => return Err(error.into()),
@@ -132,6 +136,7 @@ async fn move_resource<S>(
             )));
         }
     }
+
     let entry = ctx.rename_resource(uri, to, details).await?;
     Ok(wording::stored_result(&entry, "Moved to"))
 }

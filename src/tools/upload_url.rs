@@ -101,14 +101,17 @@ fn upload<S>(
 ) -> Result<(Structured<Uploadable>, CallToolResult), ToolError> {
     check_may_create(ctx)?;
     let (links, base) = links(ctx)?;
+
     let uri = args.uri.unwrap_or_else(|| ctx.mint_uri());
     let uri = ResourceUri::parse(&uri).map_err(StoreError::from)?;
     if ctx.scope().server.is_static(uri.as_str()) {
         return Err(StoreError::ReadOnly { uri }.into());
     }
     ctx.resource_store().check_target(&uri)?;
+
     let details = create::details(args.name, None, args.mime_type, args.ttl)?;
     let details = ctx.resource_store().check_details(details)?;
+
     let expires = links.now().saturating_add(lifetime(links, args.expires, DEFAULT_EXPIRES)?);
     let claims = Upload {
         owner: ctx.identity().owner().clone(),
@@ -121,8 +124,10 @@ fn upload<S>(
         expires,
         id: ctx.scope().random.id(),
     };
+
     let url = links.upload_url(&claims).ok_or_else(no_url)?;
     let id = links.receipt_id(&claims);
+
     let size = claims.size.map_or_else(String::new, |size| format!(" of {} bytes", number(size)));
     let file = claims.name.as_deref().map_or_else(|| "FILE".into(), file_name);
     let text = format!(
@@ -132,6 +137,7 @@ fn upload<S>(
         base.host(),
         wording::call("check_upload", &json!({ "id": id })),
     );
+
     let uploadable = Uploadable {
         id,
         file: File {
@@ -143,6 +149,7 @@ fn upload<S>(
         },
         upload: Request::new("PUT", url, expires),
     };
+
     let text = CallToolResult::success(vec![ContentBlock::text(text)]);
     Ok((Structured(uploadable), text))
 }
@@ -155,6 +162,7 @@ fn check_may_create<S>(ctx: &Context<S>) -> Result<(), ToolError> {
             "This server does not let callers store resources (tools.write).",
         ));
     }
+
     registry.check_tool_scopes(ctx.identity(), CREATING_TOOL).map_err(|_| {
         ToolError::permanent(
             "upload_url needs the scopes of create_resource (auth.scopes), which your token lacks.",
@@ -168,6 +176,7 @@ fn sha256(text: &str) -> Result<String, ToolError> {
     if hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Ok(hex);
     }
+
     let problem = format!("sha256 must be 64 hexadecimal digits, not {}.", quoted(text));
     Err(ToolError::permanent(problem))
 }

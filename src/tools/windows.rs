@@ -45,11 +45,13 @@ impl Range {
     fn parse(text: &str) -> Option<Self> {
         let is_number = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
         let number = |text: &str| text.parse().ok().filter(|_| is_number(text));
+
         let (first, last) = match text.split_once('-') {
             None => (number(text)?, Some(number(text)?)),
             Some((first, "")) => (number(first)?, None),
             Some((first, last)) => (number(first)?, Some(number(last)?)),
         };
+
         last.is_none_or(|last| first <= last).then_some(Self { first, last })
     }
 
@@ -76,35 +78,41 @@ async fn read<S>(ctx: &Context<S>, params: WindowParams) -> Result<Content, Reso
             ))
         })
     };
+
     let range = match (&params.lines, &params.bytes) {
         (Some(lines), None) => Some((true, range("lines", lines, 1)?)),
         (None, Some(bytes)) => Some((false, range("bytes", bytes, 0)?)),
         (None, None) if params.revision.is_some() => None,
         _ => return Err(invalid("Give either lines or bytes, not both.".into())),
     };
+
     let revision = params.revision.as_deref().map(parse_revision).transpose()?;
     let found = ctx.find_revision(&params.uri, revision).await?;
     let max_bytes = usize::try_from(ctx.read_bytes()).unwrap_or(usize::MAX);
     let request = WindowRequest { found, revision, max_bytes };
+
     let window = match range {
         Some((true, range)) => request.lines(range).await?,
         Some((false, range)) => request.bytes(range).await?,
         None => request.bytes(Range { first: 0, last: None }).await?,
     };
+
     let entry = &request.found.entry;
     let content = match entry.kind {
-        // Text windows are cut between characters: this is valid UTF-8.
+        // Text windows are cut between characters, so the bytes are valid UTF-8.
         Kind::Text => String::from_utf8(window.bytes)
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
             .into(),
         Kind::Binary => Content::from(window.bytes),
     };
+
     Ok(content.with_mime_type(entry.mime_type.clone()))
 }
 
 fn parse_revision(text: &str) -> Result<u64, ResourceError> {
     let number = text.parse().ok().filter(|number| *number > 0);
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+
     number.filter(|_| is_number).ok_or_else(|| {
         invalid(format!(
             "revision={} is not a revision: they are numbered from 1.",
@@ -123,12 +131,15 @@ impl WindowRequest {
                 self.uri_of("bytes=0-65535")
             )));
         }
+
         if range.first > entry.lines && entry.lines > 0 {
             return Err(self.past_end("lines", 1, entry.lines));
         }
+
         let window = self.found.lines(range.first - 1, range.len(), self.max_bytes).await;
         let window = window.map_err(Fault::from)?;
         let last = range.last.unwrap_or(u64::MAX).min(entry.lines);
+
         match window.end {
             WindowEnd::Line(next) if next < last => Err(self.too_large(
                 &format!("lines {}-{}", number(range.first), number(last)),
@@ -147,12 +158,14 @@ impl WindowRequest {
         if range.first >= entry.size && entry.size > 0 {
             return Err(self.past_end("bytes", 0, entry.size - 1));
         }
+
         let length = range.len().min(entry.size - range.first.min(entry.size));
         if length > max_bytes as u64 {
             let last = range.first + (max_bytes as u64).saturating_sub(1);
             let fits = format!("bytes={}-{last}", range.first);
             return Err(self.too_large(&count(length, "byte"), &fits));
         }
+
         let length = usize::try_from(length).unwrap_or(max_bytes);
         Ok(self.found.bytes_from(range.first, length).await.map_err(Fault::from)?)
     }
@@ -167,6 +180,7 @@ impl WindowRequest {
     fn past_end(&self, unit: &str, first: u64, last: u64) -> ResourceError {
         let from = last.saturating_sub(199).max(first);
         let total = if first == 1 { last } else { last + 1 };
+
         invalid(format!(
             "{} has {}: the range starts after the end. The last ones are {}.",
             self.found.entry.uri,
@@ -213,6 +227,7 @@ mod tests {
         ] {
             assert_eq!(Range::parse(text), read, "{text:?}");
         }
+
         assert_eq!(Range { first: 0, last: Some(u64::MAX) }.len(), u64::MAX);
     }
 }

@@ -32,6 +32,7 @@ pub(super) fn check_prefix(prefix: Option<&str>) -> Result<(), ToolError> {
     if bytes <= MAX_URI_BYTES {
         return Ok(());
     }
+
     Err(ToolError::new(format!(
         "prefix has {bytes} bytes; a URI has at most {MAX_URI_BYTES}. Give the beginning of a URI, such as results://."
     )))
@@ -65,6 +66,7 @@ pub(super) fn stored_result(
         entry.expires,
         call("read_resource", &next)
     );
+
     let content = CallToolResult::success(vec![
         ContentBlock::text(entry.uri.as_str()),
         ContentBlock::text(text),
@@ -78,6 +80,7 @@ pub(super) fn stored_result(
 pub(super) fn line_excerpt(line: &[u8], match_offset: usize, max_bytes: usize) -> String {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
+
     let (start, end) = if line.len() <= max_bytes {
         (0, line.len())
     } else {
@@ -88,9 +91,11 @@ pub(super) fn line_excerpt(line: &[u8], match_offset: usize, max_bytes: usize) -
             }
             offset
         };
+
         let start = match_offset.saturating_sub(max_bytes / 4).min(line.len() - max_bytes);
         (char_boundary(start), char_boundary(start + max_bytes))
     };
+
     let part = String::from_utf8_lossy(&line[start..end]);
     let omitted = |bytes: usize| format!("…[{} bytes]", number(bytes as u64));
     let before = if start > 0 { omitted(start) + " " } else { String::new() };
@@ -113,9 +118,11 @@ pub(super) fn match_excerpt(
         }
         offset
     };
+
     let start = char_start(found.start.saturating_sub(around));
     let match_end = found.end.min(found.start + max_bytes);
     let end = char_start((match_end + around).min(text.len()));
+
     let part = String::from_utf8_lossy(&text[start..end.max(start)]);
     let mark = |cut: bool| if cut { "…" } else { "" };
     format!("{}{part}{}", mark(start > 0), mark(end < text.len()))

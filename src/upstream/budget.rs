@@ -187,7 +187,7 @@ impl Charge {
         let room = async {
             loop {
                 let mut freed = std::pin::pin!(budget.freed.notified());
-                // Before the look, so that nothing is missed.
+                // Registers before the check, so that no notification is missed.
                 freed.as_mut().enable();
                 if budget.try_grow(payer, held, bytes) {
                     return;
@@ -226,6 +226,7 @@ impl Charge {
             *self = other;
             return;
         };
+
         if let Some(Account { payer, .. }) = &other.account
             && *payer != own.payer
         {
@@ -240,6 +241,7 @@ impl Charge {
         if account.payer == payer {
             return;
         }
+
         let mut used = account.budget.used.lock();
         used.remove(&account.payer, self.bytes);
         used.add(&payer, self.bytes);
@@ -304,6 +306,7 @@ pub(super) mod tests {
         second.cover(99 * STEP).await.unwrap();
         assert_eq!(budget.used.lock().total, 4 * STEP);
         assert!(charge().cover(FREE_BYTES).await.is_ok(), "small ones do not count");
+
         let mut joined = budget.charge(payer("bob", "fs"));
         joined.add(second);
         assert_eq!(budget.used.lock().by_owner[&Some(Owner::new("bob"))], 4 * STEP);
@@ -316,10 +319,12 @@ pub(super) mod tests {
         let budget = of(2 * STEP);
         let mut first = budget.charge(payer("ana", "fs"));
         first.cover(STEP).await.unwrap();
+
         let waiting = tokio::spawn({
             let budget = Arc::clone(&budget);
             async move { budget.charge(payer("ana", "fs")).cover(STEP).await.is_ok() }
         });
+
         tokio::task::yield_now().await;
         budget.set_max(4 * STEP);
         assert!(waiting.await.unwrap());
@@ -342,11 +347,12 @@ pub(super) mod tests {
     fn whoever_takes_all_it_can_leaves_a_share_to_the_next() {
         const MIB: usize = 1 << 20;
         let budget = of(32 * MIB);
+
         let mut greedy = Vec::new();
         for upstream in ["slow", "other"] {
             greedy.push(take_all(&budget, &payer("mallory", upstream), 1 << 10));
         }
-        // One upstream takes at most half, and all of one owner two thirds.
+        // A single upstream takes at most half, and all upstreams of one owner take two thirds.
         assert_eq!(greedy[0].1, 16 * MIB);
         let all: usize = greedy.iter().map(|(_, bytes)| bytes).sum();
         assert!(greedy[1].1 > 5 * MIB && all <= 32 * MIB * 2 / 3, "{all}");
@@ -356,10 +362,11 @@ pub(super) mod tests {
             let mut answer = budget.charge(next);
             answer.try_cover_all(4 * MIB).expect("its own share is free");
         }
+
         let mut list = budget.charge(Payer { owner: None, upstream: "healthy".into() });
         list.try_cover_all(4 * MIB).expect("its own share is free");
 
-        // Each further one leaves half of what it finds.
+        // Each further owner leaves at least half of the free memory.
         for number in 0..5 {
             let free = 32 * MIB - budget.used();
             let payer = payer(&format!("mallory {number}"), "slow");
@@ -367,6 +374,7 @@ pub(super) mod tests {
             assert!(bytes > STEP && bytes <= free / 2, "{number}: {bytes} of {free}");
             greedy.push((taken, bytes));
         }
+
         drop((greedy, list));
         assert!(is_unused(&budget));
     }

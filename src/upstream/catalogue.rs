@@ -39,10 +39,12 @@ pub(super) struct Catalogue {
     prompts_by_name: HashMap<String, usize>,
     resources: Vec<Arc<Kept<model::Resource>>>,
     templates: Vec<Arc<Kept<model::ResourceTemplate>>>,
+
     /// The lists that are not offered to their ends.
     pub(super) cuts: Vec<CutList>,
     /// The items that are not offered, the first ones.
     left_out: Vec<LeftOut>,
+
     /// The memory that it takes besides its items.
     _charge: Charge,
 }
@@ -133,6 +135,7 @@ impl Catalogue {
             digest_of(&self.resources),
             digest_of(&self.templates),
         ];
+
         let cuts = self.cuts.iter().map(ToString::to_string);
         let notes: Vec<_> = cuts.chain(self.left_out()).collect();
         let notes = notes.iter().map(String::as_bytes);

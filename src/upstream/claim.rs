@@ -26,6 +26,7 @@ impl Claim {
             (Arc::clone(claims), Arc::clone(session), upstream.into());
         let claim = Self { claims, session, upstream };
         let name = || Arc::clone(&claim.upstream);
+
         match claim.claims.claim(&claim.session, &claim.upstream).await {
             Ok(true) => Ok(claim),
             Ok(false) => Err(UpstreamError::OtherInstance { name: name() }),

@@ -53,10 +53,12 @@ pub(super) struct Connection {
     account: Option<Arc<Account>>,
     /// Forgets this connection unless it is in use again; returns whether it did.
     forget: Forget,
+
     /// Who uses it.
     pub(super) users: watch::Sender<Users>,
     /// The resources that clients follow.
     pub(super) subscriptions: Arc<Subscriptions>,
+
     state: watch::Sender<Progress>,
     /// What the process offers, kept while it is down.
     catalogue: ArcSwapOption<Catalogue>,
@@ -118,6 +120,7 @@ impl Connection {
             Part::Claimed(claim) => (Some(claim), None),
             Part::Kept(kept) => (None, Some(kept)),
         };
+
         Arc::new(Self {
             shared,
             client,
@@ -157,6 +160,7 @@ impl Connection {
     pub(super) fn status(&self) -> State {
         let has_task = self.task.lock().is_some();
         let progress = self.state.borrow();
+
         match &progress.phase {
             Phase::Starting if !has_task => State::Idle,
             Phase::Starting if !progress.is_failing => State::Starting,
@@ -165,7 +169,7 @@ impl Connection {
                 let is_whole = catalogue.as_ref().is_none_or(|known| known.cuts.is_empty());
                 if is_whole { State::Up } else { State::Degraded }
             }
-            // It may run for others.
+            // The upstream may run for other callers.
             Phase::Down(error) if error.caller.is_some() => State::Idle,
             Phase::Starting | Phase::Up(_) | Phase::Down(_) => State::Down,
             Phase::Stopped => State::Idle,
@@ -174,7 +178,7 @@ impl Connection {
 
     /// Waits until nobody uses it.
     pub(super) async fn unused(&self) {
-        // The sender lives as long as this connection.
+        // The sender lives as long as this connection, so the wait cannot fail.
         let mut users = self.users.subscribe();
         let _ = users.wait_for(|users| users.count == 0).await;
     }
@@ -196,6 +200,7 @@ impl Connection {
             // A failure before this call does not count for it.
             state.attempt + u64::from(!matches!(state.phase, Phase::Starting))
         };
+
         loop {
             let current = state.borrow_and_update().clone();
             match current.phase {
@@ -210,6 +215,7 @@ impl Connection {
                 Phase::Stopped => return Err(self.stopping()),
                 Phase::Starting | Phase::Up(_) => {}
             }
+
             if state.changed().await.is_err() {
                 return Err(self.stopping());
             }
@@ -264,6 +270,7 @@ impl Connection {
     async fn live(self: &Arc<Self>) {
         let idle = Arc::clone(self).stop_when_idle();
         tokio::join!(self.run(), idle, self.keep_claim(), self.keep_session());
+
         if let Some(claim) = &self.claim {
             claim.release().await;
         }
@@ -274,7 +281,7 @@ impl Connection {
 
     /// The task has panicked: those who wait hear of it, and the next use begins another task.
     fn restart(&self) {
-        // Locked, so that the other task does not begin before.
+        // Holds the lock, so that no new task begins before the failure is recorded.
         let mut task = self.task.lock();
         self.failed(Failed::from(PANICKED.to_owned()), Duration::ZERO);
         *task = None;
@@ -307,7 +314,7 @@ impl Connection {
         let mut users = self.users.subscribe();
         loop {
             let unused = async {
-                // The sender lives as long as this task.
+                // The sender lives as long as this task, so the wait cannot fail.
                 let _ = users.wait_for(|users| users.count == 0).await;
                 let used = users.wait_for(|users| users.count > 0);
                 tokio::time::timeout(self.shared.settings.idle, used).await.is_err()
@@ -316,6 +323,7 @@ impl Connection {
                 is_idle = unused => is_idle,
                 () = self.stop.cancelled() => return,
             };
+
             if is_idle && (self.forget)() {
                 tracing::debug!(upstream = self.shared.settings.name, "an idle process ends");
                 self.stop.cancel();
@@ -332,6 +340,7 @@ impl Connection {
                 state.attempt += 1;
                 state.phase = Phase::Starting;
             });
+
             let mut logins = self.account.as_ref().and_then(|account| account.logins());
             let begun = Instant::now();
             let failed = match guarded(&self.shared.settings.name, self.run_once()).await {
@@ -339,6 +348,7 @@ impl Connection {
                 Ok(None) => break,
                 Err(Panicked) => Failed::from(PANICKED.to_owned()),
             };
+
             if begun.elapsed() >= MAX_BACKOFF {
                 failures = 0;
             }
@@ -349,11 +359,12 @@ impl Connection {
             self.failed(failed, wait);
             let logged_in = async {
                 match &mut logins {
-                    // The sender lives as long as the upstream.
+                    // The sender lives as long as the upstream, so the wait cannot fail.
                     Some(logins) => drop(logins.changed().await),
                     None => std::future::pending().await,
                 }
             };
+
             tokio::select! {
                 () = tokio::time::sleep(wait), if !needs_login => {}
                 () = logged_in => {}
@@ -383,6 +394,7 @@ impl Connection {
             Ok(started) => started,
             Err(failed) => return Some(failed),
         };
+
         let caller = tokio::select! {
             caller = self.serve(&link) => caller,
             () = follow(&link, &self.subscriptions) => None,
@@ -391,6 +403,7 @@ impl Connection {
                 return None;
             }
         };
+
         let stderr = child.last_lines.show();
         child.end().await;
         Some(Failed { reason: "it ended".to_owned(), stderr, caller: caller.map(Box::new) })
@@ -403,8 +416,9 @@ impl Connection {
         let next_try = Instant::now() + wait;
         let error = Arc::new(StartError { name: self.name(), reason, next_try, caller });
         let is_failing = error.caller.is_none();
+
         if is_failing {
-            // For operators; callers read the reason alone.
+            // Standard error is for operators: callers read the reason alone.
             let gap = if stderr.is_empty() { "" } else { ": " };
             shared.statistics.count_failure(format!("{}{gap}{stderr}", error.reason));
             let error = UpstreamError::Start(Arc::clone(&error));
@@ -413,6 +427,7 @@ impl Connection {
             // The message is for the caller only: it may have the link of a login.
             tracing::debug!(upstream = shared.settings.name, "a caller has no access");
         }
+
         self.state.send_modify(|state| {
             state.phase = Phase::Down(error);
             state.is_failing = is_failing;
@@ -460,10 +475,11 @@ mod tests {
             })
         };
         let connection = Connection::new(shared, json!({}), Part::Own, None, forget);
+
         for times in 1..=2 {
             let error = connection.link().await.err().unwrap();
             assert!(error.to_string().contains("/nowhere/at-all"), "{error}");
-            // Nobody uses it, so it is to be forgotten, which panics.
+            // The connection has no user, so it is to be forgotten, which panics.
             let mut state = connection.state.subscribe();
             let is_down = |progress: &Progress| match &progress.phase {
                 Phase::Down(error) => error.reason == PANICKED,

@@ -106,6 +106,7 @@ impl Connections {
             connection.present(identity);
             return Ok(connection);
         }
+
         let settings = &self.shared.settings;
         let part = match (&key, self.shared.parts.get()) {
             (Key::Session(session), Some(parts)) => match settings.target {
@@ -118,6 +119,7 @@ impl Connections {
             },
             _ => Part::Own,
         };
+
         self.connect(key, identity, client, part)
     }
 
@@ -136,13 +138,16 @@ impl Connections {
         if open.is_closed {
             return Err(self.invalid("it is being stopped"));
         }
+
         // Another request of the same session may have been faster.
         if let Some(opened) = open.connections.get(&key) {
             opened.connection.present(identity);
             return Ok(InUse::new(&opened.connection));
         }
+
         self.make_room(&mut open, identity.owner())?;
-        // Others could be asked what concerns one of those who share a process.
+
+        // A shared process declares no capabilities: it could ask one caller about another.
         let client = match key {
             Key::Session(_) | Key::Caller { .. } => capabilities(client),
             Key::All => json!({}),
@@ -156,6 +161,7 @@ impl Connections {
             Key::Session(_) | Key::Caller { .. } => Account::of(&self.shared.access, identity),
         };
         let account = account.map(Arc::new);
+
         let connection = Connection::new(Arc::clone(&self.shared), client, part, account, forget);
         let owner = identity.owner().clone();
         open.connections.insert(key, Opened { owner, connection: Arc::clone(&connection) });
@@ -184,11 +190,13 @@ impl Connections {
         if open.connections.len() < max && !is_at_share {
             return Ok(());
         }
+
         let idle = open.connections.iter().filter_map(|(key, opened)| {
             let users = opened.connection.users.borrow();
             let may_end = users.count == 0 && (!is_at_share || opened.owner == *caller);
             may_end.then(|| (users.since, key.clone()))
         });
+
         let Some((_, key)) = idle.min_by_key(|(since, _)| *since) else {
             let used = match own {
                 own if is_at_share && own < max => {
@@ -200,6 +208,7 @@ impl Connections {
                 self.invalid(&format!("{used} (upstreams.max_processes). Try again shortly"))
             );
         };
+
         if let Some(opened) = open.connections.remove(&key) {
             opened.connection.stop();
         }
@@ -257,6 +266,7 @@ impl Connections {
         if let Some(opened) = open.connections.remove(&Key::Session(Arc::clone(&session))) {
             opened.connection.end_session();
         }
+
         open.connections
             .values()
             .for_each(|other| other.connection.subscriptions.end_session(&session));
@@ -282,6 +292,7 @@ impl Open {
             .connections
             .get(key)
             .is_some_and(|opened| opened.connection.users.borrow().count > 0);
+
         if !is_used {
             self.connections.remove(key);
         }

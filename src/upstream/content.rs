@@ -56,6 +56,7 @@ async fn of_one(
     if let Some(uri) = &mut uri {
         naming.offer(uri);
     }
+
     let (ReceivedBody::Text(name) | ReceivedBody::Blob(name)) = &body;
     let content = match (scope.control.take_content(name), body) {
         (Some(received), _) => stored(received, naming, scope).await?,
@@ -64,6 +65,7 @@ async fn of_one(
             Content::from(decode(blob).map_err(|_| not_base64(naming))?)
         }
     };
+
     Ok(ReadContent { uri, mime_type, meta, content })
 }
 

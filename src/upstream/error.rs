@@ -147,6 +147,7 @@ impl StartError {
         if let Some(error) = caller {
             return error.to_string();
         }
+
         let wait = next_try.saturating_duration_since(Instant::now());
         let wait = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
         format!(
@@ -253,6 +254,7 @@ mod tests {
         };
         let (how, request) = ("signal 9".into(), "read".to_owned());
         let (max, after) = (64 << 20, Duration::from_secs(300));
+
         for (error, text) in [
             (
                 UpstreamError::Start(Arc::new(start)),
@@ -277,6 +279,7 @@ mod tests {
         ] {
             assert_eq!(error.to_string(), text);
         }
+
         assert_eq!(bytes(1500), "1500 bytes");
     }
 }

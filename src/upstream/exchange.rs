@@ -31,6 +31,7 @@ pub(super) struct Exchange {
     /// Names the request in errors.
     what: String,
     era: Option<Era>,
+
     /// Absent once it is sent.
     message: Option<Bytes>,
     answer: oneshot::Receiver<Result<Answered, UpstreamError>>,
@@ -66,6 +67,7 @@ impl Link {
     ) -> Result<(T, Charge), UpstreamError> {
         let mut exchange = Exchange::begin(self, method, params, method, None)?;
         exchange.send().await;
+
         let timeout = self.call_timeout();
         let answer = tokio::time::timeout(timeout, &mut exchange.answer).await;
         let answer = answer.map_err(|_| self.timed_out())?;
@@ -111,13 +113,16 @@ impl Exchange {
             }
             _ => Expects::Other,
         };
+
         let Opened { id, answer, events, questions, era } = link.open(caller, expects)?;
         let (link, what) = (Arc::clone(link), what.to_owned());
         let message = None;
         let mut exchange = Self { link, id, method, what, era, message, answer, events, questions };
+
         if scope.is_some_and(|scope| scope.progress_token.is_some()) {
             wire::add_meta(&mut params, "progressToken", json!(id));
         }
+
         if era == Some(Era::Modern) {
             let client = match scope {
                 Some(scope) if matches!(scope.asking, AskMode::Unavailable(_)) => json!({}),
@@ -129,6 +134,7 @@ impl Exchange {
                 wire::add_meta(&mut params, "io.modelcontextprotocol/logLevel", json!(level));
             }
         }
+
         exchange.message = Some(wire::request(id, method, &params));
         Ok(exchange)
     }
@@ -193,8 +199,10 @@ impl Exchange {
         for question in std::mem::take(&mut self.questions) {
             self.ask(question, by_rounds, &mut asked, &context);
         }
+
         let timeout = self.link.call_timeout();
         let mut deadline = Instant::now() + timeout;
+
         loop {
             while let Ok(event) = self.events.try_recv() {
                 self.handle(event, by_rounds, &mut asked, &context).await;
@@ -202,10 +210,12 @@ impl Exchange {
             if !self.questions.is_empty() {
                 return Ok(Step::Asks(self));
             }
+
             // An upstream may need the answer to an earlier question for this request.
             if asked.is_empty() {
                 self.send().await;
             }
+
             tokio::select! {
                 biased;
                 Some(event) = self.events.recv() => {
@@ -215,6 +225,7 @@ impl Exchange {
                 answer = &mut self.answer => {
                     let answer = answer.unwrap_or_else(|_| Err(self.link.ended_during(&self.what)));
                     let Answered { result, charge, received } = answer?;
+
                     match self.method {
                         "resources/read" => scope.control.add_contents(received.texts),
                         _ => scope.control.set_received(received),
@@ -223,6 +234,7 @@ impl Exchange {
                         // The result takes memory until the call ends.
                         scope.control.keep(Box::new(charge));
                     }
+
                     return Ok(Step::Done(result));
                 }
                 () = asked.answered() => deadline = Instant::now() + timeout,
@@ -288,6 +300,7 @@ impl Exchange {
     /// Goes on with the client's responses, by key. Questions without one stay open.
     pub(super) async fn resume(&mut self, responses: &BTreeMap<String, Value>) {
         self.link.set_parked(self.id, false);
+
         let mut left = Vec::new();
         for question in std::mem::take(&mut self.questions) {
             match responses.get(&question.key()).filter(|response| response.is_object()) {
@@ -305,6 +318,7 @@ impl Drop for Exchange {
     fn drop(&mut self) {
         let was_running = self.link.forget(self.id);
         self.events.close();
+
         let mut questions = std::mem::take(&mut self.questions);
         while let Ok(event) = self.events.try_recv() {
             match event {
@@ -313,14 +327,17 @@ impl Drop for Exchange {
                 Event::Progress { .. } | Event::Log { .. } => {}
             }
         }
+
         if self.message.is_some() {
-            // They were not about this request: the next one asks them.
+            // This request was never sent: the next request asks the questions instead.
             self.link.give_back(questions);
             return;
         }
+
         for Question { id, .. } in questions {
             self.link.refuse(&id, "The call has ended.");
         }
+
         // `initialize` must not be cancelled (2025-11-25, utilities: Cancellation).
         if was_running && self.method != "initialize" {
             let params = json!({ "requestId": self.id, "reason": "The caller no longer waits." });

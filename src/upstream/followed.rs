@@ -42,14 +42,16 @@ impl InUse {
             offered,
             feed: subscriber.feed.clone(),
         };
+
         let subscriptions: Arc<Subscriptions> = Arc::clone(&self.subscriptions);
         let follower = subscriptions.add(&own, subscriber.session.as_ref(), target);
         self.ensure_task();
         let followed: Followed = match follower {
-            // Until the session ends or unsubscribes.
+            // Lasts until the session ends or unsubscribes.
             Follower::Session(_) => Box::new(()),
             Follower::Stream(_) => Box::new(Following { in_use: self, own, follower }),
         };
+
         let _ = tokio::time::timeout(TIMEOUT, subscriptions.applied()).await;
         followed
     }

@@ -21,15 +21,17 @@ const MAX_BACKOFF: Duration = Duration::from_secs(60);
 
 /// Follows until the upstream ends; then it waits to be dropped.
 pub(super) async fn follow(link: &Arc<Link>, subscriptions: &Arc<Subscriptions>) {
-    // What was announced between two processes is unknown.
+    // Announcements between two processes are lost, so followed resources are announced as updated.
     if subscriptions.was_applied() {
         subscriptions.missed();
     }
+
     link.announce_updates_to(Arc::clone(subscriptions));
     match link.era() {
         Some(Era::Modern) => listen(link, subscriptions).await,
         _ => subscribe(link, subscriptions).await,
     }
+
     std::future::pending::<()>().await;
 }
 
@@ -37,9 +39,11 @@ pub(super) async fn follow(link: &Arc<Link>, subscriptions: &Arc<Subscriptions>)
 async fn subscribe(link: &Arc<Link>, subscriptions: &Subscriptions) {
     let mut changes = subscriptions.changes();
     let mut active = HashSet::new();
+
     loop {
         let change = *changes.borrow_and_update();
         let wanted = subscriptions.wanted();
+
         if link.declares_flag("resources", "subscribe") {
             let ended = active.difference(&wanted).map(|uri| ("resources/unsubscribe", uri));
             let begun = wanted.difference(&active).map(|uri| ("resources/subscribe", uri));
@@ -50,6 +54,7 @@ async fn subscribe(link: &Arc<Link>, subscriptions: &Subscriptions) {
                 }
             }
         }
+
         active = wanted;
         subscriptions.set_applied(change);
         if changes.changed().await.is_err() {
@@ -64,6 +69,7 @@ async fn listen(link: &Arc<Link>, subscriptions: &Subscriptions) {
     let mut wait = Duration::from_secs(1);
     let mut has_missed = false;
     let mut earlier = None;
+
     loop {
         let change = *changes.borrow_and_update();
         let Some(filter) = filter(link, &subscriptions.wanted()) else {
@@ -74,21 +80,25 @@ async fn listen(link: &Arc<Link>, subscriptions: &Subscriptions) {
             }
             continue;
         };
+
         let params = json!({ "notifications": filter });
         let Ok(mut exchange) = Exchange::open(link, "subscriptions/listen", params).await else {
             return;
         };
+
         let is_open = tokio::select! {
             () = link.acknowledged(exchange.id()) => true,
             () = exchange.ended() => false,
         };
-        // Only now, so that no change is missed.
+
+        // Closed only now, so that no change is missed between two subscriptions.
         drop(earlier.take());
         if is_open && std::mem::take(&mut has_missed) {
             link.announce_lists();
             subscriptions.missed();
         }
         subscriptions.set_applied(change);
+
         if is_open {
             wait = Duration::from_secs(1);
             tokio::select! {
@@ -102,6 +112,7 @@ async fn listen(link: &Arc<Link>, subscriptions: &Subscriptions) {
                 () = exchange.ended() => {}
             }
         }
+
         has_missed = true;
         tokio::select! {
             () = tokio::time::sleep(wait) => {}
@@ -123,9 +134,11 @@ fn filter(link: &Link, wanted: &HashSet<String>) -> Option<Value> {
             filter.insert(list.into(), json!(true));
         }
     }
+
     if link.declares_flag("resources", "subscribe") && !wanted.is_empty() {
         let wanted = json!(wanted.iter().collect::<BTreeSet<_>>());
         filter.insert("resourceSubscriptions".into(), wanted);
     }
+
     (!filter.is_empty()).then_some(Value::Object(filter))
 }

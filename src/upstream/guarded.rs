@@ -34,12 +34,14 @@ mod tests {
     fn a_panic_is_counted_and_ends_nothing_else() {
         let recorder = PrometheusBuilder::new().build_recorder();
         let handle = recorder.handle();
+
         metrics::with_local_recorder(&recorder, || {
             let panics = guarded("odd", async { panic!("as the test wants") });
             assert!(panics.now_or_never().is_some_and(|done: Result<(), _>| done.is_err()));
             let works = guarded("odd", async { 5 }).now_or_never();
             assert!(works.is_some_and(|done| done.is_ok_and(|value| value == 5)));
         });
+
         let counted = "larder_panics_total{part=\"upstream\"} 1";
         assert!(handle.render().contains(counted), "{}", handle.render());
     }

@@ -54,6 +54,7 @@ struct Http {
     url: Url,
     headers: HeaderMap,
     max_message: usize,
+
     session: Arc<RemoteSession>,
     /// The callers' tokens, if the server asks for them.
     account: Option<Arc<Account>>,
@@ -91,6 +92,7 @@ pub(super) fn run(
     let client =
         Client::builder().redirect(Policy::none()).connect_timeout(CONNECT_TIMEOUT).build();
     let client = client.map_err(|error| describe(&error))?;
+
     let mut headers = HeaderMap::new();
     for (name, value) in &remote.headers {
         let invalid = || format!("the header {name} is not valid");
@@ -98,6 +100,7 @@ pub(super) fn run(
         value.set_sensitive(true);
         headers.insert(HeaderName::try_from(name).map_err(|_| invalid())?, value);
     }
+
     let url = Url::parse(&remote.url).map_err(|error| format!("its URL is not valid: {error}"))?;
     let http = Arc::new(Http { client, url, headers, max_message, session, account });
     Ok(serve(http, link, outgoing, stop))
@@ -111,14 +114,16 @@ async fn serve(
 ) {
     let mut requests = JoinSet::new();
     let mut running = HashMap::new();
+
     if http.session.now.lock().id.is_some() {
-        // It goes on with the session of another link.
+        // The session of an earlier link goes on, so its stream is opened at once.
         let (http, link) = (Arc::clone(&http), Arc::clone(&link));
         requests.spawn(async move {
             let _ = guarded(link.name(), http.listen(&link)).await;
             None
         });
     }
+
     loop {
         let message = tokio::select! {
             message = outgoing.recv() => message,
@@ -134,6 +139,7 @@ async fn serve(
         let Some(message) = message else { break };
         let outline = Outline::of(&message, &link);
         let (http, link) = (Arc::clone(&http), Arc::clone(&link));
+
         match outline.id {
             Some(id) => {
                 let request = requests.spawn(async move {
@@ -147,14 +153,16 @@ async fn serve(
                 running.insert(id, request);
             }
             None => {
-                // In the modern era, closing the stream cancels.
+                // Closing the stream cancels the request in the modern era.
                 if let Some(request) = outline.cancels.and_then(|id| running.remove(&id)) {
                     request.abort();
                 }
+
                 let opens = outline.method == "notifications/initialized";
-                // In order: a server may refuse requests before it is initialized.
+                // Sent in order: a server may refuse requests before it is initialized.
                 let sent = http.send(&link, message, &outline);
                 let _ = tokio::time::timeout(CONNECT_TIMEOUT, sent).await;
+
                 if opens {
                     requests.spawn(async move {
                         let _ = guarded(link.name(), http.listen(&link)).await;
@@ -164,6 +172,7 @@ async fn serve(
             }
         }
     }
+
     requests.shutdown().await;
     link.end("stopped");
     http.end_session().await;
@@ -180,26 +189,30 @@ impl Http {
         let session = self.session.now.lock().clone();
         let response = self.post(link, &session, message, outline).await?;
         let status = response.status();
+
         if status == StatusCode::NOT_FOUND && session.id.is_some() {
             return Err(self.gone(link, outline, "its session ended"));
         }
         if outline.method == "initialize" {
             self.session.now.lock().id = response.headers().get(SESSION).cloned();
         }
+
         if is_stream(&response) {
             self.read_stream(link, response, outline.id).await;
-            // Without effect if the response has come.
+            // The error has no effect if the response has come.
             return Err(link.no_answer("it closed the stream without a response"));
         }
+
         if !status.is_success() {
             return Err(refusal(link, response).await);
         }
+
         let body = read_body(response, Assembly::of(self.max_message, link, outline.id)).await;
         let body = body.map_err(|error| link.no_answer(&error))?;
         let body = body.map_err(|why| link.refusal_error(why))?;
         let Some(id) = outline.id else { return Ok(()) };
         link.receive(Source::Body(id), body).await;
-        // Without effect if the response has come.
+        // The error has no effect if the response has come.
         Err(link.no_answer("there is no response in its body"))
     }
 
@@ -229,9 +242,10 @@ impl Http {
             }
             request
         });
+
         match response.await? {
             Ok(response) => Ok(response),
-            // Surely not processed.
+            // No connection was made, so the server has not processed the request.
             Err(error) if error.is_connect() => Err(self.gone(link, outline, &describe(&error))),
             Err(error) => Err(link.no_answer(&describe(&error))),
         }
@@ -248,6 +262,7 @@ impl Http {
         request: impl Fn(Option<&str>) -> RequestBuilder,
     ) -> Result<reqwest::Result<Response>, UpstreamError> {
         let Some(account) = &self.account else { return Ok(request(None).send().await) };
+
         let mut may_retry = true;
         loop {
             let token = account.token(caller).await?;
@@ -255,6 +270,7 @@ impl Http {
                 Ok(response) if matches!(response.status().as_u16(), 401 | 403) => response,
                 response => return Ok(response),
             };
+
             let (status, headers) = (response.status(), response.headers());
             let refused = account.refused(status, headers, token.as_deref(), caller, may_retry);
             match refused.await? {
@@ -271,11 +287,13 @@ impl Http {
         if let Some(token) = token {
             request = request.bearer_auth(token);
         }
+
         for (name, value) in [(SESSION, &session.id), (VERSION, &session.version)] {
             if let Some(value) = value {
                 request = request.header(name, value);
             }
         }
+
         request
     }
 
@@ -322,10 +340,11 @@ impl Http {
                     wait = Duration::from_secs(1);
                     self.read_stream(link, response, None).await;
                 }
-                // It offers no such stream, or the next request asks for a login.
+                // The server offers no such stream, or the next request asks for a login.
                 Ok(Ok(_)) | Err(UpstreamError::Login(_)) => return,
                 Ok(Err(_)) | Err(_) => {}
             }
+
             tokio::time::sleep(wait).await;
             wait = (wait * 2).min(MAX_BACKOFF);
         }
@@ -354,12 +373,14 @@ impl Outline {
                     request.params.text(member).ok().flatten().map(Into::into);
                 let meta = Meta::read(&request.params).unwrap_or_default();
                 let is_modern = meta.protocol_version.is_some();
+
                 let mirrored = match &name {
                     Some(tool) if is_modern && request.method == "tools/call" => {
                         link.mirrored.headers(tool, &request.params)
                     }
                     _ => Vec::new(),
                 };
+
                 let (method, caller) = (request.method, link.caller(id));
                 Self { id: Some(id), method, name, is_modern, mirrored, cancels: None, caller }
             }
@@ -403,12 +424,14 @@ async fn refusal(link: &Link, response: Response) -> UpstreamError {
     let retry_after = response.headers().get(RETRY_AFTER);
     let retry_after =
         retry_after.map(|value| shortened(&String::from_utf8_lossy(value.as_bytes())).into_owned());
+
     let body = beginning(response).await;
     if let Some(mut error) = without_id(&body) {
         let retry = retry_after.map(|after| format!(", Retry-After: {after}"));
         error.message.push_str(&format!(" (HTTP {status}{})", retry.unwrap_or_default()));
         return UpstreamError::Refused(error);
     }
+
     let body = bounded(String::from_utf8_lossy(&body).trim(), MESSAGE_CHARS).into_owned();
     UpstreamError::Status(Box::new(StatusError {
         name: link.name().into(),

@@ -64,9 +64,11 @@ pub(super) struct Link {
     name: Arc<str>,
     /// What the client can be asked for.
     client_capabilities: Value,
+
     outgoing: mpsc::Sender<Bytes>,
     state: Mutex<LinkState>,
     next_id: AtomicI64,
+
     /// Cancelled when the process has ended.
     ended: CancellationToken,
     /// Counts the changes of lists that the upstream announces.
@@ -75,6 +77,7 @@ pub(super) struct Link {
     acknowledged: watch::Sender<i64>,
     /// Where updates of resources are announced.
     updates: OnceLock<Arc<Subscriptions>>,
+
     /// The arguments that are mirrored into headers.
     pub(super) mirrored: Mirrored,
 }
@@ -166,6 +169,7 @@ impl Link {
         client_capabilities: Value,
     ) -> (Arc<Self>, mpsc::Receiver<Bytes>) {
         let (outgoing, messages) = mpsc::channel(OUTGOING_CAPACITY);
+
         let link = Self {
             name: settings.name.as_str().into(),
             settings,
@@ -180,6 +184,7 @@ impl Link {
             updates: OnceLock::new(),
             mirrored: Mirrored::default(),
         };
+
         (Arc::new(link), messages)
     }
 
@@ -228,14 +233,17 @@ impl Link {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let (reply, answer) = oneshot::channel();
         let (events, messages) = mpsc::channel(EVENTS_CAPACITY);
+
         let mut state = self.state.lock();
         if let Some(how) = &state.ended {
             return Err(self.not_processed(how));
         }
+
         let questions = match caller {
             Some(_) => std::mem::take(&mut state.waiting),
             None => Vec::new(),
         };
+
         state.running.insert(id, Running { reply, events, caller, expects, is_parked: false });
         Ok(Opened { id, answer, events: messages, questions, era: state.era })
     }
@@ -273,6 +281,7 @@ impl Link {
         if is_set || state.era != Some(Era::Legacy) || !state.capabilities.has("logging") {
             return false;
         }
+
         state.log_level = Some(level);
         true
     }
@@ -307,7 +316,7 @@ impl Link {
 
     /// Waits until a modern upstream has acknowledged that subscription or a later one.
     pub(super) async fn acknowledged(&self, subscription: i64) {
-        // The sender lives as long as this.
+        // The sender lives as long as this link, so the wait cannot fail.
         let _ = self.acknowledged.subscribe().wait_for(|id| *id >= subscription).await;
     }
 
@@ -343,8 +352,9 @@ impl Link {
             state.ended = Some(how.into());
             std::mem::take(&mut state.running)
         };
+
         self.ended.cancel();
-        // The request's future knows what it was.
+        // Each request's future sees its sender dropped, and names the request in the error.
         drop(running);
     }
 
@@ -361,10 +371,12 @@ impl Link {
         if self.client_capabilities.get(question.capability()).is_none() {
             return self.refuse(&question.id, "The client did not declare that it can be asked.");
         }
+
         let mut state = self.state.lock();
         let calls = || state.running.values().rev().filter(|call| call.caller.is_some());
         let call = during.and_then(|id| state.running.get(&id)).filter(|c| c.caller.is_some());
         let call = call.or_else(|| calls().find(|call| !call.is_parked)).or_else(|| calls().next());
+
         let refused = match call {
             Some(call) => match call.events.try_send(Event::Question(question)) {
                 Err(
@@ -373,13 +385,14 @@ impl Link {
                 ) => Some(question),
                 _ => None,
             },
-            // Others are about a call, which has ended.
+            // A question about roots concerns no call; the call of any other question has ended.
             None if question.is_about_roots() && state.waiting.len() < MAX_WAITING => {
                 state.waiting.push(question);
                 None
             }
             None => Some(question),
         };
+
         drop(state);
         if let Some(Question { id, .. }) = refused {
             self.refuse(&id, "Nobody can be asked now.");

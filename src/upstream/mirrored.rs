@@ -31,6 +31,7 @@ impl Mirrored {
         let Ok(Some(arguments)) = params.read::<Value>(Member::Arguments) else {
             return Vec::new();
         };
+
         let mirrored = tool.headers().iter().filter_map(|parameter| {
             let value = match parameter.value(&arguments)? {
                 Value::String(text) => header_text(text),
@@ -74,6 +75,7 @@ mod tests {
         let tool = ProvidedTool::new(model::Tool::new("query", "", schema), None);
         let mirrored = Mirrored::default();
         mirrored.set([(&"query".to_owned(), &Arc::new(tool))].into_iter());
+
         let headers = |arguments: Value| {
             let params = json!({ "name": "query", "arguments": arguments });
             let request =
@@ -83,6 +85,7 @@ mod tests {
             };
             mirrored.headers("query", &request.params)
         };
+
         let found = headers(json!({ "region": "Zürich", "deep": { "n": 3 }, "other": "x" }));
         let expected = [("mcp-param-region", "=?base64?WsO8cmljaA==?="), ("mcp-param-n", "3")];
         assert_eq!(found, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));

@@ -50,11 +50,13 @@ impl Naming {
         if !self.is_prefixed && is_valid(own) && is_free(own) {
             return own.to_owned();
         }
+
         let full = format!("{}__{own}", self.upstream);
         let plain = full.replace(|c: char| !c.is_ascii_alphanumeric() && !"_-.".contains(c), "_");
         if plain.len() <= NAME_BYTES && is_free(&plain) {
             return plain;
         }
+
         let digest = Sha256::digest(full.as_bytes());
         let kept = &plain[..plain.len().min(NAME_BYTES - DIGEST_BYTES)];
         format!("{kept}_{:02x}{:02x}{:02x}", digest[0], digest[1], digest[2])
@@ -82,14 +84,17 @@ mod tests {
         assert_eq!(one.offered("read_file", |_| false), "read_file");
         assert_eq!(one.offered("read_resource", |_| false), "fs__read_resource");
         assert_eq!(one.offered("read file", |_| false), "fs__read_file");
+
         let several = naming(true);
         assert_eq!(several.offered("read_file", |_| false), "fs__read_file");
+
         let long = "x".repeat(60);
         let (name, other) =
             (several.offered(&long, |_| false), several.offered(&format!("{long}y"), |_| false));
         assert_eq!(name.len(), NAME_BYTES);
         assert!(name.starts_with("fs__xxx") && name != other, "{name} {other}");
         assert_eq!(name, several.offered(&long, |_| false));
+
         let taken = several.offered("read file", |name| name == "fs__read_file");
         assert!(taken.starts_with("fs__read_file_"), "{taken}");
     }

@@ -69,6 +69,7 @@ impl Parked {
                 drop(expired.map(ParkedCall::into_parts));
             }
         };
+
         let mut table = self.table.lock();
         let (count, settings) = (table.counts.get(owner).copied(), &self.settings);
         for (count, max, setting) in [
@@ -85,6 +86,7 @@ impl Parked {
                 return Err(UpstreamError::TooManyParked { name, max, setting });
             }
         }
+
         exchange.park();
         *table.counts.entry(owner.clone()).or_default() += 1;
         let expiry = AbortOnDropHandle::new(tokio::spawn(expiry));
@@ -92,6 +94,7 @@ impl Parked {
         let parked = ParkedCall { owner, exchange, in_use, _expiry: expiry };
         table.calls.insert(call.clone(), parked);
         drop(table);
+
         Ok(Ticket { instance: self.instance.get_or_init(|| random.id()).clone(), call })
     }
 
@@ -105,10 +108,12 @@ impl Parked {
         if self.instance.get() != Some(&ticket.instance) {
             return Err(UpstreamError::Elsewhere { name: name() });
         }
+
         let mut table = self.table.lock();
         let is_theirs = table.calls.get(&ticket.call).is_some_and(|call| call.owner == *owner);
         let taken = if is_theirs { table.remove(&ticket.call) } else { None };
         drop(table);
+
         let after = self.settings.answer_timeout;
         taken
             .map(ParkedCall::into_parts)

@@ -88,14 +88,17 @@ impl Process {
         } else {
             Command::new(&*program::resolve(program, &settings.env))
         };
+
         let inherited = INHERITED.iter().filter_map(|name| Some((*name, variable_os(name)?)));
         command.args(arguments).env_clear().envs(inherited).envs(&settings.env);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+
         let mut command = CommandWrap::from(command);
         #[cfg(unix)]
         command.wrap(ProcessGroup::leader());
         #[cfg(windows)]
         command.wrap(JobObject);
+
         let mut child = command.spawn()?;
         let pipes = (child.stdin().take(), child.stdout().take(), child.stderr().take());
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
@@ -119,7 +122,8 @@ impl Process {
             self.terminate();
             self.ends_soon().await;
         }
-        // The leader may have left others of its group behind.
+
+        // The leader may have left other processes of its group behind.
         self.kill();
         if self.is_supervised && !self.ends_soon().await {
             tracing::warn!("a process of an upstream cannot be killed");
@@ -142,12 +146,13 @@ impl Process {
             }
             return;
         }
+
         let _ = self.child.start_kill();
     }
 
     #[cfg(unix)]
     fn terminate(&self) {
-        // It may have ended by now.
+        // The signal fails if the process has ended by now.
         let _ = self.child.signal(SIGTERM);
     }
 
@@ -166,7 +171,7 @@ impl Drop for Process {
 #[cfg(target_os = "linux")]
 fn supervised(program: &str, settings: &settings::Command) -> io::Result<Command> {
     program::check(program, &settings.env)?;
-    // The running program, even if its file has been replaced.
+    // Names the running program, even if its file has been replaced.
     let mut command = Command::new("/proc/self/exe");
     command.arg0("larder").arg(supervisor::COMMAND).arg(std::process::id().to_string());
     command.arg("--").arg(program);
@@ -183,6 +188,7 @@ fn describe(status: ExitStatus) -> String {
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
         return format!("signal {signal}");
     }
+
     match status.code() {
         Some(code) => format!("exit code {code}"),
         None => "exit".to_owned(),

@@ -14,6 +14,7 @@ pub(super) fn resolve<'a>(name: &'a str, env: &BTreeMap<String, String>) -> Cow<
         let own = env.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
         own.map(|(_, value)| value.into()).or_else(|| crate::environment::variable_os(wanted))
     };
+
     let folders = variable("PATH").unwrap_or_default();
     let extensions = variable("PATHEXT").and_then(|value| value.into_string().ok());
     let extensions = extensions.unwrap_or_else(|| EXECUTABLE.join(";"));
@@ -30,6 +31,7 @@ pub(super) fn check(name: &str, env: &BTreeMap<String, String>) -> std::io::Resu
     if name.contains('/') {
         return std::fs::metadata(name).map(drop);
     }
+
     let folders = env.get("PATH").map(std::ffi::OsString::from);
     let Some(folders) = folders.or_else(|| crate::environment::variable_os("PATH")) else {
         return Ok(());
@@ -67,11 +69,13 @@ fn find(
     } else {
         extensions.iter().map(|extension| format!("{name}{extension}")).collect()
     };
+
     let has_folder = name.contains(['/', '\\', ':']);
     let here = has_folder.then(std::path::PathBuf::new);
     let elsewhere = (!has_folder).then_some(folders).into_iter().flatten();
     // A relative folder in PATH would depend on where the server was started.
     let elsewhere = elsewhere.filter(|folder| folder.has_root());
+
     let files = here.into_iter().chain(elsewhere);
     files
         .flat_map(|folder| names.iter().map(move |name| folder.join(name)).collect::<Vec<_>>())
@@ -101,12 +105,13 @@ mod tests {
             ("npx.cmd", &["/node/npx.cmd"], Some("/node/npx.cmd")),
             ("server-1.2", &["/node/server-1.2.EXE"], Some("/node/server-1.2.EXE")),
             ("/my/tool", &["/my/tool.CMD", "/node/tool.CMD"], Some("/my/tool.CMD")),
-            // What Windows cannot start, and what lies where the server was started.
+            // Not found: files that Windows cannot start, and programs in relative folders of PATH.
             ("npx", &["/node/npx", "/node/npx.JS", "relative/npx.CMD"], None),
             ("npx.cmd", &["/node/npx.cmd.EXE"], None),
         ] {
             assert_eq!(found(name, usual, files).as_deref(), expected, "{name} of {files:?}");
         }
+
         assert_eq!(found("npx", ".EXE", &["/node/npx.CMD"]), None);
     }
 

@@ -57,6 +57,7 @@ impl Upstream {
     ) -> Vec<Arc<dyn Provider>> {
         let reserved: HashSet<String> = reserved.into_iter().map(str::to_owned).collect();
         let (is_prefixed, budget) = (settings.len() > 1, Arc::default());
+
         let upstreams = settings.into_iter().map(|settings| {
             let (reserved, budget) = (reserved.clone(), Arc::clone(&budget));
             Arc::new(Self::new(settings, is_prefixed, reserved, budget)) as Arc<dyn Provider>
@@ -91,6 +92,7 @@ impl Upstream {
     pub(super) fn status(&self) -> Status {
         let shared = &self.connections.shared;
         let (state, processes) = self.connections.states();
+
         let era = shared.era.lock().map(|era| match era {
             Era::Legacy => "legacy".to_owned(),
             Era::Modern => "modern".to_owned(),
@@ -99,6 +101,7 @@ impl Upstream {
             .statistics
             .last_error()
             .map(|error| LastError { text: error.text, seconds_ago: error.at.elapsed().as_secs() });
+
         Status {
             name: self.naming.upstream.clone(),
             state,
@@ -132,6 +135,7 @@ impl Upstream {
                 return Ok(None);
             }
         };
+
         let catalogue = connection.catalogue().await;
         Ok(catalogue.map(|catalogue| (connection, catalogue)))
     }
@@ -148,6 +152,7 @@ impl Upstream {
         if let Some(resumed) = self.requests.resume(scope).await {
             return resumed;
         }
+
         let (requests, again) = (&self.requests, params.clone());
         let link = connection.link().await?;
         match requests.send(connection, &link, method, params, what, scope).await {
@@ -159,6 +164,7 @@ impl Upstream {
             }
             answer => return answer,
         }
+
         let link = connection.link().await?;
         requests.send(connection, &link, method, again, what, scope).await
     }
@@ -179,6 +185,7 @@ impl Provider for Upstream {
     fn state(&self) -> Option<ProviderState> {
         let Status { name, state, degraded, tools, .. } = self.status();
         let error = self.connections.shared.statistics.last_error();
+
         Some(ProviderState {
             name,
             state: state.as_str(),
@@ -203,7 +210,8 @@ impl Provider for Upstream {
         {
             return Ok(vec![Arc::new(self.login_tool())]);
         }
-        // One that is down stays listed.
+
+        // The tools of an upstream that is down stay listed.
         let listed = listed.or_else(|| self.connections.shared.latest.load_full());
         let tools = listed.iter().flat_map(|catalogue| &catalogue.tools);
         Ok(tools.map(|tool| Arc::clone(&tool.provided)).collect())
@@ -213,10 +221,12 @@ impl Provider for Upstream {
         if !self.naming.may_offer(name) {
             return Ok(None);
         }
+
         if let Some((_, catalogue)) = self.listed(scope).await? {
             let listed = catalogue.tool(name).map(|tool| Arc::clone(&tool.provided));
             return Ok(listed.map(FoundTool::Listed));
         }
+
         // The call says why the upstream does not start.
         let known = self.known_tool(name).map(FoundTool::Listed);
         Ok(Some(known.unwrap_or(FoundTool::Unlisted)))
@@ -251,8 +261,10 @@ impl Provider for Upstream {
         let started = Instant::now();
         let called = self.call_logged_in(name, arguments, &scope).await;
         let called = called.map_err(UpstreamError::of_call);
+
         let statistics = &self.connections.shared.statistics;
         statistics.count_call(self.naming.label(), started, called.as_ref().err());
+
         match called {
             Ok(result) => Ok(result),
             Err(error @ UpstreamError::Refused(_)) => Err(error.into_fault()),
@@ -277,10 +289,12 @@ impl Provider for Upstream {
         if !self.naming.may_offer(name) {
             return None;
         }
+
         let (connection, catalogue) = match self.logged_in(scope).await {
             Ok(listed) => listed?,
             Err(fault) => return Some(Err(fault)),
         };
+
         let own_name = catalogue.own_prompt(name)?;
         let params = json!({ "name": own_name, "arguments": arguments });
         let got = async {
@@ -292,6 +306,7 @@ impl Provider for Upstream {
             }
             Ok(prompt)
         };
+
         Some(got.await.map_err(UpstreamError::into_fault))
     }
 
@@ -306,10 +321,11 @@ impl Provider for Upstream {
     }
 
     async fn read(&self, uri: &str, scope: &Arc<Scope>) -> Option<Result<Contents, Fault>> {
-        // Those that Larder names itself have been looked for in the store.
+        // The store has already been searched for URIs that Larder names itself.
         if uri.starts_with("larder:") {
             return None;
         }
+
         let own = self.naming.own_uri(uri)?;
         let (connection, catalogue) = match self.logged_in(scope).await {
             Ok(listed) => listed?,
@@ -318,6 +334,7 @@ impl Provider for Upstream {
         if !catalogue.has_resources() {
             return None;
         }
+
         self.read_own(&own, &connection, scope).await
     }
 
@@ -332,6 +349,7 @@ impl Provider for Upstream {
             Ok(listed) => listed?,
             Err(fault) => return Some(Err(fault)),
         };
+
         let own = if let Some(name) = reference.as_prompt_name() {
             json!({ "type": "ref/prompt", "name": catalogue.own_prompt(name)? })
         } else {
@@ -341,6 +359,7 @@ impl Provider for Upstream {
             }
             json!({ "type": "ref/resource", "uri": self.naming.own_uri(template)? })
         };
+
         let params = json!({
             "ref": own,
             "argument": { "name": argument, "value": input.value },
@@ -352,16 +371,19 @@ impl Provider for Upstream {
             let Completed(completion) = self.read_answer(method, result)?;
             Ok(completion)
         };
+
         Some(completed.await.map_err(UpstreamError::into_fault))
     }
 
     async fn subscribe(&self, uri: &str, subscriber: &Subscriber) -> Option<Followed> {
-        // Those that Larder names itself are in the store.
+        // The store holds the resources that Larder names itself.
         if uri.starts_with("larder:") {
             return None;
         }
+
         let own = self.naming.own_uri(uri)?;
         let offered = ResourceUri::parse(uri).ok()?;
+
         let Subscriber { identity, client, session, .. } = subscriber;
         let connection = self.connections.of_caller(identity, client, session.as_ref());
         let connection = connection.await.inspect_err(|error| tracing::warn!(%error)).ok()?;
@@ -371,18 +393,19 @@ impl Provider for Upstream {
     fn unsubscribe(&self, uri: &str, subscriber: &Subscriber) {
         let Subscriber { identity, client, session, .. } = subscriber;
         let (Some(own), Some(session)) = (self.naming.own_uri(uri), session) else { return };
+
         if let Some(connection) = self.connections.find(identity.owner(), client, session) {
             connection.subscriptions.remove(&own, &Follower::Session(Arc::clone(session)));
         }
     }
 
     fn announce_to(&self, changes: broadcast::Sender<Announcement>) {
-        // The channel is always the same.
+        // Every call passes the same channel, so a `set` that fails changes nothing.
         let _ = self.connections.shared.changes.set(changes);
     }
 
     fn share_sessions(&self, parts: &SharedParts) {
-        // Set once, before the first use.
+        // Called once, before the first use, so `set` succeeds.
         let _ = self.connections.shared.parts.set(parts.clone());
     }
 

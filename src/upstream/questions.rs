@@ -55,10 +55,12 @@ pub(super) fn capabilities(client: &ClientFacts) -> Value {
             passed_on.insert(name.into(), capability.clone());
         }
     }
+
     if declared.get("roots").is_some() {
-        // Without `listChanged`: that notification is not passed on.
+        // Declared without `listChanged`, since that notification is not passed on.
         passed_on.insert("roots".into(), json!({}));
     }
+
     Value::Object(passed_on)
 }
 
@@ -106,14 +108,16 @@ impl OpenQuestions {
             return std::future::pending().await;
         };
         if !self.ids.contains(&id) {
-            // It was withdrawn.
+            // The upstream has withdrawn the question.
             return;
         }
+
         self.ids.retain(|open| *open != id);
         let message = match answer {
             Ok(result) => wire::response(&id, result),
             Err(error) => wire::error(&id, &error.to_string()),
         };
+
         // Fails only if the upstream has ended.
         let _ = self.outgoing.send(message).await;
     }

@@ -97,6 +97,7 @@ impl Requests {
         {
             add_responses(&mut params, json!(rounds.responses()), state);
         }
+
         link.set_log_level(scope.log_level).await;
         let exchange = Exchange::begin(link, method, params, what, Some(scope))?;
         self.finish(exchange, in_use, scope).await
@@ -113,10 +114,12 @@ impl Requests {
             let (era, link) = (exchange.era(), Arc::clone(exchange.link()));
             let sent = exchange.message().cloned();
             let (method, what) = (exchange.method(), exchange.what().to_owned());
+
             let result = match exchange.run(scope).await? {
                 Step::Done(result) => result,
                 Step::Asks(exchange) => return self.park(exchange, in_use, scope).await,
             };
+
             if era != Some(Era::Modern) {
                 return Ok(result);
             }
@@ -125,22 +128,26 @@ impl Requests {
                 Ok(Round::Asks(required)) => required,
                 Err(problem) => return Err(self.unanswered(&format!("{problem}."))),
             };
+
             if required.requests.len() > MAX_QUESTIONS {
                 let reason = format!("more than {MAX_QUESTIONS} questions at once.");
                 return Err(self.unanswered(&reason));
             }
+
             if let Some(rounds) = scope.round_trips() {
                 return self.pass_on(rounds, required, scope).await;
             }
             if required.requests.is_empty() {
                 tokio::time::sleep(PUT_OFF * 2u32.pow(round.min(6))).await;
             }
+
             let InputRequired { requests, state } = required;
             let responses = self.ask(requests, scope).await?;
             let mut params = sent.as_ref().map(params_of).unwrap_or_default();
             add_responses(&mut params, responses, state);
             exchange = Exchange::begin(&link, method, params, &what, Some(scope))?;
         }
+
         Err(self.unanswered(&format!("it has asked {MAX_ROUNDS} times during one call.")))
     }
 
@@ -158,6 +165,7 @@ impl Requests {
         let Some(rounds) = scope.round_trips() else {
             return Err(self.unanswered("its client cannot be asked."));
         };
+
         let requests = exchange.input_requests();
         let owner = scope.identity.owner();
         let ticket = self.parked.insert(exchange, in_use.clone(), owner, &scope.random)?;
@@ -180,6 +188,7 @@ impl Requests {
             let reason = "The client does not declare that it can be asked that.";
             return Err(self.unanswered(reason));
         }
+
         let requests = requests.into_iter().map(|(key, request)| (key, json!(request))).collect();
         self.end_round(rounds, requests, Next::Request { state }).await
     }
@@ -208,6 +217,7 @@ impl Requests {
             let response = context.forward(&key, &method, params).await;
             response.map(|response| (key, response))
         });
+
         let responses = try_join_all(asked).await;
         let responses = responses.map_err(|error| self.unanswered(&error.to_string()))?;
         Ok(Value::Object(responses.into_iter().collect()))
@@ -246,6 +256,7 @@ mod tests {
         add_responses(&mut params, json!({ "q": {} }), Some("s".into()));
         let next = json!({ "name": "a", "inputResponses": { "q": {} }, "requestState": "s" });
         assert_eq!(params, next);
+
         // The state of an earlier round does not go on.
         let mut params = params_of(&Bytes::from_static(message));
         add_responses(&mut params, json!({}), None);

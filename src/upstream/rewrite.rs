@@ -77,6 +77,7 @@ mod tests {
     fn uris_are_rewritten_and_found_again() {
         let naming =
             |is_prefixed| Naming { upstream: "fs".into(), is_prefixed, reserved: HashSet::new() };
+
         for (own, offered) in [
             ("file:///a", "fs+file:///a"),
             ("ui://board/view.html", "ui://fs/board/view.html"),
@@ -89,12 +90,14 @@ mod tests {
         for other in ["file:///a", "fsx+file:///a", "ui://other/x", "fs"] {
             assert_eq!(naming(true).own_uri(other), None, "{other}");
         }
+
         let mut blocks: Vec<ContentBlock> = serde_json::from_value(json!([
             { "type": "text", "text": "file:///a" },
             { "type": "resource_link", "uri": "file:///a", "name": "a" },
             { "type": "resource", "resource": { "uri": "file:///b", "text": "" } },
         ]))
         .expect("they are blocks");
+
         naming(true).offer_blocks(&mut blocks);
         let blocks = json!(blocks);
         assert_eq!(blocks[0]["text"], "file:///a");

@@ -74,6 +74,7 @@ impl Upstreams {
     pub fn replace(&self, configured: Vec<Settings>) {
         let all: Vec<_> = configured.into_iter().chain(self.fixed.iter().cloned()).collect();
         let is_prefixed = all.len() > 1;
+
         let mut current = self.current.lock();
         let next = all.into_iter().map(|settings| {
             let known = current.iter().find(|known| known.is_of(&settings, is_prefixed));
@@ -112,9 +113,11 @@ impl Upstreams {
         let mut measured = self.measured.lock();
         let names = statuses.iter().map(|status| status.name.clone()).collect();
         let before = std::mem::replace(&mut *measured, names);
+
         for name in before.difference(&measured) {
             set_gauges(name, f64::NAN, f64::NAN);
         }
+
         for Status { name, state, processes, kept_out_bytes, failures, .. } in statuses {
             set_gauges(&name, f64::from(u8::from(state != State::Down)), processes as f64);
             metric::counter("larder_upstream_failures_total", [("upstream", label(&name))])
@@ -144,16 +147,20 @@ mod tests {
     fn an_upstream_whose_settings_stay_goes_on() {
         let upstreams = Upstreams::new(vec![named("a"), named("b")], vec![named("c")], []).unwrap();
         let first = upstreams.upstreams();
+
         assert!(upstreams.check(&[named("c")]).unwrap_err().contains("called c"));
+
         let mut changed = named("b");
         changed.max_processes = 1;
         upstreams.replace(vec![changed, named("a"), named("d")]);
+
         let second = upstreams.upstreams();
         let names: Vec<_> = upstreams.statuses().into_iter().map(|status| status.name).collect();
         assert_eq!(names, ["b", "a", "d", "c"]);
         assert!(Arc::ptr_eq(&first[0], &second[1]) && Arc::ptr_eq(&first[2], &second[3]));
         assert!(!Arc::ptr_eq(&first[1], &second[0]));
-        // The only one that is left has no prefix.
+
+        // A single upstream that is left has no prefix.
         upstreams.replace(Vec::new());
         assert!(!Arc::ptr_eq(&upstreams.upstreams()[0], &second[3]));
     }

@@ -125,16 +125,19 @@ impl LoginIssuer {
 pub struct TokenExchangeSettings {
     /// The authorization server.
     pub server: TokenServer,
+
     /// Larder's client ID there.
     pub client_id: String,
     /// The secret of that client.
     pub client_secret: String,
+
     /// What the new token is for, by its name at the authorization server.
     pub audience: Option<String>,
     /// What the new token is for, by its URL.
     pub resource: Option<String>,
     /// The scopes to ask for. If there are none, the authorization server decides.
     pub scopes: Vec<String>,
+
     /// The most exchanged tokens that are kept in memory.
     pub max_tokens: usize,
 }
@@ -218,6 +221,7 @@ impl ToolFilter {
                 None => own == pattern,
             })
         };
+
         let is_offered = matches(&self.allow) && !matches(&self.deny);
         is_offered.then(|| self.rename.get(own).map_or(own, String::as_str))
     }
@@ -231,6 +235,7 @@ pub struct Settings {
     pub name: String,
     /// Where the server is.
     pub target: Target,
+
     /// Which tools are offered.
     pub tools: ToolFilter,
     /// When results are stored, by the upstream's own names of its tools or patterns.
@@ -240,6 +245,7 @@ pub struct Settings {
     /// Patterns of the upstreams whose stored content may be an argument of its tools;
     /// `larder` is content that callers and Larder itself have stored.
     pub accept: Vec<String>,
+
     /// Who shares a process.
     pub session: SessionPolicy,
     /// Whether the server is not ready while this one is down.
@@ -248,18 +254,21 @@ pub struct Settings {
     pub idle: Duration,
     /// The most processes at a time.
     pub max_processes: usize,
+
     /// How long the start may take.
     pub start_timeout: Duration,
     /// How long a list waits for an upstream that was never listed.
     pub list_timeout: Duration,
     /// How long a request may take without progress.
     pub call_timeout: Duration,
+
     /// The most bytes of one message.
     pub max_message: usize,
     /// The most JSON values of one message.
     pub max_values: usize,
     /// The most memory for the definitions of all its lists, in bytes.
     pub max_catalogue: usize,
+
     /// How long a call waits for its client's next round.
     pub answer_timeout: Duration,
     /// The most calls that wait for their clients' next round.
@@ -298,18 +307,21 @@ impl Settings {
     pub fn name_of(command: &[String]) -> String {
         const RUNNERS: [&str; 10] =
             ["npx", "npm", "exec", "uvx", "uv", "run", "node", "bunx", "python", "python3"];
+
         let words = command.iter().filter(|word| !word.starts_with('-'));
         let base = |word: &String| {
             let last = word.rsplit(['/', '\\']).next().unwrap_or_default();
             let last = last.split(['@', '=']).next().unwrap_or_default();
             last.split('.').next().unwrap_or_default().to_ascii_lowercase()
         };
+
         let name = words.map(base).find(|word| !RUNNERS.contains(&word.as_str()));
         let name = name.unwrap_or_default();
         let name = name.strip_prefix("mcp-").unwrap_or(&name);
         let name = name.strip_prefix("server-").unwrap_or(name);
         let name = name.replace(|c: char| !c.is_ascii_lowercase() && !c.is_ascii_digit(), "-");
         let name = name[..name.len().min(24)].trim_matches('-');
+
         if name.is_empty() { "upstream".to_owned() } else { name.to_owned() }
     }
 
@@ -346,6 +358,7 @@ mod tests {
             deny: vec!["read_media*".into()],
             rename: [("read_text_file".to_owned(), "read".to_owned())].into(),
         };
+
         for (own, name) in [
             ("read_text_file", Some("read")),
             ("read_file", Some("read_file")),
@@ -355,6 +368,7 @@ mod tests {
         ] {
             assert_eq!(filter.name(own), name, "{own}");
         }
+
         assert_eq!(ToolFilter::default().name("x"), Some("x"));
     }
 
@@ -391,6 +405,7 @@ mod tests {
             assert_eq!(named, name);
             assert!(Settings::is_name(&named));
         }
+
         for bad in ["", "-a", "a-", "a_b", "A", "a23456789012345678901234x"] {
             assert!(!Settings::is_name(bad), "{bad}");
         }

@@ -24,6 +24,7 @@ pub(super) struct Shared {
     /// The memory for messages of all upstreams.
     pub(super) budget: Arc<MessageBudget>,
     pub(super) naming: Naming,
+
     /// The era that the last start has found.
     pub(super) era: Mutex<Option<Era>>,
     /// What the process that was listed last offers.
@@ -31,11 +32,13 @@ pub(super) struct Shared {
     /// What its sessions are offered, each item once.
     pub(super) catalogues: CataloguePool,
     pub(super) statistics: Statistics,
+
     /// Where changes of lists are announced. Set once, before the first use.
     pub(super) changes: OnceLock<broadcast::Sender<Announcement>>,
     /// How instances share what belongs to sessions. Set once, before the first use; empty if
     /// this is the only instance.
     pub(super) parts: OnceLock<SharedParts>,
+
     pub(super) access: Access,
 }
 

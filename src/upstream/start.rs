@@ -88,6 +88,7 @@ impl From<UpstreamError> for Failed {
             let reason = "the caller has no access".to_owned();
             return Self { reason, stderr: String::new(), caller: Some(Box::new(error)) };
         }
+
         Self::from(match error {
             UpstreamError::Ended { how, .. } => how.to_string(),
             UpstreamError::NotProcessed { reason, .. } => reason,
@@ -112,9 +113,10 @@ pub(super) async fn start(
     account: Option<&Arc<Account>>,
 ) -> Result<Started, Failed> {
     if let Some(account) = account {
-        // First: without a token, nothing is found out about the upstream.
+        // Checked first: without a token, nothing is found out about the upstream.
         account.token(None).await?;
     }
+
     if let Some(kept) = kept
         && let Some((saved, links)) = kept.load().await
     {
@@ -122,10 +124,12 @@ pub(super) async fn start(
         resumed.link.skip_ids(links);
         let answer = resumed.link.request::<Done>("ping", json!({}));
         let answer = tokio::time::timeout(PROBE_TIMEOUT, answer).await;
+
         if let Ok(Ok(_)) = answer {
             resumed.link.set_era(Era::Legacy, saved.capabilities);
             return Ok(resumed);
         }
+
         tokio::spawn(resumed.child.end());
         if let Ok(Err(error)) = answer
             && error.is_callers()
@@ -133,6 +137,7 @@ pub(super) async fn start(
             return Err(error.into());
         }
     }
+
     let remembered = *known.lock();
     let era = match remembered {
         Some(era) => era,
@@ -148,6 +153,7 @@ pub(super) async fn start(
             Era::Legacy
         }
     };
+
     let started = open(settings, budget, client, None, kept, account)?;
     let Started { link, child, session } = &started;
     let opened = async {
@@ -159,11 +165,13 @@ pub(super) async fn start(
             Era::Legacy => initialize(link, session).await,
         }
     };
+
     let opened = tokio::time::timeout(settings.start_timeout, opened).await;
     let seconds = settings.start_timeout.as_secs_f64();
     let opened = opened.unwrap_or_else(|_| {
         Err(format!("no answer within {seconds} s, upstreams.start_timeout").into())
     });
+
     match opened {
         Ok(capabilities) => {
             if let Some(kept) = kept
@@ -194,6 +202,7 @@ async fn discover(link: &Arc<Link>) -> Result<Option<Capabilities>, Failed> {
     let mut params = json!({});
     wire::declare_modern(&mut params, &json!({}));
     let answer = link.request("server/discover", params);
+
     let Discovered { is_modern, capabilities } =
         match tokio::time::timeout(PROBE_TIMEOUT, answer).await {
             Ok(Ok(answer)) => answer,
@@ -210,6 +219,7 @@ async fn initialize(link: &Arc<Link>, session: &RemoteSession) -> Result<Capabil
         "capabilities": link.client_capabilities(),
         "clientInfo": wire::client_info(),
     });
+
     let Initialized { version, capabilities } = link.request("initialize", params).await?;
     session.negotiated(version.as_deref());
     link.notify("notifications/initialized", &json!({})).await;
@@ -229,6 +239,7 @@ fn open(
     let session = Arc::new(RemoteSession::new(saved, outlives));
     let (link, outgoing) = Link::new(Arc::clone(settings), Arc::clone(budget), client.clone());
     let (stop, last_lines) = (CancellationToken::new(), LastLines::default());
+
     let running = match &settings.target {
         Target::Remote(remote) => {
             let (link, max) = (Arc::clone(&link), settings.max_message);
@@ -242,9 +253,11 @@ fn open(
                 let program = command.line.first().map_or("", String::as_str);
                 Failed::from(format!("{program}: {error}"))
             })?;
+
             let reading = last_lines.clone().read(settings.name.as_str().into(), pipes.stderr);
-            // A process whose standard error is not read may wait for that for ever.
+            // A process may block for ever if its standard error is not read.
             tokio::spawn(serve(Arc::clone(&link), stop.clone(), reading));
+
             let writing = write(outgoing, pipes.stdin, stop.clone());
             let writing = tokio::spawn(serve(Arc::clone(&link), stop.clone(), writing));
             let reading = read(Arc::clone(&link), pipes.stdout, settings.max_message);
@@ -252,6 +265,7 @@ fn open(
             tokio::spawn(serve(Arc::clone(&link), stop.clone(), running))
         }
     };
+
     Ok(Started { link, child: Child { stop, running, last_lines }, session })
 }
 
@@ -274,6 +288,7 @@ async fn run(
 ) {
     let mut reading = std::pin::pin!(reading);
     let mut output_ended = false;
+
     let how = tokio::select! {
         how = process.ended() => how,
         () = &mut reading => {
@@ -286,11 +301,13 @@ async fn run(
         }
         () = stop.cancelled() => "stopped".to_owned(),
     };
+
     if !output_ended && !stop.is_cancelled() {
         let _ = tokio::time::timeout(LAST_OUTPUT, reading).await;
     }
+
     link.end(&how);
-    // Closes the input.
+    // Ends the writer, which closes the input.
     stop.cancel();
     let _ = writing.await;
     process.end().await;
@@ -328,6 +345,7 @@ async fn write(
             }
         }
     };
+
     tokio::select! {
         () = writing => {}
         () = stop.cancelled() => {}

@@ -47,7 +47,7 @@ impl Statistics {
         .record(started.elapsed());
 
         match error {
-            // Its own answer, and what a failed start has counted.
+            // A refusal is the upstream's own answer, and a failed start has been counted already.
             None | Some(UpstreamError::Refused(_) | UpstreamError::Start(_)) => {}
             Some(error) if error.is_callers() => {}
             Some(error) => self.set_error(error.kind(), error.to_string()),

@@ -46,6 +46,7 @@ pub struct Status {
     /// Why a part of its lists is not offered.
     #[serde(default)]
     pub degraded: Option<String>,
+
     /// How many of its processes, or sessions with a server over HTTP, run.
     pub processes: usize,
     /// The protocol era that the last start has found: `legacy` or `modern`.
@@ -56,6 +57,7 @@ pub struct Status {
     /// the first twenty.
     #[serde(default)]
     pub left_out: Vec<String>,
+
     /// The bytes of its results that were stored instead of sent.
     pub kept_out_bytes: u64,
     /// How often a process could not be started or has ended by itself.

@@ -44,6 +44,7 @@ impl LastLines {
     pub(super) async fn read(self, upstream: Arc<str>, stderr: impl AsyncRead + Unpin) {
         let mut stderr = BufReader::new(stderr);
         let mut rate = Rate::new();
+
         loop {
             let line = match read_line(&mut stderr, Assembly::plain(LINE_BYTES, Charge::default()))
                 .await
@@ -52,17 +53,20 @@ impl LastLines {
                 Ok(Incoming::Refused { .. }) => continue,
                 Ok(Incoming::End) | Err(_) => return,
             };
+
             let line = String::from_utf8_lossy(&line.bytes);
-            // One line of the log, whatever it has.
+            // Escaped, so that a line of standard error is a single line of the log.
             let line = bounded(line.trim_end(), LINE_CHARS).replace('\n', "\\n");
             if line.is_empty() {
                 continue;
             }
+
             match rate.take() {
                 Some(0) => tracing::info!(%upstream, "{line}"),
                 Some(skipped) => tracing::info!(%upstream, skipped, "{line}"),
                 None => {}
             }
+
             let mut lines = self.0.lock();
             if lines.len() == KEPT_LINES {
                 lines.pop_front();
@@ -93,10 +97,12 @@ impl Rate {
             self.left =
                 u32::try_from(intervals).unwrap_or(BURST).saturating_add(self.left).min(BURST);
         }
+
         if self.left == 0 {
             self.skipped += 1;
             return None;
         }
+
         self.left -= 1;
         Some(std::mem::take(&mut self.skipped))
     }
@@ -111,8 +117,10 @@ mod tests {
         let lines = LastLines::default();
         let long = "x".repeat(5_000);
         let text = format!("first\n\nred \u{1b}[31m\u{202e}\n{long}\n");
+
         lines.clone().read("odd".into(), text.as_bytes()).await;
         let shown = lines.show();
+
         assert!(shown.starts_with(r"first | red \u{1b}[31m\u{202e} | xxx"), "{shown}");
         assert!(shown.chars().count() < 1_100);
     }
@@ -120,8 +128,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_flood_of_lines_is_logged_in_part() {
         let mut rate = Rate::new();
+
         let logged = (0..1_000).filter_map(|_| rate.take()).count();
         assert_eq!(logged, 50);
+
         tokio::time::advance(INTERVAL).await;
         assert_eq!((rate.take(), rate.take()), (Some(950), None));
     }

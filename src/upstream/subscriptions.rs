@@ -70,6 +70,7 @@ impl Subscriptions {
                 Follower::Stream(table.streams)
             }
         };
+
         let followers = table.followers.entry(own.to_owned()).or_default();
         followers.insert(follower.clone(), target);
         if followers.len() == 1 {
@@ -98,6 +99,7 @@ impl Subscriptions {
             followers.remove(&follower);
             !followers.is_empty()
         });
+
         if table.followers.len() != before {
             self.changed.send_modify(|n| *n += 1);
         }
@@ -138,7 +140,7 @@ impl Subscriptions {
     /// Waits until the upstream was told the changes that were made until now.
     pub(super) async fn applied(&self) {
         let change = *self.changed.borrow();
-        // The sender lives as long as this.
+        // The sender lives as long as these subscriptions, so the wait cannot fail.
         let _ = self.applied.subscribe().wait_for(|applied| *applied >= change).await;
     }
 }
@@ -161,9 +163,11 @@ mod tests {
         let owner = |name: &str| Principal::Static { name: name.into() }.owner();
         let (ana, bob) = (owner("ana"), owner("bob"));
         let (mut to_ana, mut to_bob) = (feed.subscribe(&ana), feed.subscribe(&bob));
+
         let session: Arc<str> = "s".into();
         subscriptions.add("file:///a", Some(&session), target(&feed, &ana));
         let stream = subscriptions.add("file:///a", None, target(&feed, &ana));
+
         assert_eq!(subscriptions.wanted(), HashSet::from(["file:///a".to_owned()]));
         assert_eq!(*subscriptions.changes().borrow(), 1);
 
@@ -171,6 +175,7 @@ mod tests {
         subscriptions.updated("file:///a");
         let heard = to_ana.next().await.unwrap().unwrap();
         assert_eq!(heard.uri.as_str(), "fs+file:///a");
+
         subscriptions.end_session(&session);
         assert_eq!(subscriptions.wanted().len(), 1);
         subscriptions.remove("file:///a", &stream);

@@ -34,12 +34,13 @@ const NOT_STARTED: u8 = 127;
 pub fn main(larder: u32, line: &[String]) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let ended = runtime.and_then(|runtime| runtime.block_on(supervise(larder, line)));
+
     match ended {
         Ok(Some(status)) => end_like(status),
         Ok(None) => ExitCode::FAILURE,
         Err(error) => {
             let program = line.first().map_or("", String::as_str);
-            // Larder logs standard error, unless it has ended.
+            // Larder logs standard error; a write fails only if Larder has ended.
             let _ = writeln!(io::stderr(), "{program}: {error}");
             ExitCode::from(NOT_STARTED)
         }
@@ -52,10 +53,11 @@ async fn supervise(larder: u32, line: &[String]) -> io::Result<Option<WaitStatus
     let mut terminate = signal(SignalKind::terminate())?;
     let mut end = signal(SignalKind::interrupt())?;
     let mut larder_ended = signal(SignalKind::hangup())?;
+
     set_child_subreaper(Some(getpid()))?;
     set_parent_process_death_signal(Some(Signal::HUP))?;
     if !is_child_of(larder) {
-        // It ended before the kernel was told to tell.
+        // Larder ended before the kernel was asked to report its end.
         return Ok(None);
     }
 
@@ -74,6 +76,7 @@ async fn supervise(larder: u32, line: &[String]) -> io::Result<Option<WaitStatus
             () = hung_up(&mut larder_ended, larder) => break None,
         }
     };
+
     end_all();
     Ok(ended)
 }
@@ -83,6 +86,7 @@ fn start(line: &[String]) -> io::Result<Pid> {
     let (program, arguments) =
         line.split_first().ok_or_else(|| io::Error::other("the command is empty"))?;
     let child = Command::new(program).args(arguments).process_group(0).spawn()?;
+
     let null = File::options().read(true).write(true).open("/dev/null")?;
     dup2_stdin(&null)?;
     dup2_stdout(&null)?;
@@ -120,7 +124,7 @@ fn end_all() {
         }
         match wait(WaitOptions::empty()) {
             Ok(_) | Err(Errno::INTR) => {}
-            // There are none.
+            // No child is left.
             Err(_) => return,
         }
     }
@@ -150,13 +154,15 @@ fn end_like(status: WaitStatus) -> ExitCode {
     if let Some(code) = status.exit_status() {
         return ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX));
     }
+
     let number = status.terminating_signal().unwrap_or_default();
     if let Some(signal) = Signal::from_named_raw(number) {
-        // The program has written its own core.
+        // The program has already dumped its own core, so this process must not.
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
         let _ = kill_process(getpid(), signal);
     }
-    // This process handles the signal itself: as of shells.
+
+    // This process handles the signal, so it exits with the code that shells use.
     ExitCode::from(u8::try_from(128 + number).unwrap_or(u8::MAX))
 }
 

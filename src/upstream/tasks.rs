@@ -52,7 +52,7 @@ pub(super) async fn finish(
         task = link.request("tasks/get", id.clone()).await?;
     }
 
-    // While it needs input, the result brings the questions. A round may end this call, but
+    // The result brings the questions of a task that needs input. A round may end this call, but
     // not the task.
     running.id = None;
     requests.send(in_use, link, "tasks/result", id, what, scope).await

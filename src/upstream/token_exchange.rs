@@ -96,6 +96,7 @@ impl TokenExchange {
         let Some(presented) = caller.bearer() else {
             return Err(self.error("there is no token to exchange"));
         };
+
         let digest = digest(presented.reveal());
         loop {
             match self.known.get_value_or_guard_async(&digest).await {
@@ -140,8 +141,9 @@ impl TokenExchange {
         ];
         let optional = [("audience", audience), ("resource", resource), ("scope", &scopes)];
         pairs.extend(optional.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?))));
-        // Callers do not wait for each other here: a server that hangs would delay the last of
-        // them by all others' timeouts.
+
+        // Callers do not wait for each other here: a server that hangs would delay the last caller
+        // by the timeouts of all others.
         let endpoint = match self.endpoint.get() {
             Some(endpoint) => endpoint,
             None => {
@@ -149,14 +151,17 @@ impl TokenExchange {
                 self.endpoint.get_or_init(|| found)
             }
         };
+
         let client = ClientIdentity {
             id: self.settings.client_id.clone(),
             secret: Some(self.settings.client_secret.clone()),
             is_secret_in_body: endpoint.is_secret_in_body,
         };
+
         let sent = self.fetcher.send(client.form(endpoint.url.clone(), &pairs)).await;
         let (status, body) = sent.map_err(|error| error.to_string())?;
         let what = format_args!("exchange of the token for {}", self.name).to_string();
+
         match serde_json::from_slice(&body) {
             Ok(Response::Token(token)) if status == 200 && token.can_be_sent(presented) => {
                 audit::allowed(caller, &what);
@@ -251,6 +256,7 @@ impl ExchangeAccount {
         if identity.bearer().is_none() {
             return false;
         }
+
         let mut latest = self.latest.lock();
         let is_new = !latest.has(identity);
         *latest = Latest { identity: identity.clone(), refused: None };
@@ -262,6 +268,7 @@ impl ExchangeAccount {
         if let Some(caller) = caller {
             return self.exchange.token(caller).await;
         }
+
         let identity = {
             let latest = self.latest.lock();
             if let Some(refused) = &latest.refused {
@@ -269,10 +276,12 @@ impl ExchangeAccount {
             }
             latest.identity.clone()
         };
+
         // Without a call, an expired token is not exchanged.
         if identity.invalidated().now_or_never().is_some() {
             return Err(self.exchange.error("it has expired. Call again with a new one"));
         }
+
         let token = self.exchange.token(&identity).await;
         if let Err(error) = &token
             && self.was_refused(&identity)
@@ -283,6 +292,7 @@ impl ExchangeAccount {
                 latest.refused = Some(error.clone());
             }
         }
+
         token
     }
 
@@ -297,6 +307,7 @@ impl ExchangeAccount {
         let latest = || self.latest.lock().identity.clone();
         let identity = caller.cloned().unwrap_or_else(latest);
         let Some(presented) = identity.bearer() else { return };
+
         let digest = digest(presented.reveal());
         if let Some(known) = self.exchange.known.get(&digest)
             && known.token.as_deref().ok() == used
@@ -332,7 +343,9 @@ mod tests {
             };
             exchanged.can_be_sent("own")
         };
+
         assert!(can_be_sent("new", "Bearer") && can_be_sent("new", "bearer"));
+
         let long = "x".repeat(MAX_TOKEN_BYTES + 1);
         for (token, kind) in
             [("own", "Bearer"), ("new", "N_A"), ("new", "DPoP"), ("", "Bearer"), (&*long, "Bearer")]
@@ -352,11 +365,13 @@ mod tests {
             groups: Vec::new(),
             expires: Some(clock.now().saturating_add(minute)),
         };
+
         let options = AuthOptions::Static { tokens: vec![token], hierarchy: Hierarchy::default() };
         let authenticator = Arc::new(Authenticator::new(options, Arc::new(clock.clone())).unwrap());
         let caller = authenticator.authenticate("first", None).await.unwrap().with_bearer("first");
+
         let settings = TokenExchangeSettings {
-            // Nothing listens there.
+            // Nothing listens at this port.
             server: TokenServer::Endpoint("http://127.0.0.1:1/token".into()),
             client_id: "larder".into(),
             client_secret: "secret".into(),
@@ -365,9 +380,11 @@ mod tests {
             scopes: Vec::new(),
             max_tokens: 10,
         };
+
         let exchange = Arc::new(TokenExchange::new("crm", &settings).unwrap());
         let account = ExchangeAccount::new(&exchange, &caller);
         let said = async || account.token(None).await.unwrap_err().to_string();
+
         assert!(said().await.contains("does not respond"));
         clock.advance(minute);
         assert!(said().await.contains("it has expired. Call again with a new one"));

@@ -62,16 +62,19 @@ impl Check<'_> {
         if workflow.steps.is_empty() {
             self.report(None, "it has no steps");
         }
+
         for name in repeated(workflow.arguments.iter().map(|a| a.name.as_str())) {
             self.report(None, format!("the argument {name:?} is declared twice"));
         }
         for name in repeated(workflow.steps.iter().map(|s| s.name.as_str())) {
             self.report(None, format!("two steps have the name {name:?}"));
         }
+
         let bindings = workflow.steps.iter().filter_map(|s| s.binding.as_deref());
         for name in repeated(bindings) {
             self.report(None, format!("two steps bind {name:?}"));
         }
+
         if workflow.steps.iter().filter(|s| s.handoff).count() > 1 {
             self.report(
                 None,
@@ -91,9 +94,11 @@ impl Check<'_> {
             }
             _ => {}
         }
+
         for (location, source, has_default) in step.sources() {
             self.source(index, step, &location, source, has_default);
         }
+
         self.guidance(step);
         self.tool(step);
         self.resources(step);
@@ -140,6 +145,7 @@ impl Check<'_> {
             Origin::Step { binding, .. } => {
                 let binder =
                     workflow.steps.iter().position(|s| s.binding.as_ref() == Some(binding));
+
                 match binder {
                     None => {
                         let bound: Vec<_> = workflow.steps[..index]
@@ -184,12 +190,14 @@ impl Check<'_> {
                         Piece::Text(_) => None,
                     })
                     .collect();
+
                 for name in bindings.keys().filter(|name| !variables.contains(name.as_str())) {
                     self.report(
                         Some(step),
                         format!("{location} binds {name:?}, which its text does not use"),
                     );
                 }
+
                 for name in variables.into_iter().filter(|name| !bindings.contains_key(*name)) {
                     self.report(
                         Some(step),
@@ -210,20 +218,24 @@ impl Check<'_> {
             }
             return;
         };
+
         if step.retry.as_ref().is_some_and(|retry| retry.attempts == 0) {
             self.report(Some(step), "retry needs at least one attempt");
         }
         if step.for_each.is_some() {
             self.report(Some(step), "for_each is for resources; a step with a tool cannot use it");
         }
+
         if self.workflow.also.is_some() && *tool == self.workflow.name {
             self.report(Some(step), "it calls its own workflow, which would never end");
             return;
         }
+
         let Some(schema) = self.catalog.input_schema(tool) else {
             self.report(Some(step), format!("there is no tool {tool:?}"));
             return;
         };
+
         if let Some(known) = schema.get("properties").and_then(Value::as_object) {
             for argument in step.arguments.keys().filter(|a| !known.contains_key(*a)) {
                 let known: Vec<_> = known.keys().map(String::as_str).collect();
@@ -236,6 +248,7 @@ impl Check<'_> {
                 );
             }
         }
+
         let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
         for argument in required.filter_map(Value::as_str) {
             if !step.arguments.contains_key(argument) {
@@ -258,6 +271,7 @@ impl Check<'_> {
                     continue;
                 }
             };
+
             if let Some(uri) = pattern.literal()
                 && !self.catalog.covers(uri)
             {
@@ -266,10 +280,12 @@ impl Check<'_> {
                     format!("there is no resource {uri:?}, and no template matches it"),
                 );
             }
+
             for variable in pattern.variables() {
                 used.insert(variable, uri.text());
             }
         }
+
         for (variable, uri) in &used {
             if !step.template_bindings.contains_key(*variable) {
                 self.report(
@@ -280,15 +296,18 @@ impl Check<'_> {
                 );
             }
         }
+
         for variable in step.template_bindings.keys().filter(|v| !used.contains_key(v.as_str())) {
             self.report(Some(step), format!("{variable:?} is bound, but is in none of its URIs"));
         }
+
         if let Some(each) = &step.for_each {
             if step.tool.is_none()
                 && (step.resources.len() != 1 || step.template_bindings.len() != 1)
             {
                 self.report(Some(step), "for_each needs one resource with one variable in its URI");
             }
+
             if each.limit == 0 {
                 self.report(Some(step), "the limit of for_each must be at least 1");
             }

@@ -154,8 +154,10 @@ impl SequentialWorkflow {
                 (argument.name.clone(), schema)
             })
             .collect();
+
         let required: Vec<_> =
             self.arguments.iter().filter(|a| a.required).map(|a| &a.name).collect();
+
         json!({
             "type": "object",
             "properties": properties,

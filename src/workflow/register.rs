@@ -33,6 +33,7 @@ pub fn prompt_showing<S: Send + Sync + 'static>(
         if let Some(also) = workflow.also {
             builder = builder.tool(as_tool(Arc::clone(&workflow), also));
         }
+
         builder.prompt(as_prompt(Arc::clone(&workflow))).check(move |catalog, faults| {
             let problems = check::problems(&workflow, catalog);
             faults.extend(problems.iter().map(show));
@@ -43,10 +44,12 @@ pub fn prompt_showing<S: Send + Sync + 'static>(
 fn as_prompt<S: Send + Sync + 'static>(workflow: Arc<SequentialWorkflow>) -> Prompt<S> {
     let (name, description) = (workflow.name.clone(), workflow.description.clone());
     let schema = schema(&workflow);
+
     Prompt::new(move |ctx: Context<S>, arguments: JsonObject| {
         let workflow = Arc::clone(&workflow);
         async move {
             let (transcript, outcome) = run::run(&workflow, &ctx, arguments).await;
+
             let mut result = GetPromptResult::new(transcript.messages);
             result.description = Some(workflow.description.clone());
             result.meta = Some(outcome.to_meta());
@@ -70,14 +73,17 @@ struct WorkflowOutput {
 fn as_tool<S: Send + Sync + 'static>(workflow: Arc<SequentialWorkflow>, also: Also) -> Tool<S> {
     let (name, description) = (workflow.name.clone(), workflow.description.clone());
     let schema = schema(&workflow);
+
     Tool::new(move |ctx: Context<S>, arguments: JsonObject| {
         let workflow = Arc::clone(&workflow);
         async move {
             if also == Also::Task {
                 ctx.into_task().await;
             }
+
             let (transcript, outcome) = run::run(&workflow, &ctx, arguments).await;
             let (transcript, content) = transcript.into_content();
+
             let mut result = CallToolResult::success(content);
             result.is_error = Some(outcome.is_failure());
             result.meta = Some(outcome.to_meta());

@@ -52,8 +52,10 @@ pub(super) async fn run<S>(
     let transcript = Transcript::new(registry.prompt_bytes(), registry.media_bytes());
     let mut run = Run { ctx, bindings, transcript };
     run.introduce(workflow);
+
     let mut outcome = Outcome::default();
     let total = u32::try_from(workflow.steps.len()).unwrap_or(u32::MAX);
+
     for ((done, step), next) in (0u32..).zip(&workflow.steps).zip(1..) {
         ctx.progress(done).of(total).message(&*step.name).await;
         if step.handoff {
@@ -61,6 +63,7 @@ pub(super) async fn run<S>(
             outcome.handed_over(&step.name);
             return (run.transcript, outcome);
         }
+
         match run.step(step).await {
             StepResult::Done => outcome.record(&step.name, Status::Done),
             StepResult::Skipped(reason) => {
@@ -74,6 +77,7 @@ pub(super) async fn run<S>(
             }
         }
     }
+
     ctx.progress(total).of(total).await;
     (run.transcript, outcome)
 }
@@ -90,6 +94,7 @@ impl<S> Run<'_, S> {
             let _ = write!(request, "\n\n{instructions}");
         }
         self.transcript.user(request);
+
         let mut plan = "I will do this:".to_owned();
         for (index, step) in workflow.steps.iter().enumerate() {
             let _ = write!(plan, "\n{}. {}", index + 1, step.name);
@@ -104,6 +109,7 @@ impl<S> Run<'_, S> {
                 return StepResult::Skipped("its condition does not hold".into());
             }
         }
+
         // A step that lacks a value adds nothing to the transcript.
         let mut notes = Vec::new();
         let uris = match self.uris(step, &mut notes) {
@@ -114,6 +120,7 @@ impl<S> Run<'_, S> {
             Ok(arguments) => arguments,
             Err(end) => return end,
         };
+
         if let Some(guidance) = &step.guidance {
             let guidance = self.guidance(guidance);
             self.transcript.assistant(guidance);
@@ -121,9 +128,11 @@ impl<S> Run<'_, S> {
         for note in notes {
             self.transcript.user(note);
         }
+
         let mut read = Vec::new();
-        // Only what a later step can use is read as a whole and parsed.
+        // Only values that a later step can use are read as a whole and parsed.
         let is_bound = step.binding.is_some() && step.tool.is_none();
+
         for uri in uris {
             match self.read(&uri, is_bound).await {
                 Ok(value) => read.push(value),
@@ -135,6 +144,7 @@ impl<S> Run<'_, S> {
                 Err(reason) => return StepResult::failed(reason),
             }
         }
+
         let mut value = match read.len() {
             1 if step.for_each.is_none() => read.remove(0),
             _ => Value::Array(read),
@@ -145,9 +155,11 @@ impl<S> Run<'_, S> {
                 Err(end) => return end,
             };
         }
+
         if let Some(binding) = &step.binding {
             self.bindings.steps.insert(binding.clone(), value);
         }
+
         StepResult::Done
     }
 
@@ -166,10 +178,11 @@ impl<S> Run<'_, S> {
                     );
                 }
                 ResourceHandle::Uri(uri) => {
-                    // Valid, as the server checked it when it was built.
+                    // The pattern is valid: the server checked it when it was built.
                     let pattern = uri
                         .pattern()
                         .map_err(|e| StepResult::failed(format!("{}: {e}", uri.text())))?;
+
                     if let Some(literal) = pattern.literal() {
                         uris.push(literal.to_owned());
                     } else if step.for_each.is_some() {
@@ -212,6 +225,7 @@ impl<S> Run<'_, S> {
         else {
             return Ok(());
         };
+
         // Transformations apply to each item, not to the list.
         let list = DataSource { transforms: Vec::new(), ..source.clone() };
         let value = list.value(&self.bindings);
@@ -220,6 +234,7 @@ impl<S> Run<'_, S> {
         let Value::Array(items) = value else {
             return Err(StepResult::failed(format!("{variable:?} is not bound to a list")));
         };
+
         if items.len() > each.limit {
             notes.push(format!(
                 "Only the first {} of {} are read in {:?}.",
@@ -228,11 +243,13 @@ impl<S> Run<'_, S> {
                 step.name
             ));
         }
+
         for item in items.into_iter().take(each.limit) {
             let item = DataSource {
                 transforms: source.transforms.clone(),
                 ..DataSource::from(Origin::Constant(item))
             };
+
             match self.uri(step, pattern, Some(&item)) {
                 Ok(uri) => uris.push(uri),
                 Err(StepResult::Failed { reason, .. } | StepResult::Skipped(reason))
@@ -267,6 +284,7 @@ impl<S> Run<'_, S> {
         let failed = |error: &dyn std::fmt::Display| {
             format!("Reading {uri} failed: {}.", error.to_string().trim_end_matches('.'))
         };
+
         let found = self.find(uri).await.map_err(|e| failed(&e))?;
         let mut values = Vec::new();
         for content in &found {
@@ -275,9 +293,11 @@ impl<S> Run<'_, S> {
             } else {
                 Value::Null
             });
+
             let added = self.transcript.resource(content, self.ctx.output_bytes()).await;
             added.map_err(|e| failed(&e))?;
         }
+
         Ok(if values.len() == 1 { values.remove(0) } else { Value::Array(values) })
     }
 
@@ -303,8 +323,10 @@ impl<S> Run<'_, S> {
     ) -> Result<Value, StepResult> {
         let arguments = Value::Object(arguments);
         self.transcript.assistant(format!("I call {tool} with {arguments}."));
+
         let attempts = step.retry.as_ref().map_or(1, |retry| retry.attempts.max(1));
         let mut delay = Duration::from_millis(step.retry.as_ref().map_or(0, |r| r.delay_ms));
+
         for attempt in 1..=attempts {
             let (reason, is_permanent) = match self.ctx.call_tool(tool, arguments.clone()).await {
                 Ok(result) if result.is_error == Some(true) => {
@@ -321,6 +343,7 @@ impl<S> Run<'_, S> {
                 }
                 Err(fault) => (fault.to_string(), !fault.is_transient()),
             };
+
             if is_permanent || attempt == attempts {
                 let retryable = step.retry.is_some() && !is_permanent;
                 return Err(StepResult::Failed {
@@ -328,9 +351,11 @@ impl<S> Run<'_, S> {
                     retryable,
                 });
             }
+
             tokio::time::sleep(delay).await;
             delay = delay.saturating_mul(2);
         }
+
         Err(StepResult::failed(format!("{tool} was never called")))
     }
 
@@ -363,6 +388,7 @@ impl<S> Run<'_, S> {
             let guidance = self.guidance(guidance);
             self.transcript.assistant(guidance);
         }
+
         let mut text = "What is left to do:".to_owned();
         for (index, step) in rest.iter().enumerate() {
             let _ = write!(text, "\n{}. {}", index + 1, step.name);
@@ -377,6 +403,7 @@ impl<S> Run<'_, S> {
                     .collect();
                 let _ = write!(text, ": call {tool} with {}", Value::Object(known));
             }
+
             match self.uris(step, &mut Vec::new()) {
                 Ok(uris) => {
                     for uri in uris {
@@ -389,6 +416,7 @@ impl<S> Run<'_, S> {
                 Err(StepResult::Done) => {}
             }
         }
+
         self.transcript.user(text);
     }
 }

@@ -169,9 +169,11 @@ impl DataSource {
             Ok(value) => value,
             Err(error) => self.default.clone().ok_or(error)?,
         };
+
         if self.transforms.is_empty() {
             return Ok(value);
         }
+
         let mut text = to_text(&value)?.into_owned();
         for transform in &self.transforms {
             text = match transform {
@@ -180,6 +182,7 @@ impl DataSource {
                 Transform::Trim => text.trim().to_owned(),
             };
         }
+
         Ok(text.into())
     }
 
@@ -198,6 +201,7 @@ impl DataSource {
             Origin::Step { binding, field } => {
                 let bound = bindings.steps.get(binding);
                 let bound = bound.ok_or_else(|| SourceError::NotBound(binding.clone()))?;
+
                 match field {
                     None => Ok(bound.clone()),
                     Some(path) => look_up(bound, binding, path).cloned(),
@@ -228,6 +232,7 @@ fn look_up<'a>(value: &'a Value, binding: &str, path: &str) -> Result<&'a Value,
             path: path.to_owned(),
             problem,
         };
+
         current = match current {
             Value::Array(items) => {
                 let index: usize = key.parse().map_err(|_| {
@@ -290,6 +295,7 @@ impl From<DataSource> for SerializedSource {
     fn from(source: DataSource) -> Self {
         let rest =
             Self { transform: source.transforms, default: source.default, ..Self::default() };
+
         match source.origin {
             Origin::PromptArg(name) => Self { prompt_arg: Some(name), ..rest },
             Origin::Step { binding, field } => Self { step: Some(binding), field, ..rest },
@@ -313,12 +319,14 @@ impl TryFrom<SerializedSource> for DataSource {
             transform,
             default,
         } = serialized;
+
         if field.is_some() && step.is_none() {
             return Err("field needs a step".into());
         }
         if !bindings.is_empty() && template.is_none() {
             return Err("bindings need a template".into());
         }
+
         let origin = match (prompt_arg, step, constant, template) {
             (Some(name), None, None, None) => Origin::PromptArg(name),
             (None, Some(binding), None, None) => Origin::Step { binding, field },
@@ -326,6 +334,7 @@ impl TryFrom<SerializedSource> for DataSource {
             (None, None, None, Some(text)) => Origin::Template { text, bindings },
             _ => return Err("give exactly one of prompt_arg, step, constant and template".into()),
         };
+
         Ok(Self { origin, transforms: transform, default })
     }
 }
@@ -363,6 +372,7 @@ mod tests {
     fn a_missing_value_says_where_the_path_ended() {
         let b = bindings();
         let problem = |source: DataSource| source.text(&b).unwrap_err().to_string();
+
         assert!(problem(field("user", "items.3.id")).contains("out of range in a list of 1"));
         assert!(problem(field("user", "items.x")).contains("not an index"));
         assert!(problem(field("user", "api.nope")).contains("endpoint_name"));
@@ -376,6 +386,7 @@ mod tests {
         let b = bindings();
         let text =
             template("{a}, {b} and {c d}", [("a", prompt_arg("evil")), ("b", constant("{a}"))]);
+
         assert_eq!(text.text(&b).unwrap(), "'; DROP {topic}, {a} and {c d}");
     }
 
@@ -393,6 +404,7 @@ mod tests {
             let text = serde_json::to_string(&source).unwrap();
             assert_eq!(serde_json::from_str::<DataSource>(&text).unwrap(), source, "{text}");
         }
+
         for wrong in ["{}", r#"{"field":"a"}"#, r#"{"step":"a","constant":1}"#, r#"{"stepp":"a"}"#]
         {
             assert!(serde_json::from_str::<DataSource>(wrong).is_err(), "{wrong}");

@@ -171,10 +171,12 @@ pub struct WorkflowStep {
     pub(super) resources: Vec<ResourceHandle>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) template_bindings: BTreeMap<String, DataSource>,
+
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) guidance: Option<String>,
     #[serde(default, rename = "bind", skip_serializing_if = "Option::is_none")]
     pub(super) binding: Option<String>,
+
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) when: Option<When>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -316,6 +318,7 @@ impl WorkflowStep {
             ResourceHandle::Uri(_) => None,
         });
         let when = self.when.iter().map(|when| ("the condition".to_owned(), &when.source));
+
         let all = arguments.chain(variables).chain(uris).chain(when);
         all.flat_map(|(location, source)| {
             source

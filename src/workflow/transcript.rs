@@ -52,6 +52,7 @@ impl Transcript {
             text.truncate(end);
             text.push_str(&format!("… [{cut} bytes left out: the transcript is full]"));
         }
+
         self.text_left = self.text_left.saturating_sub(text.len());
         self.messages.push(PromptMessage::new_text(role, text));
     }
@@ -67,6 +68,7 @@ impl Transcript {
             },
             _ => (0, 0),
         };
+
         self.text_left = self.text_left.saturating_sub(text);
         self.media_left = self.media_left.saturating_sub(media);
         self.messages.push(PromptMessage::new(Role::User, content));
@@ -77,6 +79,7 @@ impl Transcript {
     /// all hosts show them.
     pub(super) fn into_content(self) -> (String, Vec<ContentBlock>) {
         let (mut texts, mut others) = (Vec::new(), Vec::new());
+
         for message in self.messages {
             match message.content {
                 ContentBlock::Text(text) => texts.push(text.text),
@@ -94,6 +97,7 @@ impl Transcript {
                 other => others.push(other),
             }
         }
+
         let text = texts.join("\n\n");
         let mut content = vec![ContentBlock::text(&text)];
         content.append(&mut others);
@@ -113,6 +117,7 @@ impl Transcript {
             // In base64, three bytes become four.
             Kind::Binary => self.media_left / 4 * 3,
         };
+
         if entry.size > budget.min(room) as u64 {
             let mut text = format!(
                 "PREVIEW ONLY: {} has {} bytes. Read parts of it with read_resource, or find lines in it with search_resource.",
@@ -122,16 +127,19 @@ impl Transcript {
             if preview_bytes >= LEAST_PREVIEW_BYTES {
                 found.preview(preview_bytes).await?.write_to(&mut text);
             }
+
             self.user(text);
             self.block(entry.to_link());
             return Ok(());
         }
+
         let bytes = found.bytes().await?;
         let (uri, mime_type) = (entry.uri.as_str(), entry.mime_type.as_str());
         let contents = match entry.kind {
             Kind::Text => ResourceContents::text(String::from_utf8_lossy(&bytes), uri),
             Kind::Binary => ResourceContents::blob(BASE64_STANDARD.encode(&bytes), uri),
         };
+
         self.block(ContentBlock::resource(contents.with_mime_type(mime_type)));
         Ok(())
     }
@@ -148,9 +156,11 @@ impl Transcript {
     ) -> Result<(), String> {
         let text_bytes = self.text_left.max(LAST_BYTES);
         let bounded = ctx.bounded(tool, result, text_bytes, self.media_left).await;
+
         if bounded.is_error == Some(true) {
             return Err(all_text(&bounded));
         }
+
         for content in bounded.content {
             match content {
                 ContentBlock::Text(text) => self.user(format!("Result of {tool}:\n{}", text.text)),
@@ -171,16 +181,19 @@ pub(super) async fn value_of_resource<S>(
     found: &StoredResource,
 ) -> Result<Value, String> {
     let (entry, max_bytes) = (&found.entry, ctx.read_bytes());
+
     if entry.kind == Kind::Binary {
         let (uri, mime_type, size) = (&entry.uri, &entry.mime_type, entry.size);
         return Ok(json!({ "uri": uri, "mime_type": mime_type, "size": size }));
     }
+
     if entry.size > max_bytes {
         return Err(format!(
             "{} has {} bytes, and a step can bind at most {max_bytes} (limits.read_bytes).",
             entry.uri, entry.size
         ));
     }
+
     let bytes = found.bytes().await.map_err(|error| error.to_string())?;
     parsed(ctx, String::from_utf8_lossy(&bytes).into_owned()).await
 }

@@ -60,6 +60,7 @@ impl UriPattern {
     /// [`PatternError::Malformed`].
     pub fn parse(text: &str) -> Result<Self, PatternError> {
         let malformed = |message: String| Err(PatternError::Malformed(message));
+
         if let Some(start) = text.find("${") {
             let inner = text[start + 2..].split('}').next().unwrap_or_default();
             let variable = inner.rsplit('.').next().unwrap_or(inner);
@@ -68,6 +69,7 @@ impl UriPattern {
                 "${{{inner}}} is not the syntax of variables: write {{{variable}}} and .with_template_binding({variable:?}, field({step:?}, {path:?}))"
             ));
         }
+
         let mut parts = Vec::new();
         for piece in pieces(text) {
             let expression = match piece {
@@ -78,15 +80,18 @@ impl UriPattern {
                 }
                 Ok(Piece::Expression(expression)) => expression,
             };
+
             let multi_segment =
                 expression.strip_prefix('+').or_else(|| expression.strip_suffix('*'));
             let name = multi_segment.unwrap_or(expression);
             if !is_name(name, "_-") {
                 return malformed(format!("{{{expression}}} is not a variable"));
             }
+
             let name = name.to_owned();
             parts.push(Part::Variable { name, keeps_slashes: multi_segment.is_some() });
         }
+
         let has_scheme = matches!(parts.first(), Some(Part::Literal(l)) if l.contains(':'));
         if !has_scheme {
             return malformed("it must begin with a scheme, such as docs://".into());
@@ -124,6 +129,7 @@ impl UriPattern {
                 Part::Literal(literal) => uri.push_str(literal),
                 Part::Variable { name, keeps_slashes } => {
                     let value = value(name)?;
+
                     match expand(&value, *keeps_slashes) {
                         Ok(encoded) => uri.push_str(&encoded),
                         Err(problem) => {
@@ -146,6 +152,7 @@ impl UriPattern {
         let value = |name: &str| {
             Ok::<_, std::convert::Infallible>(values.get(name).cloned().unwrap_or_default())
         };
+
         match self.expand(value) {
             Ok(uri) => uri,
             Err(never) => match never {},
@@ -225,6 +232,7 @@ mod tests {
         assert_eq!(filled("d:///{v*}", "a/b").unwrap(), "d:///a/b");
         assert_eq!(filled("d:///{+v}", "ana@x.com/a:b,c").unwrap(), "d:///ana@x.com/a:b,c");
         assert_eq!(filled("d:///{+v}", "a?b#c[d]%2F").unwrap(), "d:///a%3Fb%23c%5Bd%5D%252F");
+
         for (pattern, value) in [
             ("d://{v}", ".."),
             ("d://{v}", "."),
@@ -246,6 +254,7 @@ mod tests {
     fn a_value_is_never_expanded_again() {
         let pattern = UriPattern::parse("d://{a}/{b}").unwrap();
         let values = BTreeMap::from([("a".into(), "{b}".into()), ("b".into(), "X".into())]);
+
         for _ in 0..100 {
             assert_eq!(pattern.fill(&values).unwrap(), "d://%7Bb%7D/X");
         }
@@ -256,6 +265,7 @@ mod tests {
         for text in ["d://{", "d://}", "d://{}", "d://{a b}", "{a}", "no-scheme/{a}"] {
             assert!(UriPattern::parse(text).is_err(), "{text}");
         }
+
         let advice = UriPattern::parse("if://${progress.game_id}").unwrap_err().to_string();
         assert!(advice.contains("{game_id}"), "{advice}");
         assert!(advice.contains(r#"field("progress", "game_id")"#), "{advice}");
@@ -266,9 +276,11 @@ mod tests {
         fn a_template_reads_back_what_was_inserted(value in "\\PC{1,40}") {
             prop_assume!(expand(&value, false).is_ok());
             let uri = filled("d://x/{v}/y", &value).unwrap();
+
             prop_assert_eq!(&uri, &filled("d://x/{v}/y", &value).unwrap());
             prop_assert!(uri.starts_with("d://x/") && uri.ends_with("/y"));
             prop_assert!(crate::store::ResourceUri::parse(&uri).is_ok());
+
             let template = UriTemplate::parse("d://x/{v}/y").unwrap();
             prop_assert_eq!(&template.matches(&uri).unwrap()["v"], &value);
         }

@@ -15,6 +15,7 @@ pub struct Identity {
     owner: Owner,
     grant: Grant,
     groups: Arc<BTreeSet<String>>,
+
     expires: Option<Timestamp>,
     token: Option<Arc<TokenFacts>>,
     validity: Option<Validity>,

@@ -69,6 +69,7 @@ impl Principal {
     /// ```
     pub fn owner(&self) -> Owner {
         static LOCAL: LazyLock<Owner> = LazyLock::new(|| Owner::new("local"));
+
         let hashed = |kind: &str, parts: &[&str]| {
             let mut hash = Sha256::new();
             for part in parts {
@@ -77,6 +78,7 @@ impl Principal {
             }
             Owner::new(format!("{kind}-{}", BASE64_URL_SAFE_NO_PAD.encode(hash.finalize())))
         };
+
         match self {
             Self::Local => LOCAL.clone(),
             Self::User { issuer, subject } => hashed("user", &[issuer, subject]),
@@ -148,6 +150,7 @@ mod tests {
         fn different_principals_have_different_owners(all in prop::collection::hash_set(principal(), 0..40)) {
             let owners: HashSet<_> = all.iter().map(Principal::owner).collect();
             prop_assert_eq!(owners.len(), all.len());
+
             for owner in owners {
                 let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
                 prop_assert!(owner.as_str().bytes().all(plain));

@@ -38,6 +38,7 @@ impl Scopes {
             if name == "offline_access" {
                 return Err(ScopeError::OfflineAccess);
             }
+
             scopes.insert(Arc::from(name));
         }
         Ok(Self(Arc::new(scopes)))
@@ -110,6 +111,7 @@ impl Hierarchy {
         let arcs = |names: &mut dyn Iterator<Item = N>| {
             names.map(|name| Arc::from(name.as_ref())).collect()
         };
+
         let rules = rules
             .into_iter()
             .map(|(broad, narrow)| (Arc::from(broad.as_ref()), arcs(&mut narrow.into_iter())));
@@ -120,6 +122,7 @@ impl Hierarchy {
     pub fn expand(&self, scopes: Scopes) -> Scopes {
         let mut all = Arc::unwrap_or_clone(scopes.0);
         let mut pending: Vec<_> = all.iter().cloned().collect();
+
         while let Some(scope) = pending.pop() {
             for implied in self.0.get(&scope).into_iter().flatten() {
                 if all.insert(Arc::clone(implied)) {
@@ -127,6 +130,7 @@ impl Hierarchy {
                 }
             }
         }
+
         Scopes(Arc::new(all))
     }
 }

@@ -153,6 +153,7 @@ mod tests {
         ] {
             assert!(special.parse().is_ok_and(|a| !is_public(a)), "{special}");
         }
+
         for public in [
             "1.1.1.1",
             "93.184.216.34",
@@ -181,6 +182,7 @@ mod tests {
         ] {
             assert!(is_loopback_host(loopback), "{loopback}");
         }
+
         for other in [
             "",
             "0.0.0.0",
@@ -202,6 +204,7 @@ mod tests {
         for public in ["https://a.example/x", "https://1.1.1.1", "https://[2606:4700::1111]:1/"] {
             assert!(may_be(public), "{public}");
         }
+
         for other in [
             "https://0.0.0.0",
             "https://[::]",

@@ -102,10 +102,12 @@ impl UnknownCallers {
         if now.since(window.begun) >= UNKNOWN_WINDOW {
             (window.begun, window.lines) = (now, 0);
         }
+
         if window.lines == MAX_UNKNOWN {
             window.omitted += 1;
             return None;
         }
+
         window.lines += 1;
         Some(std::mem::take(&mut window.omitted))
     }
@@ -131,12 +133,14 @@ mod tests {
     fn lines_about_unknown_callers_are_sampled() {
         let clock = ManualClock::new();
         let unknown = UnknownCallers::new(Arc::new(clock.clone()));
+
         for _ in 0..MAX_UNKNOWN {
             assert_eq!(unknown.sample(), Some(0));
         }
         for _ in 0..500 {
             assert_eq!(unknown.sample(), None);
         }
+
         clock.advance(UNKNOWN_WINDOW);
         assert_eq!(unknown.sample(), Some(500));
         assert_eq!(unknown.sample(), Some(0));

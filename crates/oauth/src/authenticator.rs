@@ -19,6 +19,7 @@ pub struct IssuerOptions {
     pub issuer: String,
     /// The URL of its JWK set; discovered if absent.
     pub jwks_url: Option<String>,
+
     /// Additional accepted audiences.
     pub audiences: Vec<String>,
     /// Whether to accept tokens with the type `JWT` or without a type, too.
@@ -27,6 +28,7 @@ pub struct IssuerOptions {
     pub scope_claim: String,
     /// The claim with the groups, with which resources can be shared.
     pub groups_claim: String,
+
     /// How to introspect opaque tokens; without this they are rejected.
     pub introspection: Option<IntrospectionOptions>,
     /// Whether this server itself is the issuer ([`Authenticator::with_own_tokens`]).
@@ -168,6 +170,7 @@ impl Authenticator {
                 Kind::OAuth(OAuth::new(&audience, issuers, own, hierarchy, Arc::clone(&clock))?)
             }
         };
+
         Ok(Self { kind, clock })
     }
 
@@ -215,12 +218,14 @@ impl Authenticator {
         if !self.is_required() {
             return Ok(identity);
         }
+
         let (this, token) = (Arc::clone(self), Arc::<str>::from(token));
         let expires = identity.expires();
         let validity = Validity::new(move || {
             let (this, token) = (Arc::clone(&this), Arc::clone(&token));
             async move { this.until_invalid(&token, expires).await }.boxed()
         });
+
         Ok(identity.with_validity(validity))
     }
 
@@ -235,6 +240,7 @@ impl Authenticator {
             Kind::Static(tokens) => {
                 let tokens = Arc::clone(&tokens.borrow());
                 let identity = tokens.find(token).ok_or(Denied::Unknown)?;
+
                 let expires = identity.expires();
                 if expires.is_some_and(|expires| expires <= self.clock.now()) {
                     return Err(Denied::Expired.into());
@@ -255,6 +261,7 @@ impl Authenticator {
             Kind::Static(tokens) => Some(tokens.subscribe()),
             Kind::None | Kind::OAuth(_) => None,
         };
+
         loop {
             let until = match self.verify(token, None).await {
                 Ok((_, until)) => until,
@@ -263,15 +270,18 @@ impl Authenticator {
                 }
                 Err(_) => return,
             };
+
             if expires.is_some_and(|expires| expires <= self.clock.now()) {
                 return;
             }
+
             let wait = async {
                 match until.into_iter().chain(expires).min() {
                     Some(deadline) => self.clock.sleep_until(deadline).await,
                     None => std::future::pending().await,
                 }
             };
+
             match &mut changes {
                 Some(changes) => tokio::select! {
                     () = wait => {}

@@ -24,6 +24,7 @@ pub fn bearer_token<'a>(values: impl IntoIterator<Item = &'a [u8]>) -> Result<&'
     if values.next().is_some() {
         return Err(AuthError::Malformed("the request has several Authorization headers"));
     }
+
     let value = value.trim_ascii();
     let end = value.iter().position(|b| matches!(b, b' ' | b'\t')).unwrap_or(value.len());
     let (scheme, token) = value.split_at(end);
@@ -34,6 +35,7 @@ pub fn bearer_token<'a>(values: impl IntoIterator<Item = &'a [u8]>) -> Result<&'
         // Credentials of another scheme count as none.
         return Err(AuthError::Missing);
     }
+
     let token = token.trim_ascii();
     if token.is_empty() {
         return Err(AuthError::Malformed("the Authorization header has no token"));
@@ -41,6 +43,7 @@ pub fn bearer_token<'a>(values: impl IntoIterator<Item = &'a [u8]>) -> Result<&'
     if token.len() > MAX_TOKEN_BYTES {
         return Err(AuthError::TooLong);
     }
+
     // RFC 6750, section 2.1: a b64token has padding only at its end.
     let unpadded = token.iter().rposition(|b| *b != b'=').map_or(0, |last| last + 1);
     // Checks all bytes without a branch, which the compiler vectorizes.
@@ -48,6 +51,7 @@ pub fn bearer_token<'a>(values: impl IntoIterator<Item = &'a [u8]>) -> Result<&'
         |b: u8| b.is_ascii_alphanumeric() | matches!(b, b'-' | b'.' | b'_' | b'~' | b'+' | b'/');
     let plain = token[..unpadded].iter().fold(true, |all, b| all & is_plain(*b));
     let is_token = unpadded > 0 && plain;
+
     match std::str::from_utf8(token) {
         Ok(token) if is_token => Ok(token),
         _ => Err(AuthError::Malformed("the token has invalid characters")),
@@ -88,6 +92,7 @@ mod tests {
             b"Bearer ==",
             b"Bearer \xff",
         ];
+
         for value in bad {
             let refused = bearer_token([value]);
             assert!(matches!(refused, Err(AuthError::Malformed(_))), "{value:?} {refused:?}");
@@ -99,6 +104,7 @@ mod tests {
         let value = |n| [b"Bearer ", &*vec![b'a'; n]].concat();
         let longest = value(MAX_TOKEN_BYTES);
         assert!(bearer_token([&*longest]).is_ok());
+
         let longer = value(MAX_TOKEN_BYTES + 1);
         let refused = bearer_token([&*longer]);
         assert_eq!(refused, Err(AuthError::TooLong));

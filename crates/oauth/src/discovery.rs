@@ -29,6 +29,7 @@ pub(super) async fn discover(fetcher: &Fetcher, issuer: &str) -> Result<Metadata
             Err(problem) => problems.push(format!("{url}: {problem}")),
         }
     }
+
     Err(format!("no usable metadata for {issuer}: {}", problems.join("; ")))
 }
 
@@ -42,6 +43,7 @@ pub fn metadata_urls(issuer: &str) -> Result<Vec<Url>, String> {
         url.set_path(&path);
         url
     };
+
     let mut urls = vec![with_path(format!("/.well-known/oauth-authorization-server{path}"))];
     if !path.is_empty() {
         urls.push(with_path(format!("/.well-known/openid-configuration{path}")));
@@ -57,12 +59,15 @@ fn read(document: &[u8], issuer: &str) -> Result<Metadata, String> {
         jwks_uri: Option<String>,
         introspection_endpoint: Option<String>,
     }
+
     let document: Document = serde_json::from_slice(document)
         .map_err(|e| format!("not valid metadata: {}", parse_error(&e.to_string())))?;
+
     // RFC 8414, section 3.3: otherwise one issuer could impersonate another.
     if document.issuer != issuer {
         return Err(format!("it is the metadata of the issuer {}", quoted(&document.issuer)));
     }
+
     let url = |name: &str, text: String| safe_url(&text).map_err(|p| format!("{name}: {p}"));
     let jwks = document.jwks_uri.ok_or("jwks_uri is missing")?;
     Ok(Metadata {
@@ -85,6 +90,7 @@ mod tests {
         fn urls(issuer: &str) -> Vec<String> {
             metadata_urls(issuer).unwrap().iter().map(ToString::to_string).collect()
         }
+
         let host = "https://auth.example.com";
         for issuer in [host.to_owned(), format!("{host}/")] {
             assert_eq!(
@@ -95,6 +101,7 @@ mod tests {
                 ]
             );
         }
+
         assert_eq!(
             urls(&format!("{host}/tenant1")),
             [
@@ -111,6 +118,7 @@ mod tests {
             format!(r#"{{"issuer":"{issuer}","jwks_uri":"https://a.example/jwks"}}"#)
         };
         let ours = "https://a.example";
+
         assert!(read(document(ours).as_bytes(), ours).is_ok());
         for other in ["https://a.example/", "https://A.example", "https://b.example", ""] {
             assert!(read(document(other).as_bytes(), ours).is_err(), "{other}");

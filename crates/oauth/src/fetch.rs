@@ -206,7 +206,7 @@ mod tests {
             format!("http://[::ffff:127.0.0.1]:{port}/"),
             format!("http://127.0.0.1:{port}/"),
             format!("http://localhost:{port}/"),
-            // A name of this machine, known after it is resolved.
+            // This name leads to this machine, which only its resolution shows.
             format!("http://localhost.:{port}/"),
             format!("http://localhost.:{closed}/"),
             format!("http://127.0.0.1:{closed}/"),
@@ -227,14 +227,16 @@ mod tests {
     async fn the_host_that_the_operator_has_configured_may_be_private() {
         let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
         let allows = |namer: &str, url: &str| named_by(namer).allows(&url.parse().unwrap());
+
         assert!(allows("https://10.0.0.1/mcp", "https://10.0.0.1:8443/token"));
         assert!(!allows("https://10.0.0.1/mcp", "https://10.0.0.2/token"));
         assert!(allows("http://localhost:1/mcp", &format!("http://127.0.0.1:{port}/")));
 
-        // Its failures have no other text.
+        // Failures of the configured host give no reason either.
         let url = format!("http://127.0.0.1:{port}/").parse().unwrap();
         let refused = named_by("http://localhost:1/mcp").get(&url).await.unwrap_err();
         assert_eq!(refused.to_string(), "it cannot be reached");
+
         let operators = Fetcher::new().unwrap().get(&url).await.unwrap_err().to_string();
         assert!(operators.contains("refused"), "{operators}");
     }

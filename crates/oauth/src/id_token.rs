@@ -45,6 +45,7 @@ impl IdTokens {
             }
             .boxed()
         });
+
         let keys = Jwks::new(source, Arc::clone(&clock));
         Self { issuer: issuer.to_owned(), client: client.to_owned(), keys, clock }
     }
@@ -86,20 +87,23 @@ impl Jwt<'_> {
         now: Timestamp,
     ) -> Result<(), Denied> {
         self.check_critical()?;
-        // An access token can have the same audience.
+        // An access token can have this audience, too, so the type decides.
         let typ = text(&self.header, "typ").map_err(|_| Denied::IdTokenType)?;
         if !typ.is_none_or(|typ| typ.eq_ignore_ascii_case("jwt")) {
             return Err(Denied::IdTokenType);
         }
+
         if self.issuer()? != issuer {
             return Err(Denied::Issuer);
         }
+
         check_audience(self.claims.get("aud"), &[client.to_owned()])?;
         let authorized = text(&self.claims, "azp")?;
         let is_for_several = self.claims["aud"].as_array().is_some_and(|list| list.len() > 1);
         if authorized.map_or(is_for_several, |party| party != client) {
             return Err(Denied::AuthorizedParty);
         }
+
         self.check_times(now)?;
         if !self.claims.contains_key("iat") {
             return Err(Denied::Claim("iat"));
@@ -107,10 +111,12 @@ impl Jwt<'_> {
         if text(&self.claims, "sub")?.is_none_or(str::is_empty) {
             return Err(Denied::Claim("sub"));
         }
+
         let theirs = text(&self.claims, "nonce")?;
         if nonce.is_some_and(|ours| theirs != Some(ours)) {
             return Err(Denied::Nonce);
         }
+
         Ok(())
     }
 }
@@ -132,6 +138,7 @@ mod tests {
             "iat": NOW, "exp": NOW + 300,
         });
         change(&mut claims);
+
         let part = |value: &Value| BASE64_URL_SAFE_NO_PAD.encode(value.to_string());
         let token = format!("{}.{}.x", part(header), part(&claims));
         let now = Timestamp::from_millis(NOW * 1000);
@@ -157,6 +164,7 @@ mod tests {
         assert_eq!(claim("iat", json!(NOW + 31)), Err(Denied::NotYet));
         assert_eq!(claim("nonce", json!("m")), Err(Denied::Nonce));
         assert_eq!(claim("sub", json!("")), Err(Denied::Claim("sub")));
+
         for name in ["iss", "aud", "exp", "iat", "sub", "nonce"] {
             let missing = check(&json!({ "alg": "RS256" }), |claims| {
                 claims.as_object_mut().unwrap().remove(name);
@@ -173,6 +181,7 @@ mod tests {
                 claims["azp"] = json!(azp);
             })
         };
+
         assert_eq!(both("larder"), Ok(()));
         assert_eq!(both("other"), Err(Denied::AuthorizedParty));
     }
@@ -183,6 +192,7 @@ mod tests {
             let header = json!({ "alg": "RS256", "typ": typ });
             assert_eq!(check(&header, |_| {}).is_ok(), is_accepted, "{typ}");
         }
+
         let critical = json!({ "alg": "RS256", "crit": ["b64"] });
         assert_eq!(check(&critical, |_| {}), Err(Denied::Critical));
     }

@@ -107,6 +107,7 @@ impl Introspection {
             let reason = "too many tokens are being introspected".to_owned();
             AuthError::Unavailable { reason, retry_after: BUSY_RETRY }
         })?;
+
         let unavailable = |reason: String| {
             tracing::warn!(reason, "a token cannot be verified");
             AuthError::Unavailable { reason, retry_after: RETRY }
@@ -115,12 +116,14 @@ impl Introspection {
         let unavailable = |why: &str| unavailable(format!("introspection at {url}: {why}"));
         let endpoint = IntrospectionUrl::new(url.to_string());
         let endpoint = endpoint.map_err(|_| unavailable("it is not a URL"))?;
+
         let client = IntrospectionClient::new(ClientId::new(self.client.clone()))
             .set_client_secret(ClientSecret::new(self.secret.reveal().to_owned()))
             .set_auth_type(AuthType::BasicAuth)
             .set_introspection_url(endpoint);
         let token = AccessToken::new(token.to_owned());
         let request = client.introspect(&token).set_token_type_hint("access_token");
+
         match request.request_async(&StatusChecked(&self.fetcher)).await {
             Ok(response) => {
                 let checked = check(&response, rules, now);
@@ -157,6 +160,7 @@ impl StatusChecked<'_> {
         if status != 200 {
             return Err(FetchError::Status(status).into());
         }
+
         let mut response = HttpResponse::new(body);
         response
             .headers_mut()
@@ -176,16 +180,19 @@ fn check(response: &Response, rules: &Rules, now: Timestamp) -> Result<Active, D
     {
         return Err(Denied::Type);
     }
+
     if response.extra_fields().cnf.is_some() {
         return Err(Denied::Bound);
     }
     if response.iss().is_some_and(|iss| iss != rules.issuer) {
         return Err(Denied::Issuer);
     }
+
     let audiences = response.aud().ok_or(Denied::Claim("aud"))?;
     if !audiences.iter().any(|audience| rules.audiences.contains(audience)) {
         return Err(Denied::Audience);
     }
+
     let timestamp = |time: chrono::DateTime<chrono::Utc>| {
         Timestamp::from_millis(u64::try_from(time.timestamp_millis()).unwrap_or(0))
     };
@@ -197,6 +204,7 @@ fn check(response: &Response, rules: &Rules, now: Timestamp) -> Result<Active, D
     if starts.into_iter().flatten().any(|start| timestamp(start) > now.saturating_add(LEEWAY)) {
         return Err(Denied::NotYet);
     }
+
     let scopes = response.scopes().into_iter().flatten().map(|scope| scope.as_str());
     Ok(Active {
         subject: response.sub().filter(|sub| !sub.is_empty()).map(str::to_owned),
@@ -230,6 +238,7 @@ mod tests {
                 limits: IntrospectionLimits { concurrent: 1, waiting: 0, failures_per_minute: 1 },
             },
         );
+
         let rules = Rules {
             issuer: "https://a.example".into(),
             audiences: Vec::new(),
@@ -237,13 +246,16 @@ mod tests {
             scope_claim: "scope".into(),
             groups_claim: "groups".into(),
         };
+
         let now = Timestamp::from_millis(0);
         let mut first = Box::pin(introspection.introspect(pending(), "a", &rules, now, None));
         assert!((&mut first).now_or_never().is_none());
+
         let second = introspection.introspect(pending(), "b", &rules, now, None);
         let refused = second.now_or_never().expect("it does not wait for the endpoint");
         let is_busy = |error| matches!(error, AuthError::Unavailable { retry_after, .. } if retry_after == BUSY_RETRY);
         assert!(refused.is_err_and(is_busy));
+
         drop(first);
         let unknown = ready(Err("no metadata".to_owned()));
         let failed = introspection.introspect(unknown, "c", &rules, now, None).await;

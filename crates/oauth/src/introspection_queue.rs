@@ -62,6 +62,7 @@ impl Queue {
             let running = self.running.try_acquire().map_err(|_| Busy)?;
             return Ok(Slot { _running: running, _suspect: Some(suspect) });
         }
+
         let running = match self.running.try_acquire() {
             Ok(running) => running,
             Err(_) => {
@@ -69,6 +70,7 @@ impl Queue {
                 self.running.acquire().await.map_err(|_| Busy)?
             }
         };
+
         Ok(Slot { _running: running, _suspect: None })
     }
 
@@ -100,10 +102,12 @@ mod tests {
         let limits = IntrospectionLimits { concurrent: 1, waiting: 1, failures_per_minute: 1 };
         let queue = Queue::new(limits);
         let now = Timestamp::from_millis(0);
+
         let running = queue.enter(None, now).await.unwrap();
         let mut waits = Box::pin(queue.enter(None, now));
         assert!((&mut waits).now_or_never().is_none());
         assert_eq!(queue.enter(None, now).now_or_never().unwrap().err(), Some(Busy));
+
         drop(running);
         waits.await.unwrap();
         queue.enter(None, now).now_or_never().unwrap().unwrap();
@@ -115,14 +119,17 @@ mod tests {
         let queue = Queue::new(limits);
         let (bad, good) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
         let now = Timestamp::from_millis(0);
+
         queue.failed(bad, now);
         let first = queue.enter(Some(bad), now).await.unwrap();
         queue.failed(bad, now);
         let second = queue.enter(Some(bad), now).await.unwrap();
         assert_eq!(queue.enter(Some(bad), now).await.err(), Some(Busy));
         queue.enter(Some(good), now).await.unwrap();
+
         drop((first, second));
         queue.enter(Some(bad), now).await.unwrap();
+
         let later = now.saturating_add(WINDOW);
         let all = [queue.enter(Some(bad), later).await, queue.enter(Some(bad), later).await];
         assert!(all.iter().all(Result::is_ok));

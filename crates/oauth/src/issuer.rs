@@ -39,7 +39,7 @@ struct Endpoints {
     issuer: String,
     jwks: Option<Url>,
     introspection: Option<Url>,
-    // A plain mutex: never held across an await.
+    // A plain mutex, because no lock is held across an await.
     discovered: Mutex<Option<Metadata>>,
 }
 
@@ -50,6 +50,7 @@ impl Endpoints {
         if let Some(metadata) = cached {
             return Ok(metadata);
         }
+
         let found = discover(&self.fetcher, &self.issuer).await?;
         self.cache(Some(found.clone()));
         Ok(found)
@@ -64,10 +65,12 @@ impl Endpoints {
             Some(url) => url.clone(),
             None => self.metadata().await?.jwks,
         };
+
         let read = match self.fetcher.get(&url).await {
             Ok(document) => KeySet::read(&document),
             Err(error) => Err(error.to_string()),
         };
+
         if read.is_err() {
             self.cache(None);
         }
@@ -78,6 +81,7 @@ impl Endpoints {
         if let Some(url) = &self.introspection {
             return Ok(url.clone());
         }
+
         let found = self.metadata().await?.introspection;
         found
             .ok_or_else(|| format!("the metadata of {} has no introspection_endpoint", self.issuer))
@@ -102,6 +106,7 @@ impl Issuer {
             checked.map_err(|problem| (setting, problem.to_owned()))
         };
         safe_url(&options.issuer).map_err(|problem| ("issuer", problem.to_owned()))?;
+
         let introspection = options.introspection;
         let introspection_url = introspection.as_ref().and_then(|i| i.url.clone());
         let endpoints = Arc::new(Endpoints {
@@ -111,6 +116,7 @@ impl Issuer {
             introspection: url("introspection.url", &introspection_url)?,
             discovered: Mutex::default(),
         });
+
         let source: Source = Arc::new({
             let endpoints = Arc::clone(&endpoints);
             let own = own.clone();
@@ -125,6 +131,7 @@ impl Issuer {
                 keys.boxed()
             }
         });
+
         let audiences = [vec![audience.to_owned()], options.audiences].concat();
         Ok(Self {
             name: options.issuer.as_str().into(),
@@ -167,15 +174,18 @@ impl Issuer {
         let claims = jwt.check(&self.rules, now)?;
         let verifies = |key: &super::keys::Key, by| key.verifies(by, jwt.message, jwt.signature);
         self.keys.verify(id, algorithm, verifies).await?;
+
         if let Some(own) = &self.own {
             return self.own_identity(&**own, jwt.session()?, &claims).await;
         }
+
         let Claims { subject, client, scopes, groups, expires, token_id } = claims;
         let principal = if client.as_deref() == Some(&*subject) {
             self.machine(&subject)
         } else {
             self.user(&subject)
         };
+
         let identity = self.identity(principal, &scopes, Some(expires)).with_groups(groups);
         Ok(identity.with_token(client.as_deref(), token_id.as_deref()))
     }
@@ -191,6 +201,7 @@ impl Issuer {
             let retry_after = std::time::Duration::from_secs(5);
             AuthError::Unavailable { reason, retry_after }
         })?;
+
         let OwnSession { principal, groups, client } = session.ok_or(Denied::Inactive)?;
         let identity = self.identity(principal, &claims.scopes, Some(claims.expires));
         Ok(identity.with_groups(groups).with_token(Some(&client), claims.token_id.as_deref()))
@@ -207,13 +218,16 @@ impl Issuer {
         if !introspection.has_prefix(token) {
             return Err(Denied::Unknown.into());
         }
+
         let url = self.endpoints.introspection();
         let active = introspection.introspect(url, token, &self.rules, now, peer).await?;
+
         let principal = match (&active.subject, &active.client) {
             (Some(subject), client) if client.as_ref() != Some(subject) => self.user(subject),
             (_, Some(client)) => self.machine(client),
             _ => return Err(Denied::Claim("sub").into()),
         };
+
         let identity = self.identity(principal, &active.scopes, active.expires);
         let identity = identity.with_groups(active.groups);
         Ok(identity.with_token(active.client.as_deref(), active.token_id.as_deref()))
@@ -227,10 +241,12 @@ impl Issuer {
         if self.is_own() {
             return Ok("this server".to_owned());
         }
+
         let keys = self.endpoints.keys().await?;
         if keys.len() == 0 {
             return Err("it has no usable key".into());
         }
+
         let found = format!("{} usable keys", keys.len());
         if !self.introspects() {
             return Ok(found);

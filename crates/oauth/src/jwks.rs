@@ -67,15 +67,18 @@ impl Jwks {
             Lookup::Denied(denied) => Some(Err(denied.into())),
             Lookup::Unknown => None,
         };
+
         let (keys, is_fresh) = self.keys().await?;
         if let Some(result) = result(&keys) {
             return result;
         }
+
         let unknown = TokenHash::new(id.unwrap_or_default());
         let is_known_to_be_unknown = self
             .unknown
             .get(&unknown)
             .is_some_and(|looked_up| self.now().since(looked_up) < UNKNOWN_KEY_TTL);
+
         // A set that was fetched for this request needs no second fetch.
         if !is_fresh && !is_known_to_be_unknown {
             self.fetch_for_unknown_key()?.await;
@@ -83,12 +86,14 @@ impl Jwks {
                 return result;
             }
         }
+
         if let Some(reason) = self.keys.failure() {
             return Err(unavailable(reason, UNKNOWN_KEY_INTERVAL));
         }
         if !is_known_to_be_unknown {
             self.unknown.insert(unknown, self.now());
         }
+
         Err(if id.is_none() { Denied::Signature } else { Denied::Key }.into())
     }
 
@@ -109,6 +114,7 @@ impl Jwks {
         if let Some(fetch) = self.keys.in_progress() {
             return Ok(fetch);
         }
+
         let now = self.now();
         let elapsed = last.map(|start| now.since(start));
         let wait = elapsed.and_then(|elapsed| UNKNOWN_KEY_INTERVAL.checked_sub(elapsed));
@@ -116,6 +122,7 @@ impl Jwks {
             let reason = "its key is unknown, and the key set was fetched just before";
             return Err(unavailable(reason.into(), wait));
         }
+
         *last = Some(now);
         Ok(self.keys.fetch())
     }

@@ -67,6 +67,7 @@ const UNKNOWN: Result<(), AuthError> = Err(AuthError::Invalid(Denied::Key));
 async fn concurrent_requests_share_one_fetch() {
     let issuer = Issuer::new(&["a"]);
     let (jwks, _) = jwks(&issuer);
+
     let all = futures_util::future::join_all((0..50).map(|_| verify(&jwks, "a"))).await;
     assert!(all.iter().all(Result::is_ok));
     assert_eq!(issuer.fetches(), 1);
@@ -77,6 +78,7 @@ async fn thirty_unknown_keys_in_210_requests_are_one_fetch() {
     let issuer = Issuer::new(&["a"]);
     let (jwks, _) = jwks(&issuer);
     verify(&jwks, "a").await.unwrap();
+
     let before = issuer.fetches();
     for n in 0..210 {
         if n % 7 == 0 {
@@ -85,6 +87,7 @@ async fn thirty_unknown_keys_in_210_requests_are_one_fetch() {
             verify(&jwks, "a").await.unwrap();
         }
     }
+
     assert_eq!(issuer.fetches() - before, 1);
 }
 
@@ -94,6 +97,7 @@ async fn unknown_keys_do_not_hide_a_rotation() {
     let (jwks, clock) = jwks(&issuer);
     verify(&jwks, "a").await.unwrap();
     assert_eq!(verify(&jwks, "unknown").await, UNKNOWN);
+
     issuer.set(&["b"]);
     // The key of the rotation cannot be looked for now: its tokens are not invalid.
     let result = verify(&jwks, "b").await;
@@ -101,12 +105,14 @@ async fn unknown_keys_do_not_hide_a_rotation() {
         matches!(result, Err(AuthError::Unavailable { retry_after, .. }) if retry_after == UNKNOWN_KEY_INTERVAL),
         "{result:?}"
     );
+
     clock.advance(UNKNOWN_KEY_INTERVAL);
-    // The same unknown key causes no other fetch, so that the rotation is found.
+    // A repeated unknown key causes no other fetch, so that the rotation is found.
     let before = issuer.fetches();
     assert_eq!(verify(&jwks, "unknown").await, UNKNOWN);
     assert_eq!(issuer.fetches(), before);
     verify(&jwks, "b").await.unwrap();
+
     clock.advance(UNKNOWN_KEY_TTL);
     assert_eq!(verify(&jwks, "unknown").await, UNKNOWN);
     assert_eq!(issuer.fetches(), before + 2);
@@ -122,8 +128,10 @@ async fn the_replaced_key_of_tokens_without_a_kid_is_found() {
         let fetches = Arc::clone(&issuer);
         move |_: &Key, _| !new || fetches.fetches() > 1
     };
+
     jwks.verify(None, "EdDSA", signed_by(true)).await.unwrap();
     assert_eq!(issuer.fetches(), 2);
+
     jwks.verify(None, "EdDSA", signed_by(false)).await.unwrap();
     let wrong = jwks.verify(None, "EdDSA", |_, _| false).await;
     assert!(matches!(wrong, Err(AuthError::Unavailable { .. })), "{wrong:?}");
@@ -142,11 +150,13 @@ async fn a_rotation_is_picked_up_at_once() {
     let issuer = Issuer::new(&["a"]);
     let (jwks, clock) = jwks(&issuer);
     verify(&jwks, "a").await.unwrap();
+
     issuer.set(&["b"]);
     // Requests during the fetch wait for it.
     let all = futures_util::future::join_all((0..20).map(|_| verify(&jwks, "b"))).await;
     assert!(all.iter().all(Result::is_ok));
     assert_eq!(issuer.fetches(), 2);
+
     clock.advance(UNKNOWN_KEY_INTERVAL);
     assert_eq!(verify(&jwks, "a").await, UNKNOWN);
     assert_eq!(verify(&jwks, "a").await, UNKNOWN);
@@ -158,12 +168,14 @@ async fn the_last_good_set_stays_in_use_while_the_endpoint_is_down() {
     let issuer = Issuer::new(&["a"]);
     let (jwks, clock) = jwks(&issuer);
     verify(&jwks, "a").await.unwrap();
+
     issuer.fail();
     for _ in 0..3 {
         clock.advance(Duration::from_secs(3600));
         verify(&jwks, "a").await.unwrap();
         tokio::task::yield_now().await;
     }
+
     // A key that could only be in a newer set cannot be verified.
     let result = verify(&jwks, "b").await;
     assert!(matches!(result, Err(AuthError::Unavailable { .. })), "{result:?}");
@@ -174,12 +186,14 @@ async fn known_keys_do_not_wait_for_an_endpoint_that_hangs() {
     let issuer = Issuer::new(&["a"]);
     let (jwks, clock) = jwks(&issuer);
     verify(&jwks, "a").await.unwrap();
+
     issuer.gate.forget_permits(1000);
     clock.advance(Duration::from_secs(3600));
     for _ in 0..3 {
         verify(&jwks, "a").await.unwrap();
         tokio::task::yield_now().await;
     }
+
     assert_eq!(issuer.fetches(), 2);
 }
 
@@ -188,11 +202,13 @@ async fn without_any_set_nothing_is_verified_and_fetches_back_off() {
     let issuer = Issuer::new(&["a"]);
     let (jwks, clock) = jwks(&issuer);
     issuer.fail();
+
     for _ in 0..10 {
         let result = verify(&jwks, "a").await;
         assert!(matches!(result, Err(AuthError::Unavailable { .. })), "{result:?}");
     }
     assert_eq!(issuer.fetches(), 1);
+
     issuer.set(&["a"]);
     clock.advance(BACKOFF);
     verify(&jwks, "a").await.unwrap();
@@ -203,10 +219,12 @@ async fn an_old_set_is_refreshed_in_the_background() {
     let issuer = Issuer::new(&["a"]);
     let (jwks, clock) = jwks(&issuer);
     verify(&jwks, "a").await.unwrap();
+
     issuer.set(&["b"]);
     clock.advance(MAX_AGE);
     // The withdrawn key works for one more request, which starts the fetch.
     verify(&jwks, "a").await.unwrap();
+
     let fetch = jwks.keys.in_progress();
     if let Some(fetch) = fetch {
         fetch.await;
@@ -219,6 +237,7 @@ async fn a_cancelled_request_does_not_cancel_the_fetch() {
     let issuer = Issuer::new(&["a"]);
     let (jwks, _) = jwks(&issuer);
     issuer.gate.forget_permits(1000);
+
     let waiting = tokio::spawn({
         let jwks = Arc::clone(&jwks);
         async move { verify(&jwks, "a").await }
@@ -226,8 +245,10 @@ async fn a_cancelled_request_does_not_cancel_the_fetch() {
     while issuer.fetches() == 0 {
         tokio::task::yield_now().await;
     }
+
     waiting.abort();
     let _ = waiting.await;
+
     issuer.gate.add_permits(1000);
     verify(&jwks, "a").await.unwrap();
     assert_eq!(issuer.fetches(), 1);

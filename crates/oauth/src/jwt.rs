@@ -82,6 +82,7 @@ impl<'a> Jwt<'a> {
         if parts.next().is_some() {
             return Err(Denied::Encrypted);
         }
+
         let message = &token[..header.len() + 1 + claims.len()];
         Ok(Self { header: object(header)?, claims: object(claims)?, message, signature })
     }
@@ -129,23 +130,26 @@ impl<'a> Jwt<'a> {
         if self.issuer()? != rules.issuer {
             return Err(Denied::Issuer);
         }
+
         check_audience(self.claims.get("aud"), &rules.audiences)?;
         let expires = self.check_times(now)?;
         if self.claims.contains_key("cnf") {
             return Err(Denied::Bound);
         }
+
         let subject = text(&self.claims, "sub")?.filter(|sub| !sub.is_empty());
         let client = match text(&self.claims, "client_id")? {
             None => text(&self.claims, "azp")?,
             client => client,
         };
+
         Ok(Claims {
             subject: subject.ok_or(Denied::Claim("sub"))?.to_owned(),
             client: client.map(str::to_owned),
             scopes: scopes(self.claims.get(&rules.scope_claim))?,
             groups: rules.groups(&self.claims),
             expires,
-            // For the audit log only, so a malformed one does not invalidate a token.
+            // The audit log alone uses the ID, so a malformed ID does not invalidate a token.
             token_id: text(&self.claims, "jti").ok().flatten().map(str::to_owned),
         })
     }
@@ -161,11 +165,13 @@ impl<'a> Jwt<'a> {
         if now >= expires.saturating_add(LEEWAY) {
             return Err(Denied::Expired);
         }
+
         for start in ["nbf", "iat"] {
             if time(&self.claims, start)?.is_some_and(|start| start > now.saturating_add(LEEWAY)) {
                 return Err(Denied::NotYet);
             }
         }
+
         Ok(expires)
     }
 
@@ -173,6 +179,7 @@ impl<'a> Jwt<'a> {
     fn check_type(&self, rules: &Rules) -> Result<(), Denied> {
         let typ = text(&self.header, "typ").map_err(|_| Denied::Type)?;
         let typ = typ.map(str::to_ascii_lowercase);
+
         match typ.as_deref() {
             Some("at+jwt" | "application/at+jwt") => Ok(()),
             // ID tokens are recognized by the claims that only they have.
@@ -200,6 +207,7 @@ pub(super) fn check_audience(audience: Option<&Value>, ours: &[String]) -> Resul
         }
         _ => return Err(Denied::Claim("aud")),
     };
+
     if found { Ok(()) } else { Err(Denied::Audience) }
 }
 
@@ -274,6 +282,7 @@ mod tests {
             let part = |of: &Value| BASE64_URL_SAFE_NO_PAD.encode(of.to_string());
             let token = format!("{}.{}.x", part(&json!(header)), part(&json!(claims)));
             let jwt = Jwt::read(&token).expect("two objects");
+
             let _ = (jwt.key(), jwt.algorithm());
             prop_assert!(jwt.check(&rules(), Timestamp::from_millis(0)).is_err());
         }
@@ -287,6 +296,7 @@ mod tests {
             any::<i64>().prop_map(Value::from),
             "[a-z+/]{0,12}".prop_map(Value::from),
         ];
+
         leaf.prop_recursive(2, 8, 4, |inner| {
             prop::collection::vec(inner, 0..4).prop_map(Value::from)
         })

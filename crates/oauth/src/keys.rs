@@ -49,6 +49,7 @@ struct Jwk {
     usage: Option<String>,
     key_ops: Option<Vec<String>>,
     alg: Option<String>,
+
     crv: Option<String>,
     n: Option<String>,
     e: Option<String>,
@@ -69,9 +70,11 @@ impl Key {
         if jwk.key_ops.as_ref().is_some_and(|ops| ops.iter().all(|op| op != "verify")) {
             return Err("its key_ops do not include verify".into());
         }
+
         let part = |name: &str, part: &Option<String>| {
             part.clone().ok_or_else(|| format!("{name} is missing"))
         };
+
         let curve = jwk.crv.as_deref();
         let (algorithms, key) = match (jwk.kty.as_str(), curve) {
             ("RSA", _) => (
@@ -93,14 +96,14 @@ impl Key {
                 vec![("ES384", Algorithm::ES384)],
                 DecodingKey::from_ec_components(&part("x", &jwk.x)?, &part("y", &jwk.y)?),
             ),
-            // Two names of one algorithm: in RFC 8037, and in RFC 9864, which
-            // replaces it.
+            // RFC 8037 and RFC 9864, which replaces it, name this algorithm differently.
             ("OKP", Some("Ed25519")) => (
                 vec![("EdDSA", Algorithm::EdDSA), ("Ed25519", Algorithm::EdDSA)],
                 DecodingKey::from_ed_components(&part("x", &jwk.x)?),
             ),
             (kty, _) => return Err(format!("kty {kty:?} with crv {curve:?} is not supported")),
         };
+
         let algorithms: Vec<_> = match jwk.alg.as_deref() {
             Some(alg @ ("EdDSA" | "Ed25519")) if curve != Some("Ed25519") => {
                 return Err(format!("alg {alg:?} does not fit"));
@@ -112,6 +115,7 @@ impl Key {
         if algorithms.is_empty() {
             return Err(format!("alg {:?} does not fit", jwk.alg));
         }
+
         let key = key.map_err(|error| error.to_string())?;
         Ok(Self { id: jwk.kid, algorithms, verifier: key })
     }
@@ -143,8 +147,10 @@ impl KeySet {
         struct Set {
             keys: Vec<Value>,
         }
+
         let set: Set = serde_json::from_slice(document)
             .map_err(|e| format!("not a JWK set: {}", parse_error(&e.to_string())))?;
+
         let mut keys = Vec::new();
         for value in &set.keys {
             match Key::read(value) {
@@ -158,6 +164,7 @@ impl KeySet {
                 Err(reason) => tracing::debug!(reason, "a key of the set is ignored"),
             }
         }
+
         Ok(Self(keys))
     }
 
@@ -175,6 +182,7 @@ impl KeySet {
         if keys.is_empty() {
             return Lookup::Unknown;
         }
+
         let mut found = Vec::new();
         let mut matched = None;
         for key in keys {
@@ -184,9 +192,11 @@ impl KeySet {
                 found.push(key);
             }
         }
+
         if id.is_none() && found.len() > 1 {
             return Lookup::Denied(Denied::NoKey);
         }
+
         match matched {
             Some(algorithm) => Lookup::Found(found, algorithm),
             None => Lookup::Denied(Denied::Algorithm),
@@ -224,6 +234,7 @@ mod tests {
             json!("no object"),
             okp(&json!({ "kid": "good" })),
         ]);
+
         assert_eq!(keys.len(), 1);
         assert!(matches!(keys.find(Some("good"), "EdDSA"), Lookup::Found(..)));
     }
@@ -237,6 +248,7 @@ mod tests {
             okp(&json!({ "kid": "d", "alg": "HS256" })),
             okp(&json!({ "kid": "e", "alg": "RS256" })),
         ]);
+
         assert_eq!(keys.len(), 0);
     }
 
@@ -244,6 +256,7 @@ mod tests {
     fn an_algorithm_is_pinned_to_the_key() {
         let rsa = json!({ "kty": "RSA", "kid": "r", "alg": "PS256", "n": X, "e": "AQAB" });
         let keys = set(&[rsa, okp(&json!({ "kid": "o" }))]);
+
         for (id, algorithm, fits) in [
             ("r", "PS256", true),
             ("r", "RS256", false),
@@ -262,8 +275,10 @@ mod tests {
     fn a_token_without_a_kid_is_for_the_only_key_of_its_algorithm() {
         let one = set(&[okp(&json!({ "kid": "a" })), okp(&json!({ "kid": "b", "use": "enc" }))]);
         assert!(matches!(one.find(None, "EdDSA"), Lookup::Found(..)));
+
         let two = set(&[okp(&json!({ "kid": "a" })), okp(&json!({ "kid": "b" }))]);
         assert!(matches!(two.find(None, "EdDSA"), Lookup::Denied(Denied::NoKey)));
+
         let rsa = json!({ "kty": "RSA", "kid": "c", "n": X, "e": "AQAB" });
         let kinds = set(&[okp(&json!({ "kid": "a" })), rsa]);
         assert!(matches!(kinds.find(None, "EdDSA"), Lookup::Found(..)));

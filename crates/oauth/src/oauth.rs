@@ -42,6 +42,7 @@ impl OAuth {
             setting: "auth.issuers".into(),
             problem: format!("the HTTP client cannot be created: {error}"),
         })?;
+
         let hierarchy = Arc::new(hierarchy);
         let issuers = issuers.into_iter().enumerate().map(|(index, options)| {
             let (hierarchy, clock) = (Arc::clone(&hierarchy), Arc::clone(&clock));
@@ -54,6 +55,7 @@ impl OAuth {
                 },
             )
         });
+
         let issuers = issuers.collect::<Result<Vec<_>, _>>()?;
         Ok(Self { issuers, verified: VerifiedTokens::default(), clock })
     }
@@ -72,6 +74,7 @@ impl OAuth {
         if let Some(verified) = self.verified.get(hash, now) {
             return Ok(verified);
         }
+
         let (identity, ttl) = if is_jwt(token) {
             let jwt = Jwt::read(token)?;
             let name = jwt.issuer()?;
@@ -84,6 +87,7 @@ impl OAuth {
             let issuer = issuer.ok_or(Denied::Unknown)?;
             (issuer.introspect(token, now, peer).await?, OPAQUE_CACHE_TTL)
         };
+
         let until = now.saturating_add(ttl);
         let until = identity.expires().map_or(until, |expires| until.min(expires));
         self.verified.insert(hash, identity.clone(), until);

@@ -31,7 +31,7 @@ pub(super) type Fetch = Shared<BoxFuture<'static, ()>>;
 pub struct Refreshing<T> {
     source: Source<T>,
     pub(super) clock: Arc<dyn Clock>,
-    // A plain mutex: never held across an await.
+    // A plain mutex, because no lock is held across an await.
     state: Mutex<State<T>>,
 }
 
@@ -68,11 +68,12 @@ impl<T: Send + Sync + 'static> Refreshing<T> {
             if let Some(document) = state.document.clone() {
                 let max_age = if state.failure.is_some() { RETRY } else { MAX_AGE };
                 if age.is_none_or(|age| age >= max_age) {
-                    // Runs in the background.
+                    // The fetch runs in the background, because the document is still usable.
                     drop(self.start(&mut state));
                 }
                 return Ok((document, false));
             }
+
             match (state.in_progress(), &state.failure, age) {
                 (Some(fetch), ..) => fetch,
                 (None, Some(reason), Some(age)) if age < BACKOFF => {
@@ -82,6 +83,7 @@ impl<T: Send + Sync + 'static> Refreshing<T> {
             }
         };
         fetch.await;
+
         let state = self.lock();
         match &state.document {
             Some(document) => Ok((Arc::clone(document), true)),
@@ -114,6 +116,7 @@ impl<T: Send + Sync + 'static> Refreshing<T> {
         if let Some(fetch) = state.in_progress() {
             return fetch;
         }
+
         state.last_fetch = Some(self.clock.now());
         let this = Arc::clone(self);
         let task = tokio::spawn(async move {
@@ -131,6 +134,7 @@ impl<T: Send + Sync + 'static> Refreshing<T> {
             }
             state.fetch = None;
         });
+
         let fetch = task.map(drop).boxed().shared();
         state.fetch = Some(fetch.clone());
         fetch

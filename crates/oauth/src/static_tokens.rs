@@ -55,11 +55,13 @@ impl StaticTokens {
     pub(super) fn find(&self, token: &str) -> Option<&Identity> {
         let hash: [u8; 32] = Sha256::digest(token).into();
         let (mut found, mut position) = (Choice::from(0), 0_u64);
+
         for (index, (known, _)) in (0..).zip(&self.0) {
             let is_equal = known.sha256[..].ct_eq(&hash[..]);
             position = u64::conditional_select(&position, &index, is_equal);
             found |= is_equal;
         }
+
         let position = usize::try_from(position).ok()?;
         if bool::from(found) { self.0.get(position).map(|(_, identity)| identity) } else { None }
     }

@@ -29,11 +29,13 @@ impl<'c> AsyncHttpClient<'c> for TokenRequests<'_> {
             let request =
                 reqwest::Request::try_from(request).map_err(|_| TokenRequestError::Request)?;
             let (status, body) = self.0.send(request).await?;
+
             let is_ok = match status {
                 200 => !is_error(&body),
                 400 | 401 => false,
                 status => return Err(FetchError::Status(status).into()),
             };
+
             let mut response = HttpResponse::new(body);
             if !is_ok {
                 *response.status_mut() = http::StatusCode::BAD_REQUEST;

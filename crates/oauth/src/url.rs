@@ -16,6 +16,7 @@ pub fn safe_url(text: &str) -> Result<Url, &'static str> {
     if is_unspecified(&url) {
         return Err("its address is that of no server; use 127.0.0.1 for this machine");
     }
+
     match url.scheme() {
         "https" => Ok(url),
         "http" if is_loopback(&url) => Ok(url),
@@ -58,6 +59,7 @@ mod tests {
         {
             assert!(safe_url(good).is_ok(), "{good}");
         }
+
         for bad in [
             "http://a.example",
             "http://localhost.evil.example",

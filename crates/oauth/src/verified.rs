@@ -60,10 +60,12 @@ mod tests {
         let verified = VerifiedTokens::default();
         let (now, later) = (Timestamp::from_millis(0), Timestamp::from_millis(1));
         let hash = |n: usize| TokenHash::new(&n.to_string());
+
         for n in 0..4 * CAPACITY {
             verified.insert(hash(n), Identity::local(), later);
             assert!(verified.get(hash(0), now).is_some(), "{n}");
         }
+
         // Each shard of the cache rounds its capacity up.
         assert!(verified.0.len() <= CAPACITY + CAPACITY / 10, "{}", verified.0.len());
     }
@@ -73,6 +75,7 @@ mod tests {
         let verified = VerifiedTokens::default();
         let end = Timestamp::from_millis(5);
         verified.insert(TokenHash::new("a"), Identity::local(), end);
+
         assert!(verified.get(TokenHash::new("a"), Timestamp::from_millis(4)).is_some());
         assert!(verified.get(TokenHash::new("a"), end).is_none());
         assert_eq!(verified.0.len(), 0);

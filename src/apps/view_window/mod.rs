@@ -135,9 +135,11 @@ async fn view<S>(
     check_scopes(ctx, args.same_tool())?;
     let found = ctx.read_any_revision(&args.uri, args.revision).await?;
     let caller = ctx.identity().owner();
+
     let limit = args.limit.unwrap_or(DEFAULT_LIMIT);
     let at = args.at.as_deref().map(str::parse::<Pointer>).transpose();
     let at = at.map_err(|error| ToolError::new(format!("at: {error}.")))?;
+
     match args.r#as {
         Part::Info => {
             let info = info::describe(ctx, &found, None, options).await?;
@@ -231,6 +233,7 @@ async fn matches<S>(
         offset: args.offset,
         revision: Some(found.entry.revision).filter(|_| args.revision.is_some()),
     };
+
     let lines = search.run(ctx, table::PART_BYTES / 2).await?;
     sent(args, found, lines)
 }

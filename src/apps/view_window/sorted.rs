@@ -36,15 +36,17 @@ pub(super) async fn window(
     let layout = found.layout().await?.unwrap_or(Layout::Log);
     let table = Table { name: TABLE.into(), layout, rows: args.at.clone(), pattern: None };
     let ask = |text: String| ask(caller, found, &table, text, queries);
+
     let condition = match args.query.as_deref().filter(|text| !text.is_empty()) {
         None => condition(&args.filter, &[], ""),
         Some(text) => {
-            // The columns, of any row.
+            // Any row gives the names of the columns.
             let columns = ask(format!("SELECT * FROM {TABLE} LIMIT 1")).await?.columns;
             let names: Vec<_> = columns.into_iter().map(|column| column.name).collect();
             condition(&args.filter, &names, text)
         }
     };
+
     let needs_total = args.offset == 0 || args.r#as == Part::Chart;
     let total = if needs_total {
         let answer = ask(format!("SELECT count(*) FROM {TABLE}{condition}")).await?;
@@ -52,20 +54,24 @@ pub(super) async fn window(
     } else {
         None
     };
+
     let limit = args.limit.unwrap_or(super::DEFAULT_LIMIT);
     if args.r#as == Part::Chart {
         let step = total.unwrap_or(0).div_ceil(limit.clamp(1, MAX_CHART_ROWS)).max(1);
         let columns: Vec<_> = args.columns.iter().map(|name| quoted(name)).collect();
         let columns = if columns.is_empty() { "*".to_owned() } else { columns.join(", ") };
+
         let sample = format!("SELECT {columns} FROM {TABLE} WHERE (rowid - 1) % {step} = 0");
         let rows = rows(ask(format!("{sample} ORDER BY rowid")).await?);
         return Ok(RowWindow { total, step: Some(step), ..rows }.thin());
     }
+
     let order = args.sort.as_ref().map_or_else(String::new, |sort| {
         let column = quoted(&sort.column);
         let direction = if sort.descending { "DESC" } else { "ASC" };
         format!(" ORDER BY {column} IS NULL, {column} {direction}, rowid")
     });
+
     let offset = args.offset;
     let sql = format!("SELECT * FROM {TABLE}{condition}{order} LIMIT {limit} OFFSET {offset}");
     Ok(RowWindow { offset, total, ..rows(ask(sql).await?).fit() })
@@ -91,6 +97,7 @@ async fn ask(
         seconds: limits.time.as_secs(),
         memory_bytes: limits.memory_bytes,
     };
+
     let answer = queries.ask(caller, &question, std::slice::from_ref(found), None).await;
     answer.map_err(|error| ToolError::new(error.to_string()))
 }
@@ -104,6 +111,7 @@ fn condition(filters: &[Filter], columns: &[String], text: &str) -> String {
         let any: Vec<_> = any.map(|name| format!("{} {pattern}", quoted(name))).collect();
         all.push(if any.is_empty() { "0".to_owned() } else { format!("({})", any.join(" OR ")) });
     }
+
     if all.is_empty() { String::new() } else { format!(" WHERE {}", all.join(" AND ")) }
 }
 
@@ -111,9 +119,10 @@ fn one_condition(filter: &Filter) -> String {
     let (column, value) = (quoted(&filter.column), &filter.value);
     let number = value.trim().parse::<f64>().ok().filter(|number| number.is_finite());
     let operand = number.map_or_else(|| literal(value), |_| value.trim().to_owned());
+
     match filter.op {
         Op::Contains => format!("{column} {}", like(value)),
-        // A column of numbers has numbers, one of codes has texts.
+        // A column of numbers has numbers; a column of codes has texts.
         Op::Equals => format!("({column} = {} OR {column} = {operand})", literal(value)),
         Op::Not => {
             format!(
@@ -154,6 +163,7 @@ fn quoted(name: &str) -> String {
 fn rows(answer: Answer) -> RowWindow {
     let mut columns: Vec<Column> =
         answer.columns.into_iter().map(|column| Column::new(column.name)).collect();
+
     let rows = answer.rows.iter().map(|row| {
         let cells = row.iter().zip(&mut columns).map(|(value, column)| {
             let (cell, kind): (Cell, Type) = columns::json_cell(value);
@@ -185,6 +195,7 @@ mod tests {
         ] {
             assert_eq!(filter(op, value), expected);
         }
+
         let columns = ["a".to_owned(), "b".to_owned()];
         let expected = r#" WHERE ("a" LIKE '%x%' ESCAPE '\' OR "b" LIKE '%x%' ESCAPE '\')"#;
         assert_eq!(condition(&[], &columns, "x"), expected);

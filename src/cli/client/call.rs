@@ -28,8 +28,10 @@ pub(super) async fn run(args: CallArgs) -> Result<(), ClientError> {
         let read = std::io::stdin().lock().read_to_string(&mut text);
         read.map_err(|error| ClientError::local("standard input", &error))?;
     }
+
     let arguments: Value = serde_json::from_str(&text)
         .map_err(|error| ClientError::Usage(format!("The arguments are not JSON: {error}")))?;
+
     let output = McpClient::new(args.server)?.call(&args.tool, &arguments).await?;
     let printed = if args.json { output.result.to_string() } else { output.text };
     print(format!("{printed}\n").as_bytes())

@@ -33,6 +33,7 @@ struct LineRange {
 
 fn parse_lines(text: &str) -> Result<LineRange, String> {
     let number = |text: &str| text.parse::<u64>().ok().filter(|number| *number > 0);
+
     let range = match text.split_once('-') {
         None => number(text).map(|line| LineRange { from: line, to: Some(line) }),
         Some((from, "")) => number(from).map(|from| LineRange { from, to: None }),
@@ -41,6 +42,7 @@ fn parse_lines(text: &str) -> Result<LineRange, String> {
             .filter(|(from, to)| from <= to)
             .map(|(from, to)| LineRange { from, to: Some(to) }),
     };
+
     range.ok_or_else(|| "write it as 10-20, 10- or 10; lines count from 1".into())
 }
 
@@ -52,10 +54,12 @@ pub(super) async fn run(args: CatArgs) -> Result<(), ClientError> {
     if Resources::of(&client)?.print(&args.uri, |size| progress_bar(size, true)).await? {
         return Ok(());
     }
+
     let description = client.call("describe_resource", &json!({ "uri": args.uri })).await?.text;
     let size = size_of(&description).unwrap_or(u64::MAX);
     let is_text = !description.contains("\nlines: none");
-    // A server may return less at once: then windows follow.
+
+    // A server may return less at once. The rest is then read in windows.
     if size <= MAX_SINGLE_READ
         && let Ok(result) = client.request("resources/read", &json!({ "uri": args.uri })).await
     {
@@ -66,6 +70,7 @@ pub(super) async fn run(args: CatArgs) -> Result<(), ClientError> {
             (None, None) => Err(ClientError::unexpected_reply()),
         };
     }
+
     let bar = progress_bar(Some(size), true);
     let mut arguments = json!({ "uri": args.uri, "offset": 0, "unit": "bytes" });
     loop {
@@ -73,9 +78,11 @@ pub(super) async fn run(args: CatArgs) -> Result<(), ClientError> {
         let bytes = if is_text { content.into_bytes() } else { decode(&content)? };
         bar.inc(bytes.len() as u64);
         print(&bytes)?;
+
         let Some(next) = next_call(&head, "read_resource") else { break };
         arguments = next;
     }
+
     bar.finish_and_clear();
     Ok(())
 }
@@ -94,6 +101,7 @@ async fn print_lines(client: &McpClient, uri: &str, range: LineRange) -> Result<
         let arguments = json!({ "uri": uri, "offset": offset, "limit": limit });
         let (head, content) = read_window(client, &arguments).await?;
         print(content.as_bytes())?;
+
         match next_call(&head, "read_resource") {
             Some(next) if next["unit"] == "bytes" => {
                 return Err(ClientError::Failed(format!(
@@ -106,6 +114,7 @@ async fn print_lines(client: &McpClient, uri: &str, range: LineRange) -> Result<
             }
             None => return Ok(()),
         }
+
         if range.to.is_some_and(|to| offset >= to) {
             return Ok(());
         }

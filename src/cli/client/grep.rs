@@ -40,6 +40,7 @@ pub(super) async fn run(args: GrepArgs) -> Result<(), ClientError> {
     if args.context > 0 {
         arguments["context"] = json!(args.context);
     }
+
     let flags = [
         ("ignore_case", args.ignore_case),
         ("literal", args.fixed_strings),
@@ -50,6 +51,7 @@ pub(super) async fn run(args: GrepArgs) -> Result<(), ClientError> {
     for (name, _) in flags.into_iter().filter(|(_, is_set)| *is_set) {
         arguments[name] = json!(true);
     }
+
     loop {
         let output = client.call("search_resource", &arguments).await?;
         let Some((_, lines)) = output.text.split_once("\n\n") else {
@@ -58,6 +60,7 @@ pub(super) async fn run(args: GrepArgs) -> Result<(), ClientError> {
             }
             return Err(ClientError::Failed(output.text));
         };
+
         print(lines.as_bytes())?;
         match &output.result["structuredContent"]["next"] {
             Value::Object(next) => arguments = Value::Object(next.clone()),

@@ -47,12 +47,15 @@ async fn log_in(LoginArgs { server, name }: LoginArgs) -> Result<(), ClientError
         let account = client.account(&name, Method::GET).await?;
         account["logged_in"].as_bool().ok_or_else(ClientError::unexpected_reply)
     };
+
     if is_logged_in().await? {
         return print(format!("You are logged in to {name}.\n").as_bytes());
     }
+
     let account = client.account(&name, Method::POST).await?;
     let link = account["url"].as_str().ok_or_else(ClientError::unexpected_reply)?;
     print(format!("Open this link in a browser: {link}\n").as_bytes())?;
+
     let deadline = Instant::now() + PATIENCE;
     while !is_logged_in().await? {
         if Instant::now() >= deadline {
@@ -60,5 +63,6 @@ async fn log_in(LoginArgs { server, name }: LoginArgs) -> Result<(), ClientError
         }
         tokio::time::sleep(POLL).await;
     }
+
     print(format!("Logged in to {name}.\n").as_bytes())
 }

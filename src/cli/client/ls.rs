@@ -23,10 +23,12 @@ pub(super) async fn run(args: LsArgs) -> Result<(), ClientError> {
     if let Some(prefix) = args.prefix {
         arguments["prefix"] = json!(prefix);
     }
+
     loop {
         let output = client.call("list_resources", &arguments).await?;
         let page: Value =
             serde_json::from_str(&output.text).map_err(|_| ClientError::unexpected_reply())?;
+
         let mut text = String::new();
         for resource in page["resources"].as_array().into_iter().flatten() {
             let row = if args.json {
@@ -37,6 +39,7 @@ pub(super) async fn run(args: LsArgs) -> Result<(), ClientError> {
             text += &row;
             text.push('\n');
         }
+
         print(text.as_bytes())?;
         let next = page["next"].as_str().map(|next| format!("next: {next}"));
         match next.and_then(|next| next_call(&next, "list_resources")) {
@@ -48,7 +51,7 @@ pub(super) async fn run(args: LsArgs) -> Result<(), ClientError> {
 
 fn tab_separated(resource: &Value) -> String {
     let field = |name: &str| match &resource[name] {
-        // A terminal would obey what a name contains.
+        // A terminal would obey control characters of a name.
         Value::String(text) => visible(text).into_owned(),
         Value::Null => "-".into(),
         other => other.to_string(),

@@ -33,6 +33,7 @@ impl McpClient {
         // An empty environment variable counts as unset.
         let url = if url.is_empty() { DEFAULT_URL.to_owned() } else { url };
         let token = token.filter(|token| !token.is_empty());
+
         let usage = |problem: &dyn std::fmt::Display| ClientError::Usage(problem.to_string());
         let parsed = reqwest::Url::parse(&url).map_err(|e| usage(&format!("{url}: {e}")))?;
         let mut builder = reqwest::Client::builder().connect_timeout(Duration::from_secs(10));
@@ -40,12 +41,14 @@ impl McpClient {
         if matches!(parsed.host_str(), Some("localhost" | "127.0.0.1" | "[::1]")) {
             builder = builder.no_proxy();
         }
+
         if let Some(file) = ca {
             let name = file.display().to_string();
             let pem = std::fs::read(&file).map_err(|e| ClientError::local(&name, &e))?;
             let authority = reqwest::Certificate::from_pem(&pem).map_err(|e| usage(&e))?;
             builder = builder.tls_certs_merge([authority]);
         }
+
         let http = builder.build().map_err(|e| usage(&e))?;
         Ok(Self { http, url, token })
     }
@@ -102,15 +105,18 @@ impl McpClient {
     pub(super) async fn account(&self, upstream: &str, verb: Method) -> Result<Value, ClientError> {
         let unknown =
             || ClientError::Failed(format!("The server has no upstream {upstream} with a login."));
-        // In a URL, another name could be another path.
+
+        // A name with other characters could change the path of the URL.
         if !Settings::is_name(upstream) {
             return Err(unknown());
         }
+
         let url = format!("{}/upstreams/{upstream}/account", self.url.trim_end_matches('/'));
         let (status, message) = self.exchange(self.http.request(verb, url)).await?;
         if status.is_success() {
             return Ok(message);
         }
+
         Err(match status {
             StatusCode::NOT_FOUND => unknown(),
             _ => ClientError::unexpected_reply(),
@@ -121,6 +127,7 @@ impl McpClient {
         let request = self.http.post(&self.url).body(body);
         let request = request.header("content-type", "application/json");
         let (status, mut message) = self.exchange(request).await?;
+
         match message.get_mut("result") {
             Some(result) => Ok(result.take()),
             None => Err(ClientError::Unreachable(format!(
@@ -137,10 +144,12 @@ impl McpClient {
         if let Some(token) = &self.token {
             request = request.bearer_auth(token);
         }
+
         let response = request.send().await.map_err(|error| self.unreachable(&error))?;
         let status = response.status();
         let body = response.bytes().await.map_err(|error| self.unreachable(&error))?;
         let message: Value = serde_json::from_slice(&body).unwrap_or_default();
+
         if let Some(text) = message["error"]["message"].as_str() {
             let text = text.to_owned();
             return Err(match status {
@@ -151,6 +160,7 @@ impl McpClient {
                 _ => ClientError::Failed(text),
             });
         }
+
         Ok((status, message))
     }
 
@@ -164,6 +174,7 @@ impl McpClient {
             }
             cause = source;
         }
+
         ClientError::Unreachable(format!("{}: {cause}", self.url))
     }
 }

@@ -160,12 +160,14 @@ fn progress_bar(total_bytes: Option<u64>, prints_content: bool) -> ProgressBar {
     if prints_content && std::io::stdout().is_terminal() {
         return ProgressBar::hidden();
     }
+
     let (bar, template) = match total_bytes {
         Some(total) => {
             (ProgressBar::new(total), "{bar:32} {bytes}/{total_bytes} {bytes_per_sec} {eta}")
         }
         None => (ProgressBar::new_spinner(), "{spinner} {bytes} {bytes_per_sec}"),
     };
+
     match ProgressStyle::with_template(template) {
         Ok(style) => bar.with_style(style),
         Err(_) => bar,

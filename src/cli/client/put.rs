@@ -50,6 +50,7 @@ pub(super) async fn run(args: PutArgs) -> Result<(), ClientError> {
     let input_name =
         if is_stdin { "standard input".to_owned() } else { args.file.display().to_string() };
     let local = |error: std::io::Error| ClientError::local(&input_name, &error);
+
     let (mut reader, size): (Reader, _) = if is_stdin {
         (Box::pin(tokio::io::stdin()), None)
     } else {
@@ -57,6 +58,7 @@ pub(super) async fn run(args: PutArgs) -> Result<(), ClientError> {
         let size = file.metadata().await.map_err(local)?.len();
         (Box::pin(file), Some(size))
     };
+
     let file_name = args.file.file_name().filter(|_| !is_stdin).and_then(|name| name.to_str());
     let name = args.name.or_else(|| file_name.map(str::to_owned));
     let guessed = || {
@@ -64,8 +66,10 @@ pub(super) async fn run(args: PutArgs) -> Result<(), ClientError> {
         (!is_stdin).then(|| guess.to_string())
     };
     let mime_type = args.mime_type.or_else(guessed);
+
     let client = McpClient::new(args.server)?;
     let bar = progress_bar(size, false);
+
     let uri = if let Some(resources) = Resources::that_receive(&client).await? {
         let query = [
             ("uri", args.uri),
@@ -75,6 +79,7 @@ pub(super) async fn run(args: PutArgs) -> Result<(), ClientError> {
         ];
         let query = query.into_iter().filter_map(|(key, value)| Some((key, value?)));
         let (query, mime_type) = (query.collect::<Vec<_>>(), mime_type.as_deref());
+
         match size {
             Some(size) => {
                 let source = Source { path: &args.file, size };
@@ -89,12 +94,14 @@ pub(super) async fn run(args: PutArgs) -> Result<(), ClientError> {
         }
     } else {
         let first = read_piece(&mut reader).await.map_err(local)?;
+
         // A file is checked to its end. Standard input is not: if it begins as text
         // and is not, the command fails and asks for --binary.
         let is_text = !args.binary
             && !first.contains(&0)
             && is_utf8_prefix(&first)
             && (is_stdin || is_utf8(&args.file).await.map_err(local)?);
+
         let mut arguments = serde_json::Map::new();
         for (key, value) in [
             ("uri", args.uri.map(Value::from)),
@@ -106,9 +113,11 @@ pub(super) async fn run(args: PutArgs) -> Result<(), ClientError> {
                 arguments.insert(key.into(), value);
             }
         }
+
         let encoder = Encoder { reader, piece: first, rest: Vec::new(), is_text, input_name };
         by_tool(&client, arguments, encoder, &bar).await
     };
+
     bar.finish_and_clear();
     print(format!("{}\n", uri?).as_bytes())
 }
@@ -120,12 +129,13 @@ async fn by_tool(
     encoder: Encoder,
     bar: &ProgressBar,
 ) -> Result<String, ClientError> {
-    // The request with an empty string, split where the content belongs.
+    // The request has an empty string, and is split where the content belongs.
     let key = if encoder.is_text { "text" } else { "blob" };
     arguments.insert(key.into(), json!(""));
     let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "create_resource", "arguments": arguments } });
     let request = request.to_string();
     let (head, tail) = request.split_at(request.len() - "\"}}}".len());
+
     let counted = bar.clone();
     let content = encoder.pieces().inspect(move |_| counted.inc(PIECE_BYTES as u64));
     let once = |text: &str| stream::iter([Ok(Bytes::from(text.to_owned()))]);
@@ -172,11 +182,13 @@ impl Encoder {
                 }
                 return Err(this.not_text());
             }
+
             let encoded = if this.is_text {
                 this.escape_text()?
             } else {
                 BASE64_STANDARD.encode(&this.piece)
             };
+
             let local = |error| ClientError::local(&this.input_name, &error);
             this.piece = read_piece(&mut this.reader).await.map_err(local)?;
             Ok(Some((Bytes::from(encoded), this)))
@@ -190,6 +202,7 @@ impl Encoder {
             Err(error) if error.error_len().is_none() => error.valid_up_to(),
             Err(_) => return Err(self.not_text()),
         };
+
         let rest = self.rest.split_off(valid);
         let text = String::from_utf8(std::mem::replace(&mut self.rest, rest));
         let quoted = json!(text.unwrap_or_default()).to_string();
@@ -209,11 +222,13 @@ fn is_utf8_prefix(bytes: &[u8]) -> bool {
 async fn is_utf8(file: &std::path::Path) -> std::io::Result<bool> {
     let mut reader: Reader = Box::pin(tokio::fs::File::open(file).await?);
     let mut rest = Vec::new();
+
     loop {
         let mut piece = read_piece(&mut reader).await?;
         if piece.is_empty() {
             return Ok(rest.is_empty());
         }
+
         rest.append(&mut piece);
         match std::str::from_utf8(&rest) {
             Ok(_) => rest.clear(),

@@ -63,6 +63,7 @@ pub(super) async fn run_sql(args: QueryArgs) -> Result<(), ClientError> {
         let tables = first.into_iter().chain(args.tables);
         Value::Object(tables.map(|(name, uri)| (name, uri.into())).collect())
     };
+
     let arguments = json!({ "from": from, "sql": args.sql });
     print_rows(args.server, args.reading, arguments, true).await
 }
@@ -85,26 +86,31 @@ async fn print_rows(
             arguments[name] = value.into();
         }
     }
-    // As many as fit into a result.
+
+    // The server cuts the rows to its output limit.
     arguments["limit"] = json!(10_000);
     let client = McpClient::new(server)?;
     let mut is_first = true;
+
     loop {
         let output = client.call("query_resource", &arguments).await?;
         let Some((_, mut rows)) = output.text.split_once("\n\n") else {
             return Err(ClientError::unexpected_reply());
         };
+
         if has_header && !std::mem::take(&mut is_first) {
             // A header may have line breaks in quotes.
             rows = rows.get(header_bytes(rows)..).unwrap_or_default();
         }
         print(rows.as_bytes())?;
+
         let structured = &output.result["structuredContent"];
         if structured["cut"] == true {
             return Err(ClientError::Failed(
                 "A row is longer than one result and was cut: select less.".into(),
             ));
         }
+
         match &structured["next"] {
             Value::Object(next) => arguments = Value::Object(next.clone()),
             _ => return Ok(()),

@@ -59,6 +59,7 @@ impl<'a> Resources<'a> {
         let response =
             this.client.send_raw(this.client.with_token(Method::OPTIONS, this.url.clone()));
         let response = response.await?;
+
         let receives =
             response.status().is_success() && response.headers().contains_key("upload-limit");
         Ok(receives.then_some(this))
@@ -71,7 +72,7 @@ impl<'a> Resources<'a> {
 
     fn at(&self, query: &[(&str, String)]) -> Url {
         let mut url = self.url.clone();
-        // A `+` is no space at this path.
+        // The server does not decode `+` as a space.
         let encoded: Vec<_> = query
             .iter()
             .map(|(name, value)| {
@@ -82,6 +83,7 @@ impl<'a> Resources<'a> {
                 format!("{name}={value}")
             })
             .collect();
+
         url.set_query((!encoded.is_empty()).then(|| encoded.join("&")).as_deref());
         url
     }
@@ -109,11 +111,13 @@ impl<'a> Resources<'a> {
         if source.size <= MAX_SINGLE_PUT {
             return self.put_small(query, mime_type, source, bar).await;
         }
+
         let request = self.client.with_token(Method::POST, self.at(query));
         let request = typed(request, mime_type)
             .header("upload-complete", "?0")
             .header("upload-length", source.size)
             .body("");
+
         let mut created = Retries::default();
         let upload = loop {
             match self.send(request.try_clone().ok_or_else(ClientError::unexpected_reply)?).await {
@@ -121,6 +125,7 @@ impl<'a> Resources<'a> {
                 Err(failure) => created.pause(failure).await?,
             }
         };
+
         let mut retries = Retries::default();
         let mut offset = 0;
         loop {
@@ -129,6 +134,7 @@ impl<'a> Resources<'a> {
                 Ok(response) => return uri_of(response).await,
                 Err(failure) => failure,
             };
+
             retries.pause(failure).await?;
             match self.offset(&upload).await {
                 Ok(found) if found > offset => (offset, retries) = (found, Retries::default()),
@@ -148,9 +154,11 @@ impl<'a> Resources<'a> {
         let name = source.path.display().to_string();
         let content = tokio::fs::read(source.path).await;
         let content = Bytes::from(content.map_err(|error| ClientError::local(&name, &error))?);
-        // Without a URI the server would make one for each attempt.
+
+        // Without a URI, the server would choose another URI for each attempt.
         let is_repeatable = query.iter().any(|(name, _)| *name == "uri");
         let method = if is_repeatable { Method::PUT } else { Method::POST };
+
         let mut retries = Retries::default();
         loop {
             let request = self.client.with_token(method.clone(), self.at(query));
@@ -174,6 +182,7 @@ impl<'a> Resources<'a> {
         bar: &ProgressBar,
     ) -> Result<Response, Failure> {
         let rest = rest_of(source.path, offset, bar.clone()).await.map_err(Failure::Refused)?;
+
         let request = self.client.with_token(Method::PATCH, upload.clone());
         let request = request
             .header(header::CONTENT_TYPE, "application/partial-upload")
@@ -188,6 +197,7 @@ impl<'a> Resources<'a> {
     async fn offset(&self, upload: &Url) -> Result<u64, Failure> {
         let request = self.client.with_token(Method::HEAD, upload.clone());
         let response = self.send(request).await?;
+
         let offset =
             response.headers().get("upload-offset").and_then(|offset| offset.to_str().ok());
         let offset = offset.and_then(|offset| offset.parse().ok());
@@ -198,7 +208,7 @@ impl<'a> Resources<'a> {
         let location = response.headers().get(header::LOCATION);
         let location = location.and_then(|location| location.to_str().ok());
         let url = location.and_then(|location| self.url.join(location).ok());
-        // The token goes to no other server.
+        // The token is sent to no other server.
         let url = url.filter(|url| url.origin() == self.url.origin());
         url.ok_or_else(ClientError::unexpected_reply)
     }
@@ -214,21 +224,26 @@ impl<'a> Resources<'a> {
         let url = self.at(&[("uri", uri.to_owned())]);
         let mut response =
             self.client.send_raw(self.client.with_token(Method::GET, url.clone())).await?;
+
         if response.status() != StatusCode::OK || !response.headers().contains_key("repr-digest") {
             return Ok(false);
         }
+
         let tag = response.headers().get(header::ETAG).cloned();
         let bar = bar(response.content_length());
         let (mut received, mut before, mut retries) = (0, 0, Retries::default());
+
         loop {
             let failure = match self.print_body(response, &mut received, &bar).await? {
                 Ok(()) => break,
                 Err(failure) => failure,
             };
+
             if received > before {
                 (before, retries) = (received, Retries::default());
             }
             retries.pause(failure).await?;
+
             response = loop {
                 match self.rest(&url, received, tag.as_ref()).await {
                     Ok(rest) => break rest,
@@ -236,6 +251,7 @@ impl<'a> Resources<'a> {
                 }
             };
         }
+
         bar.finish_and_clear();
         Ok(true)
     }
@@ -253,10 +269,12 @@ impl<'a> Resources<'a> {
                 Ok(piece) => piece,
                 Err(error) => return Ok(Err(Failure::Lost(self.client.unreachable(&error)))),
             };
+
             print(&piece)?;
             *received += piece.len() as u64;
             bar.set_position(*received);
         }
+
         Ok(Ok(()))
     }
 
@@ -272,6 +290,7 @@ impl<'a> Resources<'a> {
         if let Some(tag) = tag {
             request = request.header(header::IF_MATCH, tag);
         }
+
         let response = self.send(request).await?;
         if response.status() == StatusCode::PARTIAL_CONTENT {
             Ok(response)
@@ -286,14 +305,17 @@ impl<'a> Resources<'a> {
             Err(error @ ClientError::Usage(_)) => return Err(Failure::Refused(error)),
             Err(error) => return Err(Failure::Lost(error)),
         };
+
         let status = response.status();
         if status.is_success() {
             return Ok(response);
         }
+
         let body = response.bytes().await.unwrap_or_default();
         let problem: Value = serde_json::from_slice(&body).unwrap_or_default();
         let detail = problem["detail"].as_str().map(str::to_owned);
         let detail = detail.unwrap_or_else(|| format!("The server answers with {status}."));
+
         Err(match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
                 Failure::Refused(ClientError::Denied(detail))
@@ -363,6 +385,7 @@ async fn rest_of(
     let local = |error: &std::io::Error| ClientError::local(&name, error);
     let mut file = tokio::fs::File::open(path).await.map_err(|error| local(&error))?;
     file.seek(SeekFrom::Start(offset)).await.map_err(|error| local(&error))?;
+
     Ok(stream::try_unfold(file, move |mut file| {
         let (bar, name) = (bar.clone(), name.clone());
         async move {

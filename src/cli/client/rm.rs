@@ -23,6 +23,7 @@ pub(super) async fn run(args: RmArgs) -> Result<(), ClientError> {
         let output = client.call("delete_resource", &json!({ "uri": uri })).await?;
         print(format!("{}\n", output.text).as_bytes())?;
     }
+
     let Some(prefix) = args.prefix else { return Ok(()) };
     loop {
         let output = client.call("delete_resource", &json!({ "prefix": prefix })).await?;

@@ -33,6 +33,7 @@ pub(super) fn run(args: &NewArgs) -> ExitCode {
         );
         return fail(USAGE, &problem);
     }
+
     let (larder, checkout) = match path {
         None => (format!("{:?}", env!("CARGO_PKG_VERSION")), String::new()),
         Some(checkout) => match fs::canonicalize(checkout) {
@@ -43,6 +44,7 @@ pub(super) fn run(args: &NewArgs) -> ExitCode {
             _ => return fail(USAGE, &format!("--path {}: no Cargo.toml", checkout.display())),
         },
     };
+
     match write(name, &larder, &checkout) {
         Ok(()) => {
             println!("Created {name}. Next: cd {name} && cargo test && cargo run");
@@ -71,8 +73,9 @@ fn is_name(name: &str) -> bool {
 }
 
 fn write(name: &str, larder: &str, checkout: &str) -> io::Result<()> {
-    // Fails if it exists.
+    // Creation fails if the directory exists.
     fs::create_dir(name)?;
+
     let root = PathBuf::from(name);
     fs::create_dir(root.join("src"))?;
     for (file, template) in FILES {

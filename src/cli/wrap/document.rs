@@ -45,9 +45,11 @@ impl Document {
     pub(super) fn parse(text: String, section: &str) -> Result<Self, String> {
         let parsed = parse_to_ast(&text, &CollectOptions::default(), &SYNTAX);
         let parsed = parsed.map_err(|error| format!("it is not JSON: {error}"))?;
+
         let Some(ast::Value::Object(mut root)) = parsed.value else {
             return Err("it is not a JSON object".into());
         };
+
         let mut entries = Vec::new();
         match root.take(section).map(|member| member.value) {
             None => {}
@@ -65,6 +67,7 @@ impl Document {
             }
             Some(_) => return Err(format!("{section:?} is not an object")),
         }
+
         Ok(Self { text, entries })
     }
 
@@ -86,17 +89,21 @@ impl Document {
         if !self.source(entry).contains('\n') {
             return Value::Object(value.clone()).to_string();
         }
+
         let line = self.text[..entry.range.start].rfind('\n').map_or(0, |newline| newline + 1);
         let line = &self.text[line..];
         let indentation = &line[..line.len() - line.trim_start_matches([' ', '\t']).len()];
+
         // An entry is two levels deep.
         let (half, is_even) = (indentation.len() / 2, indentation.len().is_multiple_of(2));
         let unit = if half > 0 && is_even { &indentation[..half] } else { "  " };
+
         let mut json = Vec::new();
         let formatter = PrettyFormatter::with_indent(unit.as_bytes());
         let mut serializer = serde_json::Serializer::with_formatter(&mut json, formatter);
         // A value always serializes.
         let _ = value.serialize(&mut serializer);
+
         let newline = if self.text.contains("\r\n") { "\r\n" } else { "\n" };
         String::from_utf8_lossy(&json).replace('\n', &format!("{newline}{indentation}"))
     }
@@ -107,6 +114,7 @@ impl Document {
         let mut replaced: Vec<_> =
             new.filter_map(|(name, new)| Some((self.entry(name)?.range.clone(), new))).collect();
         replaced.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));
+
         for (range, new) in replaced {
             text.replace_range(range, new);
         }

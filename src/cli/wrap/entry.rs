@@ -47,6 +47,7 @@ pub(super) fn wrap(entry: &Object, larder: &[String]) -> Result<Object, &'static
     if let Some((_, reason)) = OF_THE_HOST.iter().find(|(member, _)| entry.contains_key(*member)) {
         return Err(reason);
     }
+
     match (entry.get("command"), entry.get("url")) {
         (Some(Value::String(command)), None) => wrap_command(entry, command, larder),
         (None, Some(Value::String(url))) => wrap_remote(entry, url, larder),
@@ -63,8 +64,10 @@ pub(super) fn unwrap(entry: &Object) -> Option<Object> {
         restore_remote(&mut new, url, &server);
         return Some(new);
     }
+
     let at = server.iter().position(|part| part == COMMAND)?;
     let (command, arguments) = server[at + 1..].split_first()?;
+
     new.insert("command".into(), json!(command));
     if arguments.is_empty() {
         new.shift_remove("args");
@@ -82,6 +85,7 @@ pub(super) fn is_wrapped_from(entry: &Object, original: &Object) -> bool {
 
 fn wrap_command(entry: &Object, command: &str, larder: &[String]) -> Result<Object, &'static str> {
     let mut arguments = larder[1..].to_vec();
+
     match entry.get("env") {
         None => {}
         Some(Value::Object(env)) => {
@@ -89,11 +93,13 @@ fn wrap_command(entry: &Object, command: &str, larder: &[String]) -> Result<Obje
         }
         Some(_) => return Err("its env is not an object"),
     }
+
     arguments.extend([COMMAND.to_owned(), command.to_owned()]);
     match entry.get("args") {
         None => {}
         Some(own) => arguments.extend(strings(own).ok_or("its args are not texts")?),
     }
+
     let mut new = entry.clone();
     new.insert("command".into(), json!(larder[0]));
     new.insert("args".into(), json!(arguments));
@@ -105,6 +111,7 @@ fn wrap_remote(entry: &Object, url: &str, larder: &[String]) -> Result<Object, &
         None | Some(Some("http" | "streamable-http" | "streamableHttp")) => {}
         Some(_) => return Err("its transport is not Streamable HTTP"),
     }
+
     let mut arguments = larder[1..].to_vec();
     arguments.extend([UPSTREAM.to_owned(), url.to_owned()]);
     let mut env = match entry.get("env") {
@@ -112,9 +119,10 @@ fn wrap_remote(entry: &Object, url: &str, larder: &[String]) -> Result<Object, &
         Some(Value::Object(env)) => env.clone(),
         Some(_) => return Err("its env is not an object"),
     };
+
     match entry.get("headers") {
         None => {}
-        // Not on the command line, which every process can see.
+        // The values of headers stay off the command line, which every process can see.
         Some(Value::Object(headers)) => {
             for (name, value) in headers {
                 let variable = header_variable(name);
@@ -124,10 +132,12 @@ fn wrap_remote(entry: &Object, url: &str, larder: &[String]) -> Result<Object, &
         }
         Some(_) => return Err("its headers are not an object"),
     }
+
     let mut new = entry.clone();
     if let Some(kind) = new.get_mut("type") {
         *kind = json!("stdio");
     }
+
     new.shift_remove("url");
     new.shift_remove("headers");
     new.insert("command".into(), json!(larder[0]));
@@ -143,16 +153,20 @@ fn restore_remote(entry: &mut Object, url: &str, server: &[String]) {
         Some(Value::Object(env)) => env,
         _ => Object::new(),
     };
+
     let headers = after(server, HEADER).filter_map(|header| header.split_once('='));
     let headers: Object = headers
         .filter_map(|(name, variable)| Some((name.to_owned(), env.shift_remove(variable)?)))
         .collect();
+
     if let Some(kind) = entry.get_mut("type") {
         *kind = json!("http");
     }
+
     entry.shift_remove("command");
     entry.shift_remove("args");
     entry.insert("url".into(), json!(url));
+
     for (member, object) in [("headers", headers), ("env", env)] {
         if !object.is_empty() {
             entry.insert(member.into(), Value::Object(object));
@@ -172,8 +186,10 @@ fn wrapped(entry: &Object) -> Option<Wrapped> {
     if !is_larder(entry) {
         return None;
     }
+
     let mut larder = vec![entry.get("command")?.as_str()?.to_owned()];
     larder.extend(strings(entry.get("args")?)?);
+
     let is_of_server = |part: &String| [ENV, UPSTREAM, HEADER, COMMAND].contains(&part.as_str());
     let at = larder.iter().position(is_of_server)?;
     let server = larder.split_off(at);
@@ -228,12 +244,14 @@ mod tests {
             ),
         ] {
             let entry = object(entry);
+
             let new = wrap(&entry, &larder()).unwrap();
             assert_eq!(new["command"], "/bin/larder");
             assert_eq!(new["args"].as_array().unwrap()[4..], arguments.as_array().unwrap()[..]);
             assert_eq!(unwrap(&new).unwrap(), entry);
             assert!(is_wrapped_from(&new, &entry));
             assert_eq!(wrap(&new, &larder()), Err(DONE));
+
             let mut changed = new.clone();
             changed.insert("note".into(), json!(1));
             assert!(!is_wrapped_from(&changed, &entry));

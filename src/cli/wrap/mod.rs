@@ -81,34 +81,41 @@ pub(super) fn run(args: &WrapArgs) -> Result<ExitCode, String> {
         Some(file) => file.clone(),
         None => args.client.file()?,
     };
+
     let of_file = |problem: String| format!("{}: {problem}. It is unchanged.", file.display());
     let section = args.client.section();
     let Some(document) = read(&file, section).map_err(of_file)? else {
         return Err(of_file("it does not exist".into()));
     };
+
     for name in &args.names {
         if document.entry(name).is_none() {
             return Err(of_file(format!("it has no server {name:?}")));
         }
     }
+
     let backup = backup_of(&file);
     let before = read(&backup, section)
         .map_err(|problem| format!("{}: {problem}. Move it away.", backup.display()))?;
+
     let plan = if args.undo {
         undo(&document, before.as_ref(), &args.names)
     } else {
         wrap(&document, &args.names, &command_line(&args.serve)?)
     };
+
     // A server that was named and cannot be wrapped is an error before anything changes.
     let named = |name: &String| !args.undo && args.names.contains(name);
     let refused = plan.unchanged.iter().find(|(name, why)| named(name) && *why != entry::DONE);
     if let Some((name, why)) = refused {
         return Err(of_file(format!("{name}: {why}")));
     }
+
     if args.print {
         plan.print(section);
         return Ok(ExitCode::SUCCESS);
     }
+
     for (name, why) in &plan.unchanged {
         println!("{name} stays as it is: {why}.");
     }
@@ -116,6 +123,7 @@ pub(super) fn run(args: &WrapArgs) -> Result<ExitCode, String> {
         println!("{} is unchanged.", file.display());
         return Ok(ExitCode::SUCCESS);
     }
+
     let cannot = |error: io::Error| of_file(format!("it cannot be written: {error}"));
     let text = plan.apply_to(&document);
     if args.undo {
@@ -125,10 +133,11 @@ pub(super) fn run(args: &WrapArgs) -> Result<ExitCode, String> {
             let _ = fs::remove_file(&backup);
         }
     } else {
-        // What the file would be without Larder: earlier changes may be Larder's own.
+        // The backup has the file without Larder, because earlier changes may be Larder's own.
         let earlier = before.as_ref();
         let without = earlier.map(|_| undo(&document, earlier, &[]).apply_to(&document));
         let without = without.as_deref().unwrap_or(document.text());
+
         let permissions = fs::metadata(&file).map(|metadata| metadata.permissions()).ok();
         host_file::write(&backup, without, permissions)
             .map_err(|error| of_file(format!("{} cannot be written: {error}", backup.display())))?;
@@ -136,6 +145,7 @@ pub(super) fn run(args: &WrapArgs) -> Result<ExitCode, String> {
         println!("{}: {} through Larder now.", file.display(), plan.names());
         println!("{} is the file as it was; --undo turns it back.", backup.display());
     }
+
     println!("Restart the host if it is running.");
     Ok(ExitCode::SUCCESS)
 }
@@ -146,6 +156,7 @@ fn command_line(serve: &ServeArgs) -> Result<Vec<String>, String> {
     if !config.upstreams.is_empty() {
         return Err("the configuration has [[upstreams]], so the tools of the host's servers would get other names: give another --config".into());
     }
+
     let line = serve.stdio_command_line(&["serve"])?.into_iter();
     line.map(|part| part.into_string().map_err(|part| format!("{} is not Unicode", part.display())))
         .collect()
@@ -170,6 +181,7 @@ fn wrap(document: &Document, names: &[String], larder: &[String]) -> Plan {
 /// changed since. What goes through Larder in the backup as well stays, unless it is named.
 fn undo(document: &Document, before: Option<&Document>, names: &[String]) -> Plan {
     let mut plan = Plan::default();
+
     for entry in chosen(document, names) {
         let Some(derived) = entry::unwrap(&entry.value) else { continue };
         let original = before.and_then(|before| Some((before, before.entry(&entry.name)?)));
@@ -186,8 +198,10 @@ fn undo(document: &Document, before: Option<&Document>, names: &[String]) -> Pla
                 (derived, text)
             }
         };
+
         plan.changes.push(Change { name: entry.name.clone(), value, text });
     }
+
     plan
 }
 

@@ -47,6 +47,7 @@ pub(super) async fn read(
         json!(id),
         encoder.leading_members(hint),
     );
+
     let mut parts = Vec::new();
     for (index, content) in contents.into_iter().enumerate() {
         let ContentReply { uri, mime_type, kind, chunks, meta } = content;
@@ -55,15 +56,19 @@ pub(super) async fn read(
         if let Some(meta) = meta {
             json += &format!(r#""_meta":{},"#, json!(meta));
         }
+
         json += match kind {
             Kind::Text => r#""text":""#,
             Kind::Binary => r#""blob":""#,
         };
+
         parts.extend([Part::Json(std::mem::take(&mut json).into()), Part::Content(kind, chunks)]);
         json += r#""}"#;
     }
+
     json += "]}}";
     parts.push(Part::Json(json.into()));
+
     let mut chunks = encode_parts(parts).boxed();
     let mut beginning = Vec::new();
     while let Some(chunk) = chunks.next().await {
@@ -76,6 +81,7 @@ pub(super) async fn read(
             return Ok(Encoded::Chunks(beginning.chain(chunks).boxed()));
         }
     }
+
     Ok(Encoded::Complete(beginning.into()))
 }
 
@@ -86,34 +92,40 @@ pub(super) fn tool_result(
     frame: impl FnOnce(&CallToolResult) -> Result<Bytes, Fault>,
 ) -> Result<Encoded, Fault> {
     let is_large = |block: &ContentBlock| matches!(block, ContentBlock::Text(text) if text.text.len() > CHUNK_BYTES);
+
     if !result.content.iter().any(is_large) {
         return frame(&result).map(Encoded::Complete);
     }
+
     let blocks = std::mem::take(&mut result.content);
-    // The members before the content are the id, the result type and the server info. None
-    // of them contains a member of that name.
+    // The id, the result type and the server info precede the content. None of them has a
+    // member named `content`.
     let (head, tail) = split_after(frame(&result)?, br#""content":["#)?;
     let mut parts = vec![Part::Json(head)];
     for (index, mut block) in blocks.into_iter().enumerate() {
         if index > 0 {
             parts.push(Part::Json(Bytes::from_static(b",")));
         }
+
         let large = match &mut block {
             ContentBlock::Text(text) if text.text.len() > CHUNK_BYTES => {
                 Some(std::mem::take(&mut text.text))
             }
             _ => None,
         };
+
         let json = to_json(&block)?;
         let Some(large) = large else {
             parts.push(Part::Json(json));
             continue;
         };
+
         // The type of the block precedes its text.
         let (head, tail) = split_after(json, br#""text":""#)?;
         let text = stream::iter([Ok(Bytes::from(large))]).boxed();
         parts.extend([Part::Json(head), Part::Content(Kind::Text, text), Part::Json(tail)]);
     }
+
     parts.push(Part::Json(tail));
     Ok(Encoded::Chunks(encode_parts(parts).boxed()))
 }
@@ -156,6 +168,7 @@ impl ContentEncoder {
                 None => self.ended = true,
             }
         }
+
         let chunk = self.unread.split_to(self.unread.len().min(CHUNK_BYTES));
         if chunk.is_empty() {
             let rest = std::mem::take(&mut self.carry);
@@ -175,6 +188,7 @@ impl ContentEncoder {
         stream::unfold(Some(self), |content| async move {
             let mut content = content?;
             let mut out = Vec::new();
+
             match content.encode_next(&mut out).await {
                 Ok(more) => Some((Ok(out.into()), more.then_some(content))),
                 Err(error) => Some((Err(error), None)),
@@ -196,6 +210,7 @@ impl ContentEncoder {
                 Err(_) => return Err(not_text()),
             },
         };
+
         let (complete, rest) = bytes.split_at(end);
         self.carry.extend_from_slice(rest);
         self.encode_all(complete, out)
@@ -210,6 +225,7 @@ impl ContentEncoder {
                 BASE64_STANDARD.encode_slice(bytes, &mut out[start..]).map_err(io::Error::other)?;
             }
         }
+
         Ok(())
     }
 }
@@ -254,15 +270,18 @@ mod tests {
         let max = ProtocolVersion::LATEST;
         let encoder = ResponseEncoder::new(era, &info, max, Arc::clone(&traffic));
         let id = RequestId::String("\"content\":[ \"text\":\"".into());
+
         let encoded = encode_reply(&id, reply, &encoder).await.unwrap();
         let chunks: Vec<Bytes> = match encoded {
             Encoded::Complete(message) => vec![message],
             Encoded::Chunks(chunks) => chunks.map(Result::unwrap).collect().await,
         };
+
         assert!(chunks.iter().all(|chunk| chunk.len() <= 8 * CHUNK_BYTES));
         let sent = chunks.concat();
         let returned = if is_result { sent.len() as u64 } else { 0 };
         assert_eq!(traffic.counts().returned_bytes, returned);
+
         let message: Value = serde_json::from_slice(&sent).unwrap();
         assert_eq!(message["id"], "\"content\":[ \"text\":\"");
         (message, chunks.len())
@@ -275,11 +294,13 @@ mod tests {
             let chunks: Vec<_> = text.as_bytes().chunks(size).map(<[u8]>::to_vec).collect();
             let (message, _) = encode(Era::Legacy, reply(Kind::Text, chunks.clone())).await;
             assert_eq!(message["result"]["contents"][0]["text"], text);
+
             let (message, _) = encode(Era::Modern, reply(Kind::Binary, chunks)).await;
             let blob = message["result"]["contents"][0]["blob"].as_str().unwrap();
             assert_eq!(BASE64_STANDARD.decode(blob).unwrap(), text.as_bytes());
             assert_eq!(message["result"]["resultType"], "complete");
         }
+
         let (message, chunks) = encode(Era::Legacy, reply(Kind::Text, vec![])).await;
         assert_eq!(chunks, 1);
         assert_eq!(
@@ -292,9 +313,11 @@ mod tests {
     async fn large_content_is_sent_in_chunks() {
         let text = "€".repeat(CHUNK_BYTES);
         let content = vec![text.clone().into_bytes()];
+
         let (message, chunks) = encode(Era::Modern, reply(Kind::Text, content.clone())).await;
         assert_eq!(message["result"]["contents"][0]["text"], text);
         assert!(chunks > 3, "{chunks}");
+
         let (message, _) = encode(Era::Modern, reply(Kind::Binary, content)).await;
         let blob = message["result"]["contents"][0]["blob"].as_str().unwrap();
         assert_eq!(BASE64_STANDARD.decode(blob).unwrap(), text.as_bytes());
@@ -311,15 +334,18 @@ mod tests {
             ContentBlock::text(large),
         ]);
         result.structured_content = Some(json!({ "content": [], "text": "" }));
+
         for era in [Era::Legacy, Era::Modern] {
             let mut expected = result.clone();
             let (message, chunks) = encode(era, Reply::CallTool(Box::new(result.clone()))).await;
+
             expected.result_type =
                 message["result"].get("resultType").map(|_| rmcp::model::ResultType::COMPLETE);
             let mut expected = serde_json::to_value(expected).unwrap();
             if let Some(meta) = message["result"].get("_meta") {
                 expected["_meta"] = meta.clone();
             }
+
             assert_eq!(message["result"], expected);
             assert!(chunks > 5, "{chunks}");
         }
@@ -335,11 +361,13 @@ mod tests {
             chunks: stream::iter([Ok(bytes.to_owned().into())]).boxed(),
             meta: json!({ "of": uri }).as_object().cloned(),
         };
+
         let reply = read_reply(vec![
             content("a:1", Kind::Text, "one"),
             content("a:2", Kind::Text, &large),
             content("a:3", Kind::Binary, "three"),
         ]);
+
         let (message, _) = encode(Era::Modern, reply).await;
         let sent = |uri: &str, member: &str, value: &str| json!({ "uri": uri, "mimeType": "text/plain", "_meta": { "of": uri }, member: value });
         assert_eq!(
@@ -359,9 +387,11 @@ mod tests {
         let (uri, mime_type) = ("a:b".into(), "text/plain".into());
         let reply =
             read_reply(vec![ContentReply { uri, mime_type, kind: Kind::Text, chunks, meta: None }]);
+
         let info = rmcp::model::Implementation::new("s", "1");
         let encoder =
             ResponseEncoder::new(Era::Legacy, &info, ProtocolVersion::LATEST, Arc::default());
+
         let encoded = encode_reply(&RequestId::Number(1), reply, &encoder);
         assert!(encoded.await.unwrap().into_bytes().await.is_err());
     }

@@ -65,6 +65,7 @@ impl ResponseEncoder {
     ) -> Self {
         // A struct of strings always serializes.
         let server = serde_json::to_value(server).unwrap_or_default();
+
         let complete_members = match era {
             Era::Legacy => String::new(),
             Era::Modern => {
@@ -72,6 +73,7 @@ impl ResponseEncoder {
                 format!(r#""resultType":"complete","_meta":{meta}"#)
             }
         };
+
         let versions = ProtocolVersion::names_up_to(max);
         Self { era, versions, server, complete_members: complete_members.into(), traffic }
     }
@@ -93,6 +95,7 @@ impl ResponseEncoder {
         if self.era != Era::Modern {
             return String::new();
         }
+
         let (ttl, scope) = (hint.ttl_ms, json!(hint.scope));
         format!(r#"{},"ttlMs":{ttl},"cacheScope":{scope},"#, self.complete_members)
     }
@@ -127,6 +130,7 @@ pub(super) fn response(
     json.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
     write_json(&mut json, id)?;
     json.extend_from_slice(br#","result":"#);
+
     if encoder.complete_members.is_empty() {
         write_json(&mut json, result)?;
     } else {
@@ -140,6 +144,7 @@ pub(super) fn response(
             _ => json[brace] = b',',
         }
     }
+
     json.push(b'}');
     Ok(json.into())
 }

@@ -20,6 +20,7 @@ pub fn encode_error(id: Option<&RequestId>, fault: &Fault, era: Era) -> Bytes {
 
 pub(super) fn error(fault: &Fault, era: Era) -> Value {
     let mut error = json!({ "code": error_code(fault, era), "message": fault.to_string() });
+
     match fault {
         Fault::InvalidParams { data: Some(data), .. } => error["data"] = data.clone(),
         Fault::Relayed { data: Some(data), .. } => error["data"] = json!(data),
@@ -35,6 +36,7 @@ pub(super) fn error(fault: &Fault, era: Era) -> Value {
         }
         _ => {}
     }
+
     error
 }
 

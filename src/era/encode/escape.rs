@@ -7,6 +7,7 @@ pub(super) fn escape(text: &str, out: &mut Vec<u8>) {
         let (plain, special) = rest.split_at(plain_length(rest));
         out.extend_from_slice(plain);
         let Some((&byte, after)) = special.split_first() else { return };
+
         let short = match byte {
             b'"' => b'"',
             b'\\' => b'\\',
@@ -30,6 +31,7 @@ pub(super) fn escape(text: &str, out: &mut Vec<u8>) {
                 continue;
             }
         };
+
         out.extend_from_slice(&[b'\\', short]);
         rest = after;
     }
@@ -40,8 +42,10 @@ pub(super) fn escape(text: &str, out: &mut Vec<u8>) {
 fn plain_length(bytes: &[u8]) -> usize {
     const ONES: u64 = u64::MAX / 0xff;
     const HIGHS: u64 = ONES * 0x80;
+
     // Sets the highest bit of each zero byte. Bits above the first zero byte are arbitrary.
     let zero = |word: u64| word.wrapping_sub(ONES) & !word;
+
     let (words, rest) = bytes.as_chunks::<8>();
     for (index, word) in words.iter().enumerate() {
         let word = u64::from_le_bytes(*word);
@@ -52,6 +56,7 @@ fn plain_length(bytes: &[u8]) -> usize {
             return index * 8 + special.trailing_zeros() as usize / 8;
         }
     }
+
     let is_special = |&byte: &u8| byte < 0x20 || byte == b'"' || byte == b'\\';
     words.len() * 8 + rest.iter().position(is_special).unwrap_or(rest.len())
 }

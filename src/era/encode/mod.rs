@@ -26,6 +26,7 @@ macro_rules! list {
         let (mut result, hint, encoder) = ($result, $hint, $encoder);
         result.result_type = encoder.result_type();
         encoder.add_server_info(&mut result.meta);
+
         let modern = encoder.era == Era::Modern;
         result.ttl_ms = modern.then_some(hint.ttl_ms);
         result.cache_scope = modern.then_some(hint.scope);
@@ -55,15 +56,18 @@ pub async fn encode_reply(
         Reply::Discover(mut result, hint) => {
             encoder.add_server_info(&mut result.meta);
             (result.ttl_ms, result.cache_scope) = (hint.ttl_ms, hint.scope);
+
             let mut result = serde_json::to_value(result)
                 .map_err(|_| Fault::Internal("The result cannot be encoded as JSON.".into()))?;
             result["supportedVersions"] = json!(encoder.versions);
+
             if let (Era::Legacy, Some(members)) = (encoder.era, result.as_object_mut()) {
                 for modern in ["resultType", "ttlMs", "cacheScope"] {
                     members.remove(modern);
                 }
                 members.insert("serverInfo".into(), encoder.server.clone());
             }
+
             frame(id, result)
         }
         Reply::CallTool(mut result) => {
@@ -104,15 +108,17 @@ pub async fn encode_reply(
         Reply::Tools(result, hint) => list!(encoder, id, result, hint),
         Reply::Resources(result, hint) => list!(encoder, id, result, hint),
         Reply::Templates(result, hint) => list!(encoder, id, result, hint),
-        // Boxed, so that futures of other replies stay small.
+        // The box keeps the futures of other replies small.
         Reply::Read(read, hint) => return Box::pin(content::read(id, read, hint, encoder)).await,
     };
+
     message.map(Encoded::Complete)
 }
 
 fn task_result(task: &TaskView, result_type: &str, encoder: &ResponseEncoder) -> Value {
     let mut meta = None;
     encoder.add_server_info(&mut meta);
+
     let mut result = task.to_json(|fault| error(fault, encoder.era));
     result["resultType"] = json!(result_type);
     result["_meta"] = json!(meta);
@@ -129,6 +135,7 @@ pub async fn encode_outcome(
         Ok(reply) => encode_reply(id, reply, encoder).await,
         Err(fault) => Err(fault),
     };
+
     let message = match encoded {
         Ok(encoded) => encoded.into_bytes().await.map_err(|error| {
             tracing::error!(%error, "the content of a reply cannot be read");
@@ -136,5 +143,6 @@ pub async fn encode_outcome(
         }),
         Err(fault) => Err(fault),
     };
+
     message.unwrap_or_else(|fault| encode_error(Some(id), &fault, encoder.era()))
 }

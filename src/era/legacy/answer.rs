@@ -85,12 +85,14 @@ impl Legacy {
         identity: Identity,
     ) -> Result<Running, Fault> {
         let method = parse_method(request)?;
+
         if matches!(method, Method::Subscribe | Method::Unsubscribe | Method::SetLevel) {
             return Err(Fault::InvalidRequest(format!(
                 "{} needs a session. Send initialize first, then the Mcp-Session-Id header from its response.",
                 request.method
             )));
         }
+
         // Drops the declared capabilities: the client cannot be asked without a session.
         let info = meta.client.info.clone();
         let client = if meta.declares_capabilities {
@@ -98,6 +100,7 @@ impl Legacy {
         } else {
             meta.client
         };
+
         let (params, validity) = (request.params.clone(), identity.validity());
         let call = Call {
             method,
@@ -112,6 +115,7 @@ impl Legacy {
             asking: AskMode::Unavailable("The client cannot be asked without a session."),
             validity,
         };
+
         self.dispatcher.start(call)
     }
 
@@ -137,6 +141,7 @@ impl Legacy {
             }
             SessionRequest::Started(call) => call,
         };
+
         let first = match ResponseMode::decide(&mut call, accepts, promote_after).await {
             ResponseMode::Single(outcome) => {
                 return Ok(Answer::Message(
@@ -146,6 +151,7 @@ impl Legacy {
             ResponseMode::Stream(first) => first,
             ResponseMode::Cancelled => return Ok(Answer::Cancelled),
         };
+
         let stream = async {
             let writer = self.sessions.open(session, &request.id).await?;
             let start = writer.start();
@@ -159,6 +165,7 @@ impl Legacy {
                 return Err(error.into());
             }
         };
+
         let legacy = Arc::clone(self);
         let id = request.id;
         let primed = has_priming_events(session);
@@ -189,6 +196,7 @@ impl Legacy {
         {
             return Ok(SessionRequest::Answered(reply));
         }
+
         let call = self.start(session, method, request, meta, identity, streams)?;
         Ok(SessionRequest::Started(call))
     }
@@ -211,6 +219,7 @@ impl Legacy {
                 "The client cannot be asked: the response to this call is not a stream.",
             )
         };
+
         let call = Call {
             method,
             params: request.params.clone(),
@@ -225,6 +234,7 @@ impl Legacy {
             // A token's end closes the connection, and the call continues.
             validity: None,
         };
+
         let running = self.dispatcher.start(call)?;
         let guard = self.active_calls.register(&session.id, &request.id);
         Ok(DetachableCall::new(running, guard, self.tasks.clone()))
@@ -244,6 +254,7 @@ impl Legacy {
                 Some(message) => Some(Step::Message(message)),
                 None => call.next().await,
             };
+
             let is_last = !matches!(step, Some(Step::Message(_)));
             let written = match step {
                 Some(Step::Message(Outgoing::Disconnect { retry })) if rules.primed => {
@@ -261,10 +272,12 @@ impl Legacy {
                 // The client has cancelled the call and expects no response.
                 None => return,
             };
+
             if let Err(error) = written {
                 tracing::warn!(%error, "the stream of a call cannot be written");
                 return call.cancel();
             }
+
             if is_last {
                 return;
             }

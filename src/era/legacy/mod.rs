@@ -82,22 +82,27 @@ impl Legacy {
             capabilities: ClientCapabilities,
             client_info: Implementation,
         }
+
         self.dispatcher.authorize(Method::Initialize, &request.params, identity)?;
-        // The session keeps what the client says about itself.
+
+        // The session keeps the client's description of itself, so its size is limited.
         let bytes = request.params.as_bytes().len();
         if bytes > MAX_CLIENT_BYTES {
             return Err(Fault::invalid_params(format!(
                 "initialize: the params have {bytes} bytes; at most {MAX_CLIENT_BYTES} are allowed. Send shorter clientInfo and capabilities."
             )));
         }
+
         let params: InitializeParams = request.params.parse()?;
         let latest = self.max.min(ProtocolVersion::LATEST_LEGACY);
         let requested = ProtocolVersion::parse(&params.protocol_version).filter(|v| *v <= latest);
         let version = requested.unwrap_or(latest);
+
         let client =
             ClientFacts { info: Some(params.client_info), capabilities: params.capabilities };
         let session = self.sessions.create(identity.principal().clone(), version, client).await?;
         metrics::counter!("larder_sessions_started_total").increment(1);
+
         let result = self.dispatcher.initialize(version);
         Ok((session, Encoded::Complete(frame(&request.id, result)?)))
     }
@@ -118,9 +123,11 @@ impl Legacy {
         if !self.sessions.delete(id, principal).await? {
             return Err(Fault::SessionNotFound);
         }
+
         metrics::counter!("larder_sessions_ended_total").increment(1);
         self.active_calls.cancel_all(id);
         self.dispatcher.registry().end_session(id);
+
         if self.delete_resources {
             self.dispatcher.store().delete_session_resources(&principal.owner(), id).await?;
         }
@@ -148,6 +155,7 @@ impl Legacy {
                 (after, deliveries)
             }
         };
+
         let prime = has_priming_events(session).then_some(after);
         Ok((prime, readable_updates(deliveries, identity, store)))
     }

@@ -27,22 +27,26 @@ impl Legacy {
         struct SubscribeParams {
             uri: String,
         }
+
         let session_methods =
             [Method::Subscribe, Method::Unsubscribe, Method::SetLevel, Method::Initialize];
         if !session_methods.contains(&method) {
             return Ok(None);
         }
+
         self.dispatcher.authorize(method, params, identity)?;
         match method {
             Method::Subscribe => {
                 let SubscribeParams { uri } = params.parse()?;
                 let name = ResourceUri::parse(&uri);
                 let name = name.map_err(|e| Fault::invalid_params(e.to_string()))?;
-                // Fails for a link that does not exist; it will never exist.
+
+                // A missing link is refused, because it will never exist.
                 let shared = self.dispatcher.store().link_target(identity, &name).await?;
                 self.sessions.subscribe(session, &uri).await?;
                 let subscriber = self.subscriber(session, identity);
                 self.dispatcher.registry().subscribe(&[uri.as_str()], &subscriber).await;
+
                 if let Some(LinkTarget { owner, uri: resource, until }) = shared {
                     let watch = Watch { reader: identity.owner().clone(), link: uri };
                     let ttl = until.since(self.dispatcher.store().now());
@@ -59,6 +63,7 @@ impl Legacy {
                 struct SetLevelParams {
                     level: LogLevel,
                 }
+
                 let SetLevelParams { level } = params.parse()?;
                 self.sessions.set_log_level(session, level).await?;
             }
@@ -69,6 +74,7 @@ impl Legacy {
             }
             _ => return Ok(None),
         }
+
         Ok(Some(Reply::Empty))
     }
 

@@ -43,6 +43,7 @@ pub(super) async fn register(Login(login): Login, request: Request) -> Response 
         Ok(registration) => registration,
         Err(response) => return allow_any_origin(*response),
     };
+
     match login.register(&registration, peer) {
         Ok(registered) => answer(StatusCode::CREATED, &registered),
         Err(problem) => refusal(&problem),
@@ -57,6 +58,7 @@ pub(super) async fn token(Login(login): Login, request: Request) -> Response {
         Ok(form) => form,
         Err(response) => return *response,
     };
+
     match login.token(form, has_credentials, peer).await {
         Ok(tokens) => answer(StatusCode::OK, &tokens),
         Err(problem) => refusal(&problem),
@@ -71,6 +73,7 @@ pub(super) async fn revoke(Login(login): Login, request: Request) -> Response {
         Ok(form) => form,
         Err(response) => return *response,
     };
+
     match login.revoke(&form, has_credentials, peer).await {
         Ok(()) => answer(StatusCode::OK, &json!({})),
         Err(problem) => refusal(&problem),
@@ -87,6 +90,7 @@ async fn form(request: Request) -> Result<Vec<u8>, Box<Response>> {
         let text = format!("The content type must be {FORM}.");
         return Err(Box::new(refusal(&Problem::Refused(ErrorCode::InvalidRequest, text))));
     }
+
     body(request.into_body(), MAX_PARAMETER_BYTES)
         .await
         .map_err(|response| Box::new(allow_any_origin(*response)))
@@ -122,11 +126,13 @@ fn refusal(problem: &Problem) -> Response {
             (ErrorCode::TemporarilyUnavailable.as_str(), problem.to_string())
         }
     };
+
     let status = match problem {
         Problem::Refused(ErrorCode::InvalidClient, _) => StatusCode::UNAUTHORIZED,
         Problem::Refused(..) => StatusCode::BAD_REQUEST,
         _ => status(problem),
     };
+
     let mut response = answer(status, &json!({ "error": code, "error_description": text }));
     if status == StatusCode::UNAUTHORIZED {
         let challenge = HeaderValue::from_static("Basic realm=\"larder\"");

@@ -32,6 +32,7 @@ const WELL_KNOWN: &str = "/.well-known/oauth-authorization-server";
 pub(super) fn routes(endpoint: &Endpoint) -> Router<Arc<Endpoint>> {
     let Some(login) = &endpoint.login else { return Router::new() };
     let base = format!("{}/login", endpoint.options().path.trim_end_matches('/'));
+
     let mut router = Router::new()
         .route(&format!("{base}/authorize"), routing::get(pages::authorize))
         .route(&format!("{base}/callback"), routing::get(pages::callback))
@@ -46,6 +47,7 @@ pub(super) fn routes(endpoint: &Endpoint) -> Router<Arc<Endpoint>> {
             routing::post(clients::revoke).options(clients::preflight),
         )
         .route(&format!("{base}/keys"), routing::get(clients::keys).options(clients::preflight));
+
     let public_path = login.base_url().splitn(4, '/').nth(3).unwrap_or_default();
     let mut paths = vec![
         WELL_KNOWN.to_owned(),
@@ -54,6 +56,7 @@ pub(super) fn routes(endpoint: &Endpoint) -> Router<Arc<Endpoint>> {
     ];
     paths.sort();
     paths.dedup();
+
     for path in paths {
         let metadata = routing::get(clients::metadata).options(clients::preflight);
         router = router.route(&path, metadata);

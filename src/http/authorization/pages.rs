@@ -51,10 +51,12 @@ pub(super) async fn ask(
     let ticket = Parameters::read(query.unwrap_or_default().as_bytes());
     let ticket = ticket.map(|query| query.get("ticket").unwrap_or_default().to_owned());
     let browser = browser::cookie(&headers, CONSENT_COOKIE);
+
     let asked = match ticket {
         Ok(ticket) => login.question(&ticket, browser.as_deref()).await,
         Err(problem) => Err(problem),
     };
+
     match asked {
         Ok(question) => page(StatusCode::OK, "Allow access?", &form(&question)),
         Err(problem) => problem_page(&problem),
@@ -64,20 +66,23 @@ pub(super) async fn ask(
 /// The user has decided.
 pub(super) async fn decide(Login(login): Login, request: Request) -> Response {
     let (head, content) = request.into_parts();
-    // Browsers name the origin of each form: a page of others must not answer.
+    // Browsers name the origin of each form: a page of another origin must not answer.
     if !browser::is_same_origin(&head.headers, login.base_url()) {
         let text = "This answer does not come from the page of this server.";
         return problem_page(&Problem::Refused(ErrorCode::AccessDenied, text.to_owned()));
     }
+
     let form = match body(content, MAX_PARAMETER_BYTES).await {
         Ok(form) => form,
         Err(response) => return *response,
     };
+
     let browser = browser::cookie(&head.headers, CONSENT_COOKIE);
     let step = match decision(&form) {
         Ok((ticket, allows)) => login.decide(&ticket, browser.as_deref(), allows).await,
         Err(problem) => Err(problem),
     };
+
     shown(login.base_url(), step)
 }
 
@@ -91,22 +96,26 @@ fn decision(form: &[u8]) -> Result<(String, bool), Problem> {
             return Err(Problem::Refused(ErrorCode::InvalidRequest, text));
         }
     };
+
     Ok((form.required("ticket")?.to_owned(), allows))
 }
 
 /// The question of the consent page.
 fn form(question: &Question) -> String {
     let Question { ticket, client, document, destination, scopes, user } = question;
+
     let scopes = if scopes.is_empty() {
         "no particular scopes".to_owned()
     } else {
         let scopes = scopes.iter().map(|scope| format!("<code>{}</code>", escape(scope)));
         scopes.collect::<Vec<_>>().join(", ")
     };
+
     let document = document.as_ref().map_or_else(
         || "The client has chosen this name itself.".to_owned(),
         |url| format!("Its description is at <code>{}</code>.", escape(url)),
     );
+
     format!(
         "<p><strong>{}</strong> asks to use this server for you.</p>\
          <dl><dt>You are</dt><dd>{}</dd><dt>It may use</dt><dd>{scopes}</dd>\
@@ -130,6 +139,7 @@ fn shown(base_url: &str, step: Result<Step, Problem>) -> Response {
                 let text = "The URL to go on to is not valid.".to_owned();
                 return problem_page(&Problem::Refused(ErrorCode::InvalidRequest, text));
             };
+
             let mut response = page(StatusCode::SEE_OTHER, "Log in", "");
             response.headers_mut().insert(header::LOCATION, location);
             set_cookies(&mut response, base_url, &cookies);
@@ -142,6 +152,7 @@ fn shown(base_url: &str, step: Result<Step, Problem>) -> Response {
                 escape(&back),
                 escape(&destination),
             );
+
             let mut response = page(status(&problem), title(&problem), &body);
             set_cookies(&mut response, base_url, &cookies);
             response

@@ -63,20 +63,24 @@ async fn identify(
     if !endpoint.authenticator.is_required() {
         return Ok((Identity::local(), None));
     }
+
     let Some(key) = console.key(&head.headers) else {
         return Err(Box::new(logged_out(console, "Log in first.")));
     };
+
     let found = console.sessions.find(&key).await.map_err(unavailable)?;
     let Some(session) = found else {
         return Err(Box::new(logged_out(console, "The session has ended. Log in again.")));
     };
+
     match verify(endpoint, head, &session.token).await {
         Ok(identity) => Ok((identity, Some((key, session)))),
         Err(error @ AuthError::Unavailable { .. }) => Err(Box::new(refused(&error))),
-        // Revoked or expired since the login.
+        // The token was revoked or has expired since the login.
         Err(_) => {
             let store = endpoint.dispatcher.store();
             console.sessions.end(store, &key).await.map_err(unavailable)?;
+
             let text = "The token of this session is no longer accepted. Log in again.";
             Err(Box::new(logged_out(console, text)))
         }
@@ -102,6 +106,7 @@ pub(super) fn refused(error: &AuthError) -> Response {
             set_retry_after(&mut response, *retry_after);
             response
         }
+
         AuthError::Invalid(denied) => {
             problem(StatusCode::UNAUTHORIZED, &HttpError::Token(*denied).to_string())
         }

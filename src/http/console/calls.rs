@@ -21,10 +21,12 @@ pub(super) async fn call(State(state): State<Arc<Endpoint>>, request: Request) -
     if let Err(error) = body::check_content_length(&state, &head.headers) {
         return error.into_response();
     }
+
     let caller = match admit(&state, &head).await {
         Ok(caller) => caller,
         Err(response) => return *response,
     };
+
     head.headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
     endpoint::post_modern(&state, &head.headers, body, caller.identity, &caller.permit).await
 }

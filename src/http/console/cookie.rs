@@ -129,6 +129,7 @@ mod tests {
         let expected =
             "__Host-larder.a.console=k; Path=/; Max-Age=9; HttpOnly; SameSite=Strict; Secure";
         assert_eq!(set(&cookies.session), expected);
+
         let sent = |name: &str| HeaderMap::from_iter([(header::COOKIE, name.parse().unwrap())]);
         let read = |name: &str| cookies.session.read(&sent(name));
         assert_eq!(read("x=y; __Host-larder.a.console=k").as_deref(), Some("k"));

@@ -25,10 +25,12 @@ pub(super) async fn follow(State(endpoint): State<Arc<Endpoint>>, request: Reque
     if is_from_another_site(&head.headers) {
         return problem(StatusCode::FORBIDDEN, "This request comes from another site.");
     }
+
     let caller = match admit(&endpoint, &head).await {
         Ok(caller) => caller,
         Err(response) => return *response,
     };
+
     let query = head.uri.query().unwrap_or_default();
     let uris: Vec<_> = url::form_urlencoded::parse(query.as_bytes())
         .filter(|(name, _)| name == "uri")
@@ -38,10 +40,12 @@ pub(super) async fn follow(State(endpoint): State<Arc<Endpoint>>, request: Reque
         Ok(subscription) => subscription,
         Err(fault) => return fault_response(None, &fault, Era::Legacy),
     };
+
     let permit = match endpoint.dispatcher.caller_limits().stream(&caller.identity) {
         Ok(permit) => permit,
         Err(limited) => return fault_response(None, &limited.into(), Era::Legacy),
     };
+
     let ended = {
         let endpoint = Arc::clone(&endpoint);
         async move {
@@ -51,6 +55,7 @@ pub(super) async fn follow(State(endpoint): State<Arc<Endpoint>>, request: Reque
             }
         }
     };
+
     let messages = subscription.messages().take_until(Box::pin(ended));
     let frames = messages.flat_map(|message| sse::message(Encoded::Complete(message)));
     sse::response(sse::with_permit(frames, permit), &endpoint)
@@ -69,9 +74,11 @@ async fn subscribe(
             "notifications": { "resourcesListChanged": true, "resourceSubscriptions": uris },
         },
     });
+
     let Ok(Message::Request(request)) = parse(&request.to_string().into()) else {
         return Err(Fault::invalid_params("The URIs cannot be followed.".to_owned()));
     };
+
     let (dispatcher, closing) = (&endpoint.dispatcher, endpoint.stages.closing.clone());
     let client = Arc::new(ClientFacts::default());
     Subscription::new(request.id, &request.params, identity, &client, dispatcher, closing).await

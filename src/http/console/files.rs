@@ -31,6 +31,7 @@ impl File {
             let _ = write!(tag, "{byte:02x}");
         }
         tag.push('"');
+
         let tag = HeaderValue::try_from(tag).expect("digits are ASCII");
         Self { media_type, content, tag }
     }
@@ -42,6 +43,7 @@ impl File {
         } else {
             self.content.into_response()
         };
+
         let headers = response.headers_mut();
         for (name, value) in [
             (header::CONTENT_TYPE, self.media_type),

@@ -35,18 +35,20 @@ const FORM_TIME: Duration = Duration::from_secs(10);
 /// Who is logged in.
 pub(super) async fn session(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
     let (head, _) = request.into_parts();
+
     let needs_login = endpoint.authenticator.is_required();
     let mut body = json!({ "login": needs_login });
     if let Some(host) = console(&endpoint).login_host() {
         body["oidc"] = host.into();
     }
+
     match admit(&endpoint, &head).await {
         Ok(caller) => {
             body["operator"] = is_operator(&caller.identity).into();
             body["user"] = caller.identity.principal().to_string().into();
             body["expires"] = caller.session.map(|(_, session)| session.expires.to_string()).into();
         }
-        // The page shows a login. An end of the session takes the cookie along.
+        // The page shows a login. If the session has ended, the response removes its cookie.
         Err(response) if response.status() == StatusCode::UNAUTHORIZED => {
             let mut found = json_response(StatusCode::OK, body.to_string().into());
             for cookie in response.headers().get_all(header::SET_COOKIE) {
@@ -56,6 +58,7 @@ pub(super) async fn session(State(endpoint): State<Arc<Endpoint>>, request: Requ
         }
         Err(response) => return *response,
     }
+
     json_response(StatusCode::OK, body.to_string().into())
 }
 
@@ -66,16 +69,19 @@ pub(super) async fn log_in(State(endpoint): State<Arc<Endpoint>>, request: Reque
         Ok(page) => page,
         Err(response) => return *response,
     };
+
     if let Err(text) = console(&endpoint).may_log_in(&page) {
         return problem(StatusCode::FORBIDDEN, &text);
     }
     if !endpoint.authenticator.is_required() {
         return StatusCode::NO_CONTENT.into_response();
     }
+
     let form = tokio::time::timeout(FORM_TIME, to_bytes(body, FORM_BYTES)).await;
     let Ok(Ok(form)) = form else { return HttpError::Incomplete.into_response() };
     let mut fields = url::form_urlencoded::parse(&form);
     let token = fields.find(|(name, _)| name == "token").map(|(_, token)| token.into_owned());
+
     match begin(&endpoint, &head, token.unwrap_or_default().trim()).await {
         Ok(response) => response,
         Err(response) => *response,
@@ -87,11 +93,13 @@ async fn begin(endpoint: &Endpoint, head: &Parts, token: &str) -> Result<Respons
     if token.is_empty() {
         return Err(Box::new(problem(StatusCode::UNAUTHORIZED, "Enter a token.")));
     }
+
     let credentials = format!("Bearer {token}");
     let token = bearer_token([credentials.as_bytes()]).map_err(|error| access::refused(&error))?;
     let identity =
         access::verify(endpoint, head, token).await.map_err(|error| access::refused(&error))?;
-    // Held until there is a response.
+
+    // The permit is held until there is a response.
     let _permit = access::count(endpoint, head, &identity).map_err(access::limited)?;
 
     let before = console.key(&head.headers);
@@ -124,12 +132,14 @@ pub(super) async fn log_out(State(endpoint): State<Arc<Endpoint>>, request: Requ
     if let Err(response) = own_page(&endpoint, &head) {
         return *response;
     }
+
     let (console, store) = (console(&endpoint), endpoint.dispatcher.store());
     if let Some(key) = console.key(&head.headers)
         && let Err(error) = console.sessions.end(store, &key).await
     {
         return *unavailable(error);
     }
+
     let mut response = StatusCode::NO_CONTENT.into_response();
     console.remove_key(response.headers_mut());
     response

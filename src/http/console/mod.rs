@@ -40,6 +40,7 @@ pub(crate) struct Console {
     public_origin: Option<String>,
     /// Whether this server itself serves HTTPS.
     is_tls: bool,
+
     cookies: Cookies,
     sessions: Sessions,
     samples: traffic::Samples,

@@ -88,23 +88,27 @@ impl OidcLogin {
         peer: Option<IpAddr>,
     ) -> Result<(String, PendingKey), Problem> {
         self.limit.check(peer)?;
+
         let login = PendingLogin {
             state: self.random.secret(),
             nonce: self.random.secret(),
             verifier: self.random.secret(),
             before: before.map(|key| key.text()),
         };
+
         let request = AuthorizationRequest {
             redirect_uri: &self.redirect_uri(console),
             state: &login.state,
             nonce: &login.nonce,
             code_challenge: &challenge(&login.verifier),
         };
+
         let url = self.client.authorization_url(&request).await?;
         let Some(key) = self.pending.create(&login).await? else {
             tracing::warn!("a login at the console is refused: too many have not ended");
             return Err(Problem::Limited(TTL / 10));
         };
+
         Ok((url.into(), key))
     }
 
@@ -117,8 +121,10 @@ impl OidcLogin {
         peer: Option<IpAddr>,
     ) -> Result<(PendingLogin, String), Problem> {
         self.limit.check(peer)?;
+
         let parameters = Parameters::read(query)?;
         let state = parameters.get("state").unwrap_or_default();
+
         let pending = match key {
             Some(key) => self.pending.take(&key, state).await?,
             None => None,
@@ -128,7 +134,8 @@ impl OidcLogin {
                         again at the console.";
             Problem::Refused(ErrorCode::InvalidRequest, text.to_owned())
         })?;
-        // RFC 9207, section 2.4: before anything else of the response is used.
+
+        // RFC 9207, section 2.4: the issuer is checked before the rest of the response is used.
         let expected = self.client.issuer().await?;
         let is_expected = match parameters.get("iss") {
             Some(issuer) => expected.issuer.as_deref() == Some(issuer),
@@ -138,15 +145,17 @@ impl OidcLogin {
             let text = "The response is of another authorization server.".to_owned();
             return Err(Problem::Refused(ErrorCode::InvalidRequest, text));
         }
+
         if let Some(error) = parameters.get("error") {
             let description = parameters.get("error_description").unwrap_or_default();
-            // They come from the browser.
+            // Both texts come from the browser and may be long.
             let (shown, description) = (&*shortened(error), &*shortened(description));
             tracing::warn!(
                 error = shown,
                 description,
                 "a login at the console is refused (console.oidc)"
             );
+
             let text = format!(
                 "The authorization server refuses the login: {}. Log in again, or ask the \
                  operator of this server.",
@@ -154,12 +163,14 @@ impl OidcLogin {
             );
             return Err(Problem::Refused(ErrorCode::AccessDenied, text));
         }
+
         let redemption = Redemption {
             code: parameters.required("code")?,
             code_verifier: &pending.verifier,
             nonce: &pending.nonce,
             redirect_uri: &self.redirect_uri(console),
         };
+
         let token = self.client.redeem(&redemption).await?;
         Ok((pending, token))
     }
@@ -172,12 +183,15 @@ pub(super) async fn begin(State(endpoint): State<Arc<Endpoint>>, request: Reques
         Ok(page) => (page, console(&endpoint)),
         Err(response) => return *response,
     };
+
     let Some(oidc) = &console.oidc else { return not_configured() };
+
     // The cookie of the login is for this origin, so the browser has to come back to it.
     if !page.is_public {
         let text = format!("Open the console at {}{}/ to log in.", oidc.origin, console.path);
         return problem(StatusCode::FORBIDDEN, &text);
     }
+
     match oidc.begin(console, console.key(&head.headers), peer(&head.extensions)).await {
         Ok((url, key)) => {
             let body = json!({ "url": url }).to_string();
@@ -202,12 +216,14 @@ pub(super) async fn callback(
     let (head, _) = request.into_parts();
     let console = console(&endpoint);
     let Some(oidc) = &console.oidc else { return not_configured() };
+
     let (query, key) = (query.unwrap_or_default(), console.pending(&head.headers));
     let finished = oidc.finish(console, query.as_bytes(), key, peer(&head.extensions)).await;
     let begun = match finished {
         Ok((pending, token)) => log_in(&endpoint, &head, pending, &token).await,
         Err(error) => Err(problem_page(console, &error)),
     };
+
     begun.unwrap_or_else(|response| *response)
 }
 
@@ -222,7 +238,8 @@ async fn log_in(
     let console = console(endpoint);
     let verified = access::verify(endpoint, head, token).await;
     let identity = verified.map_err(|error| not_accepted(console, &error))?;
-    // Held until there is a response.
+
+    // The permit is held until there is a response.
     let _permit = access::count(endpoint, head, &identity)
         .map_err(|limited| problem_page(console, &Problem::Limited(limited.retry_after)))?;
 
@@ -232,6 +249,7 @@ async fn log_in(
     let path = format!("{}/", console.path);
     let body = format!("<p>Go on to <a href=\"{}\">the console</a>.</p>", escape(&path));
     let mut response = page(StatusCode::OK, "You are logged in", &body);
+
     let headers: &mut HeaderMap = response.headers_mut();
     if let Ok(refresh) = HeaderValue::try_from(format!("0; url={path}")) {
         headers.insert(header::REFRESH, refresh);
@@ -273,6 +291,7 @@ fn problem_page(console: &Console, error: &Problem) -> Box<Response> {
         "<p>{}</p><p><a href=\"{path}\">Back to the console</a></p>",
         escape(&error.to_string())
     );
+
     let mut response = page(status(error), title, &body);
     add_retry_after(error, &mut response);
     Box::new(response)

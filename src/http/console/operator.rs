@@ -41,6 +41,7 @@ pub(super) async fn admit_operator(
         let text = "This request comes from another site.";
         return Err(Box::new(problem(StatusCode::FORBIDDEN, text)));
     }
+
     let caller = admit(endpoint, head).await?;
     if !is_operator(&caller.identity) {
         let text = format!("This needs the scope {SCOPE}, which your token lacks.");
@@ -56,6 +57,7 @@ pub(super) async fn upstreams(State(endpoint): State<Arc<Endpoint>>, request: Re
         Ok(caller) => caller,
         Err(response) => return *response,
     };
+
     let states = endpoint.dispatcher.registry().provider_states();
     let body = json!({ "upstreams": states }).to_string();
     json_response(StatusCode::OK, body.into())

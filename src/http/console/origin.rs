@@ -21,15 +21,18 @@ impl Console {
         if is_from_another_site(&head.headers) {
             return None;
         }
+
         let mut origins = head.headers.get_all(header::ORIGIN).iter();
         let (Some(origin), None) = (origins.next(), origins.next()) else { return None };
         let origin = origin.to_str().ok()?;
         let (scheme, authority) = origin.split_once("://")?;
+
         let is_public =
             self.public_origin.as_deref().is_some_and(|public| public.eq_ignore_ascii_case(origin));
         let own_scheme = if self.is_tls { "https" } else { "http" };
         let is_direct = scheme == own_scheme
             && host(head).is_some_and(|host| host.eq_ignore_ascii_case(authority));
+
         let name = authority.parse::<Authority>().ok()?;
         let is_loopback = is_loopback_host(name.host());
         (is_public || is_direct).then_some(PageOrigin {
@@ -86,13 +89,16 @@ mod tests {
         let found = |host: &str, origin: &str| {
             public.page_origin(&head(&[("host", host), ("origin", origin)]))
         };
+
         let own = found("larder.example", "https://larder.example");
         assert_eq!(own, Some(PageOrigin { is_https: true, is_loopback: false, is_public: true }));
+
         let local = found("127.0.0.1:8000", "http://127.0.0.1:8000");
         assert_eq!(
             local,
             Some(PageOrigin { is_https: false, is_loopback: true, is_public: false })
         );
+
         for (host, origin) in [
             ("larder.example", "https://evil.example"),
             ("larder.example", "https://larder.example.evil.example"),
@@ -104,13 +110,16 @@ mod tests {
         ] {
             assert_eq!(found(host, origin), None, "{host} {origin}");
         }
+
         let own = [("host", "localhost:8000"), ("origin", "http://localhost:8000")];
         assert!(public.page_origin(&head(&own)).is_some());
         assert!(public.page_origin(&head(&own[..1])).is_none(), "without the header");
+
         for site in ["cross-site", "same-site"] {
             let given = [own[0], own[1], ("sec-fetch-site", site)];
             assert!(public.page_origin(&head(&given)).is_none(), "{site}");
         }
+
         let twice = [own[0], own[1], ("origin", "http://evil.example")];
         assert!(public.page_origin(&head(&twice)).is_none());
     }

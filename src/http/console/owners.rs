@@ -47,8 +47,10 @@ pub(super) async fn list(
         Ok(caller) => caller,
         Err(response) => return *response,
     };
+
     let mut fields = url::form_urlencoded::parse(query.as_deref().unwrap_or_default().as_bytes());
     let after = fields.find(|(name, _)| name == "after").map(|(_, after)| after.into_owned());
+
     match page(endpoint.dispatcher.store(), after).await {
         Ok(page) => json_response(StatusCode::OK, page.to_string().into()),
         Err(error) => unavailable(&error),
@@ -57,10 +59,12 @@ pub(super) async fn list(
 
 async fn page(store: &Store, mut after: Option<String>) -> Result<Value, StoreError> {
     let (mut owners, mut seen) = (Vec::new(), HashSet::new());
+
     for _ in 0..MAX_READS {
         let mut read = store.owners(after.as_deref(), PAGE).await?;
         // A page of the store may have an owner twice.
         read.owners.retain(|owner| seen.insert(owner.clone()));
+
         let with_usage = stream::iter(read.owners).map(|owner| {
             let store = store.clone();
             async move {
@@ -74,16 +78,18 @@ async fn page(store: &Store, mut after: Option<String>) -> Result<Value, StoreEr
                 json!({ "owner": owner.as_str(), "resources": resources, "bytes": bytes })
             },
         ));
+
         after = read.next;
         if after.is_none() || owners.len() >= PAGE {
             break;
         }
     }
+
     let (total, quota) = (store.usage().await?, store.quota());
     Ok(json!({
         "owners": owners,
         "next": after,
-        // What an owner counts has uploads in progress and sessions, too.
+        // The quota also counts uploads in progress and sessions.
         "total": { "resources": total.resources, "bytes": total.bytes + total.reserved },
         "quota": { "resources": quota.resources, "bytes": quota.bytes },
     }))
@@ -96,21 +102,26 @@ pub(super) async fn purge(State(endpoint): State<Arc<Endpoint>>, request: Reques
     if let Err(response) = own_page(&endpoint, &head) {
         return *response;
     }
+
     let caller = match admit_operator(&endpoint, &head).await {
         Ok(caller) => caller,
         Err(response) => return *response,
     };
+
     let form = tokio::time::timeout(FORM_TIME, to_bytes(body, FORM_BYTES)).await;
     let Ok(Ok(form)) = form else { return HttpError::Incomplete.into_response() };
+
     let mut fields = url::form_urlencoded::parse(&form);
     let owner = fields.find(|(name, _)| name == "owner").map(|(_, owner)| owner.into_owned());
     let Some(owner) = owner.filter(|owner| !owner.is_empty()) else {
         return problem(StatusCode::BAD_REQUEST, "The form names no owner.");
     };
+
     let Ok(turn) = Arc::clone(&console(&endpoint).purging).try_acquire_owned() else {
         let text = "Another owner's resources are being deleted. Try again when that is done.";
         return problem(StatusCode::CONFLICT, text);
     };
+
     let (store, operator) = (endpoint.dispatcher.store().clone(), caller.identity.clone());
     let purge = tokio::spawn(async move {
         let owner = Owner::new(owner);
@@ -119,6 +130,7 @@ pub(super) async fn purge(State(endpoint): State<Arc<Endpoint>>, request: Reques
         drop(turn);
         deleted
     });
+
     match purge.await {
         Ok(Ok(deleted)) => {
             json_response(StatusCode::OK, json!({ "deleted": deleted }).to_string().into())

@@ -75,14 +75,17 @@ impl PendingLogins {
         login: &PendingLogin,
     ) -> Result<Option<PendingKey>, VaultError> {
         let key = self.random.secret();
+
         for _ in 0..TRIES {
             let id = self.random.id();
             let number = id.get(id.len().saturating_sub(3)..).unwrap_or_default();
             let slot = u16::from_str_radix(number, 16).unwrap_or_default() % MAX;
+
             let current = self.slots.read(&name(slot)).await?;
             if !current.content.is_empty() {
                 continue;
             }
+
             let vault = self.vault(&key);
             if vault.replace_for(&name(slot), current.version, Some(login), Some(TTL)).await? {
                 return Ok(Some(PendingKey { slot, key }));
@@ -102,8 +105,10 @@ impl PendingLogins {
     ) -> Result<Option<PendingLogin>, VaultError> {
         let (vault, name) = (self.vault(&key.key), name(key.slot));
         let (login, version) = vault.read::<PendingLogin>(&name).await?;
+
         // With another state, the login stays: any page can send a browser here.
         let Some(login) = login.filter(|login| login.state == state) else { return Ok(None) };
+
         let second = Some(Duration::from_secs(1));
         let is_first = vault.replace_for::<PendingLogin>(&name, version, None, second).await?;
         Ok(is_first.then_some(login))
@@ -142,12 +147,15 @@ mod tests {
         let [one, other] = ["one", "other"].map(login);
         let key = pending.create(&one).await.unwrap().unwrap();
         let key_of_other = pending.create(&other).await.unwrap().unwrap();
+
         assert!(pending.take(&key, "other").await.unwrap().is_none());
         let stranger = PendingKey { slot: key.slot, key: key_of_other.key.clone() };
         assert!(pending.take(&stranger, "one").await.unwrap().is_none());
+
         let read = PendingKey::parse(&key.text()).unwrap();
         assert_eq!(pending.take(&read, "one").await.unwrap().unwrap().verifier, "v");
         assert!(pending.take(&key, "one").await.unwrap().is_none());
+
         clock.advance(TTL);
         assert!(pending.take(&key_of_other, "other").await.unwrap().is_none());
     }
@@ -156,13 +164,16 @@ mod tests {
     async fn their_number_is_bounded_and_nobody_loses_one_to_others() {
         let (pending, clock) = pending();
         let first = pending.create(&login("first")).await.unwrap().unwrap();
+
         let mut stored = 1;
         while pending.create(&login("more")).await.unwrap().is_some() {
             stored += 1;
             assert!(stored <= usize::from(MAX));
         }
+
         assert!(stored > usize::from(MAX) / 4, "{stored}");
         assert!(pending.take(&first, "first").await.unwrap().is_some());
+
         clock.advance(TTL);
         assert!(pending.create(&login("later")).await.unwrap().is_some());
     }

@@ -39,7 +39,7 @@ impl Places {
         now: Timestamp,
     ) -> Result<Self, VaultError> {
         let Slot { version, content } = slots.read(&account.places_slot()).await?;
-        // What cannot be read was written by another version: its places are used again.
+        // Places that cannot be parsed were written by another version, and are used again.
         let mut occupied: Vec<Occupied> = serde_json::from_slice(&content).unwrap_or_default();
         occupied.retain(|session| session.place < max && session.expires > now);
         Ok(Self { occupied, version })
@@ -89,7 +89,7 @@ impl Places {
         account: &Account,
         now: Timestamp,
     ) -> Result<bool, VaultError> {
-        // Never fails for strings and numbers.
+        // Serialization never fails for strings and numbers.
         let content = serde_json::to_vec(&self.occupied).unwrap_or_default();
         slots.replace(&account.places_slot(), self.version, content, Some(self.ttl(now))).await
     }
@@ -112,6 +112,7 @@ mod tests {
         let mut places = places();
         let used: Vec<_> = ["a", "b", "c"].iter().map(|id| add(&mut places, id)).collect();
         assert_eq!(used, [0, 1, 2]);
+
         assert!(places.remove("b") && !places.remove("b"));
         assert_eq!(add(&mut places, "d"), 1);
         assert_eq!(add(&mut places, "e"), 0, "the place of the oldest");
@@ -123,9 +124,11 @@ mod tests {
     fn the_latest_session_stays_alone() {
         let mut places = places();
         assert_eq!(places.keep_latest(), [0_u16; 0]);
+
         for id in ["a", "b", "c"] {
             add(&mut places, id);
         }
+
         assert_eq!(places.keep_latest(), [0, 1]);
         assert_eq!((places.bytes(), places.occupied[0].place), (10, 2));
     }

@@ -91,6 +91,7 @@ mod tests {
         let read = Key::parse(&text).unwrap();
         assert_eq!((read.text(), read.slot()), (text.clone(), key.slot()));
         assert!(!key.slot().contains(&key.secret));
+
         for bad in [
             "",
             "abc",

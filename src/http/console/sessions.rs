@@ -149,6 +149,7 @@ impl Sessions {
         for place in places.keep_latest() {
             self.empty(&account.session_slot(place)).await?;
         }
+
         match store.count_elsewhere(owner, COUNTED_AS, places.bytes(), ttl).await {
             Ok(()) => Ok(()),
             Err(StoreError::Full(_)) => {
@@ -161,6 +162,7 @@ impl Sessions {
     /// Writes a session into its place, over the one that had it.
     async fn write(&self, key: &Key, session: &Session, ttl: Duration) -> Result<(), SessionError> {
         let (vault, slot) = (self.vault(key), key.slot());
+
         for _ in 0..ATTEMPTS {
             let version = self.slots.read(&slot).await?.version;
             if vault.replace_for(&slot, version, Some(session), Some(ttl)).await? {
@@ -172,10 +174,11 @@ impl Sessions {
 
     /// The session of a key, unless it has ended.
     pub(super) async fn find(&self, key: &Key) -> Result<Option<Session>, VaultError> {
-        // Places above the limit are those of a higher one from before.
+        // A higher limit, set before, may have given places above the current limit.
         if key.place >= self.options.per_principal {
             return Ok(None);
         }
+
         let (session, _) = self.vault(key).read_own::<Session>(&key.slot()).await?;
         Ok(session.filter(|session| session.expires > self.clock.now()))
     }
@@ -183,6 +186,7 @@ impl Sessions {
     /// Ends a session for all copies of its key.
     pub(super) async fn end(&self, store: &Store, key: &Key) -> Result<(), VaultError> {
         let (vault, slot) = (self.vault(key), key.slot());
+
         let session = loop {
             let (session, version) = vault.read_own::<Session>(&slot).await?;
             let Some(session) = session else { return Ok(()) };
@@ -191,7 +195,8 @@ impl Sessions {
             }
         };
 
-        // The session has ended. Otherwise its place is taken until it would have expired.
+        // The session has ended already. If its place cannot be freed, the place stays taken until
+        // the session would have expired.
         if let Err(error) = self.free_place(store, &session).await {
             tracing::warn!(%error, "the place of an ended session of the console stays taken");
         }
@@ -208,6 +213,7 @@ impl Sessions {
             if !places.remove(&session.id) {
                 return Ok(());
             }
+
             if places.write(&self.slots, &account, now).await? {
                 let (bytes, ttl) = (places.bytes(), places.ttl(now));
                 return Ok(store.count_elsewhere(&session.owner, COUNTED_AS, bytes, ttl).await?);
@@ -233,9 +239,11 @@ impl Sessions {
     pub(super) async fn ended(&self, key: Key, session: Session) {
         /// How often an open stream looks whether its session has ended on another instance.
         const LOOK: Duration = Duration::from_secs(5);
+
         loop {
             let look = self.clock.now().saturating_add(LOOK);
             self.clock.sleep_until(look.min(session.expires)).await;
+
             // While the store does not respond, the stream stays.
             if let Ok(None) = self.find(&key).await {
                 return;
@@ -278,8 +286,10 @@ mod tests {
             let slots = Arc::new(MemorySlots::new(time.clone(), 10));
             let options = SessionOptions { lifetime: Duration::from_secs(60), per_principal: 4 };
             let shared = Arc::clone(&slots) as Arc<dyn Slots>;
+
             let store =
                 Store::memory(time.clone(), MemoryLimits::default(), StoreLimits::default());
+
             let sessions = Sessions::new(options, shared, time, Random::system());
             Self { sessions, store, slots, clock }
         }
@@ -307,16 +317,20 @@ mod tests {
         let soon = setup.clock.now().saturating_add(Duration::from_secs(10));
         let second = setup.begin("b", Some(soon)).await;
         let third = setup.begin("c", None).await;
+
         assert_eq!(setup.token(&first).await.as_deref(), Some("a"));
         assert_eq!(setup.counted().await, 3 * (SESSION_BYTES + 1));
+
         for _ in 0..2 {
             setup.sessions.end(&setup.store, &third).await.unwrap();
         }
         assert_eq!(setup.token(&third).await, None);
         assert_eq!(setup.counted().await, 2 * (SESSION_BYTES + 1));
+
         setup.clock.advance(Duration::from_secs(11));
         assert_eq!(setup.token(&second).await, None);
         assert!(setup.token(&first).await.is_some());
+
         setup.clock.advance(Duration::from_secs(50));
         assert_eq!(setup.token(&first).await, None);
         assert_eq!(setup.counted().await, 0);
@@ -330,8 +344,10 @@ mod tests {
             setup.begin("b", None).await;
         }
         let fifth = setup.begin("c", None).await;
+
         assert_eq!(first.slot(), fifth.slot());
         assert_eq!(setup.token(&first).await, None);
+
         setup.sessions.end(&setup.store, &first).await.unwrap();
         assert_eq!(setup.token(&fifth).await.as_deref(), Some("c"));
         assert_eq!(setup.counted().await, 4 * (SESSION_BYTES + 1));
@@ -343,9 +359,11 @@ mod tests {
         let key = setup.begin("the token", None).await;
         let stored = setup.slots.read(&key.slot()).await.unwrap().content;
         assert!(!stored.windows(9).any(|bytes| bytes == b"the token"));
+
         let other = Key::new(key.account.clone(), 2, &Random::system());
         setup.slots.replace(&other.slot(), 0, stored, None).await.unwrap();
         assert_eq!(setup.token(&other).await, None);
+
         let guess = Key::new(key.account.clone(), key.place, &Random::system());
         assert_eq!(setup.token(&guess).await, None);
         assert!(setup.token(&key).await.is_some());

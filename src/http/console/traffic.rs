@@ -79,9 +79,11 @@ pub(super) async fn traffic(State(endpoint): State<Arc<Endpoint>>, request: Requ
         Ok(caller) => caller,
         Err(response) => return *response,
     };
+
     let samples = &console(&endpoint).samples;
     let kept: Vec<Sample> = samples.kept.lock().iter().copied().collect();
     let now = Sample { time: samples.clock.now(), counts: endpoint.dispatcher.traffic().counts() };
+
     let body = json!({ "started": samples.started, "samples": kept, "now": now });
     json_response(StatusCode::OK, body.to_string().into())
 }
@@ -101,8 +103,10 @@ mod tests {
             traffic.add_returned(call);
             clock.advance(INTERVAL);
         }
+
         let kept = samples.kept.lock();
         assert_eq!(kept.len(), 360);
+
         let (first, last) = (kept[0], kept[359]);
         assert_eq!(clock.now().since(first.time), Duration::from_secs(3600));
         assert_eq!(last.time.since(first.time), 359 * INTERVAL);

@@ -44,6 +44,7 @@ mod tests {
             let headers = HeaderMap::from_iter([(header::ACCEPT_ENCODING, given.parse().unwrap())]);
             assert_eq!(accepts_zstd(&headers), expected, "{given:?}");
         }
+
         assert!(!accepts_zstd(&HeaderMap::new()));
     }
 }

@@ -23,6 +23,7 @@ pub(super) async fn handle(State(endpoint): State<Arc<Endpoint>>, request: Reque
         Ok(()) => send(&endpoint, &head).await.unwrap_or_else(|refused| *refused),
         Err(error) => error.into_response(),
     };
+
     let mut response = problem::instead_of_json_rpc(response);
     add_safe_headers(&mut response);
     response
@@ -31,9 +32,10 @@ pub(super) async fn handle(State(endpoint): State<Arc<Endpoint>>, request: Reque
 async fn send(endpoint: &Endpoint, head: &Parts) -> Result<Response, Box<Response>> {
     let permitted = permitted(endpoint, head);
     let (claims, file_name) = permitted.ok_or_else(|| Box::new(link::not_found(head)))?;
-    // Held until there is a response.
+    // The permit is held until there is a response.
     let _permit = link::request_permit(endpoint, &claims.owner)?;
     let found = link::find(endpoint, head, &claims).await?;
+
     let representation =
         Representation { found: &found, wanted: claims.disposition, file_name: &file_name };
     let limits = endpoint.dispatcher.caller_limits();
@@ -45,6 +47,7 @@ fn permitted(endpoint: &Endpoint, head: &Parts) -> Option<(Download, String)> {
     if !matches!(head.method, Method::GET | Method::HEAD) {
         return None;
     }
+
     let links = link::links(endpoint, head)?;
     let rest = head.uri.path().strip_prefix(DOWNLOAD_PATH)?.strip_prefix('/')?;
     let (token, file_name) = rest.split_once('/')?;

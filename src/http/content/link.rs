@@ -75,6 +75,7 @@ pub(super) fn html_page(status: StatusCode, title: &str, body: &str) -> Response
          <meta name=\"viewport\" content=\"width=device-width\"><title>Larder: {title}</title>\
          <h1>{title}</h1>{body}"
     );
+
     let mut response = (status, html).into_response();
     let html = HeaderValue::from_static("text/html; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, html);

@@ -29,12 +29,13 @@ impl SentType {
     }
 
     fn read(stored: &str, kind: Kind) -> Self {
-        // The parser takes `text/` for a type.
+        // The parser accepts `text/`, which has no subtype.
         let parsed =
             Mime::from_str(stored).ok().filter(|parsed| !parsed.subtype().as_str().is_empty());
         let Some(parsed) = parsed else {
             return Self { essence: Kind::Binary.default_mime_type().to_owned(), charset: None };
         };
+
         let named = parsed.get_param(mime::CHARSET);
         let known = CHARSETS.into_iter().find(|known| named.is_some_and(|name| name == *known));
         let is_utf8 = kind == Kind::Text && parsed.type_() == mime::TEXT;
@@ -106,6 +107,7 @@ mod tests {
         ] {
             assert_eq!(sent(stored), ("application/octet-stream".to_owned(), false), "{stored}");
         }
+
         let bytes = SentType::read("text/plain", Kind::Binary);
         assert_eq!((bytes.header().to_str().unwrap(), bytes.charset), ("text/plain", None));
     }
@@ -140,11 +142,14 @@ mod tests {
             let sent = SentType::read(&stored, kind);
             let header = sent.header();
             let header = header.to_str().unwrap();
+
             let are_safe = readings(header).iter().all(|read| SAFE_INLINE.contains(&&**read));
             prop_assert_eq!(are_safe, sent.is_safe_inline(), "{} from {:?}", header, stored);
+
             // Nothing but the charset follows the type.
             let (essence, charset) = header.split_once("; charset=").unwrap_or((header, "utf-8"));
             prop_assert!(CHARSETS.contains(&charset), "{}", header);
+
             let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$&^_.+-%'*`|~".contains(c);
             let (kind, subtype) = essence.split_once('/').unwrap();
             prop_assert!(!kind.is_empty() && kind.chars().all(is_token), "{}", header);

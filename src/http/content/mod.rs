@@ -24,6 +24,7 @@ pub(super) fn routes(endpoint: &Endpoint) -> Router<Arc<Endpoint>> {
     if !endpoint.options().content {
         return Router::new();
     }
+
     Router::new()
         .route(RESOURCES_PATH, routing::any(resources::handle))
         .route(&format!("{UPLOADS_PATH}/{{id}}"), routing::any(resources::handle_upload))

@@ -30,11 +30,13 @@ pub(super) async fn handle(State(endpoint): State<Arc<Endpoint>>, request: Reque
         },
         Err(error) => (error.into_response(), false),
     };
+
     let mut response = problem::instead_of_json_rpc(response);
     add_safe_headers(&mut response);
+
     if is_page {
         let headers = response.headers_mut();
-        // The form needs its origin, and no sandbox.
+        // The form needs an origin, so the page has no sandbox.
         let policy =
             "default-src 'none'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
         headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
@@ -49,6 +51,7 @@ async fn serve(endpoint: &Endpoint, head: &Parts) -> Result<Response, Box<Respon
     let (links, once) = found.ok_or_else(|| Box::new(not_found(head)))?;
     let _permit = link::request_permit(endpoint, &once.download.owner)?;
     link::find(endpoint, head, &once.download).await?;
+
     let unavailable = |error: VaultError| Box::new(unavailable(&error));
     if head.method != Method::POST {
         return if links.is_used(&once).await.map_err(unavailable)? {
@@ -57,11 +60,14 @@ async fn serve(endpoint: &Endpoint, head: &Parts) -> Result<Response, Box<Respon
             Ok(page(&once))
         };
     }
+
     if !links.consume(&once).await.map_err(unavailable)? {
         return Err(Box::new(not_found(head)));
     }
+
     let url = links.consumed_url(&once).and_then(|url| HeaderValue::try_from(url).ok());
     let url = url.ok_or_else(|| Box::new(not_found(head)))?;
+
     let mut response = StatusCode::SEE_OTHER.into_response();
     response.headers_mut().insert(header::LOCATION, url);
     Ok(response)
@@ -72,6 +78,7 @@ fn permitted<'a>(endpoint: &'a Endpoint, head: &Parts) -> Option<(&'a ContentLin
     if !matches!(head.method, Method::GET | Method::HEAD | Method::POST) {
         return None;
     }
+
     let links = link::links(endpoint, head)?;
     let token = head.uri.path().strip_prefix(ONCE_PATH)?.strip_prefix('/')?;
     Some((links, links.once(token)?))

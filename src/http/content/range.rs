@@ -22,6 +22,7 @@ pub(super) fn selection(headers: &HeaderMap, size: u64) -> Selection {
     if values.next().is_some() {
         return Selection::Whole;
     }
+
     value.and_then(|value| parse(value, size)).unwrap_or(Selection::Whole)
 }
 
@@ -30,6 +31,7 @@ fn parse(value: &str, size: u64) -> Option<Selection> {
     if !unit.trim().eq_ignore_ascii_case("bytes") {
         return None;
     }
+
     let (first, last) = range.trim().split_once('-')?;
     let range = if first.is_empty() {
         let suffix = number(last)?;
@@ -42,6 +44,7 @@ fn parse(value: &str, size: u64) -> Option<Selection> {
         }
         first..end.min(size)
     };
+
     Some(if range.is_empty() { Selection::Unsatisfiable } else { Selection::Part(range) })
 }
 
@@ -77,9 +80,11 @@ mod tests {
         ] {
             assert_eq!(selected(value, 10), Selection::Part(range), "{value}");
         }
+
         for value in ["bytes=10-", "bytes=10-11", "bytes=-0", "bytes=99999999999999999999-"] {
             assert_eq!(selected(value, 10), Selection::Unsatisfiable, "{value}");
         }
+
         assert_eq!(selected("bytes=0-", 0), Selection::Unsatisfiable);
         assert_eq!(selected("bytes=-1", 0), Selection::Unsatisfiable);
     }
@@ -90,6 +95,7 @@ mod tests {
         {
             assert_eq!(selected(value, 10), Selection::Whole, "{value}");
         }
+
         let mut headers = HeaderMap::new();
         assert_eq!(selection(&headers, 10), Selection::Whole);
         headers.append(header::RANGE, "bytes=0-1".parse().unwrap());

@@ -65,13 +65,15 @@ impl Representation<'_> {
         permit: impl FnOnce() -> Result<Permit, LimitReached>,
     ) -> Response {
         let entry = &self.found.entry;
-        // Ranges are those of the content as it is.
+
+        // Ranges select bytes of the content before it is encoded.
         let encoded = self
             .found
             .zstd_len()
             .filter(|_| !head.headers.contains_key(header::RANGE) && accepts_zstd(&head.headers));
         let coding = if encoded.is_some() { Coding::Zstd } else { Coding::Identity };
         let tag = coding.tag(entry);
+
         match conditions::check(&head.headers, &tag) {
             Precondition::Holds => {}
             Precondition::NotModified => {
@@ -84,17 +86,20 @@ impl Representation<'_> {
                 return Problem::new(StatusCode::PRECONDITION_FAILED, detail).into_response();
             }
         }
+
         let is_get = head.method == Method::GET;
         let selection = if is_get && conditions::if_range(&head.headers, &tag) {
             range::selection(&head.headers, entry.size)
         } else {
             Selection::Whole
         };
+
         let (status, range) = match selection {
             Selection::Whole => (StatusCode::OK, 0..entry.size),
             Selection::Part(range) => (StatusCode::PARTIAL_CONTENT, range),
             Selection::Unsatisfiable => return unsatisfiable(entry.size),
         };
+
         let body = if is_get {
             match permit() {
                 Ok(permit) => self.body(range.clone(), coding, permit),
@@ -105,6 +110,7 @@ impl Representation<'_> {
         } else {
             Body::empty()
         };
+
         let mut response = Response::new(body);
         *response.status_mut() = status;
         let headers = response.headers_mut();
@@ -112,8 +118,10 @@ impl Representation<'_> {
             let range = format!("bytes {}-{}/{}", range.start, range.end - 1, entry.size);
             insert(headers, header::CONTENT_RANGE, range);
         }
+
         let length = encoded.unwrap_or(range.end - range.start);
         headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+
         let media_type = SentType::of(entry);
         let disposition = match self.wanted {
             Disposition::Inline if media_type.is_safe_inline() => "inline",
@@ -122,6 +130,7 @@ impl Representation<'_> {
         headers.insert(header::CONTENT_TYPE, media_type.header());
         headers
             .insert(header::CONTENT_DISPOSITION, content_disposition(disposition, self.file_name));
+
         self.add_headers(&mut response, &tag, coding);
         response
     }
@@ -131,8 +140,9 @@ impl Representation<'_> {
         let headers = response.headers_mut();
         insert(headers, header::ETAG, tag.to_owned());
         headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+
         match coding {
-            // The digest is that of the content before it is encoded.
+            // The stored digest is of the content before it is encoded.
             Coding::Zstd => {
                 headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("zstd"));
             }
@@ -142,6 +152,7 @@ impl Representation<'_> {
                 }
             }
         }
+
         headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
         add_safe_headers(response);
     }
@@ -151,13 +162,15 @@ impl Representation<'_> {
             Coding::Zstd => Either::Left(self.found.stream_zstd()),
             Coding::Identity => Either::Right(self.found.stream_range(range)),
         };
+
         let pieces = pieces.map_err(|error| {
             // The head is sent, so the client sees a body that ends early.
             error.log_internal();
             io::Error::other(error)
         });
+
         Body::from_stream(pieces.inspect_ok(move |_| {
-            // Held by the stream.
+            // The stream holds the permit.
             let _ = &permit;
         }))
     }
@@ -168,7 +181,7 @@ pub(super) fn add_safe_headers(response: &mut Response) {
     for (name, value) in [
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::CONTENT_SECURITY_POLICY, "sandbox; default-src 'none'"),
-        // A proxy that compressed it would invalidate ranges and digests.
+        // A proxy that compressed the content would invalidate ranges and digests.
         (header::CACHE_CONTROL, "private, no-store, no-transform"),
         (header::REFERRER_POLICY, "no-referrer"),
     ] {

@@ -80,10 +80,12 @@ async fn serve(
     if let Err(error) = host_check::origin(endpoint, &head.headers) {
         return problem::instead_of_json_rpc(error.into_response());
     }
+
     let response = match cors::preflight(&head, methods) {
         Some(response) => response,
         None => admit(endpoint, &head, body, handle).await,
     };
+
     let mut response = problem::instead_of_json_rpc(response);
     cors::add_headers(&head.headers, &mut response);
     response
@@ -95,11 +97,12 @@ async fn admit(
     body: Body,
     handle: impl AsyncFnOnce(&Parts, Body, &Identity) -> Result<Response, Refused>,
 ) -> Response {
-    // Held until there is a response.
+    // The permit is held until there is a response.
     let (identity, _permit) = match bearer::authenticate(endpoint, head).await {
         Ok(admitted) => admitted,
         Err(response) => return *response,
     };
+
     let served = handle(head, body, &identity).await;
     let mut response = served.unwrap_or_else(|refused| *refused.0);
     bearer::challenge(endpoint, &mut response);
@@ -110,10 +113,12 @@ async fn read(endpoint: &Endpoint, head: &Parts, identity: &Identity) -> Result<
     let Query { uri, revision } = Query::of(head)?;
     let dispatcher = &endpoint.dispatcher;
     dispatcher.authorize_read(uri.as_str(), identity)?;
+
     let found = dispatcher.store().read_revision(identity, &uri, revision).await?;
     let file_name = file_name(&found.entry.name);
     let representation =
         Representation { found: &found, wanted: Disposition::Attachment, file_name: &file_name };
+
     let limits = dispatcher.caller_limits();
     Ok(representation.response(head, || limits.transfer(identity.owner())))
 }
@@ -128,12 +133,14 @@ async fn delete(
         let detail = "DELETE removes all revisions: leave out revision.";
         return Err(Problem::new(StatusCode::BAD_REQUEST, detail).into());
     }
+
     let (dispatcher, store) = (&endpoint.dispatcher, endpoint.dispatcher.store());
     if !dispatcher.registry().offers(&Grant::All, DELETE_TOOL) {
         let detail = "This server does not let callers delete resources (tools.write).";
         return Err(Problem::new(StatusCode::FORBIDDEN, detail).into());
     }
     dispatcher.authorize_tool(DELETE_TOOL, identity)?;
+
     let deleted = if head.headers.contains_key(header::IF_MATCH) {
         let entry = store.get(identity.owner(), &uri).await?.entry;
         let tag = entity_tag(&entry);
@@ -145,6 +152,7 @@ async fn delete(
     } else {
         store.delete(identity.owner(), &uri).await?
     };
+
     if deleted {
         Ok(StatusCode::NO_CONTENT.into_response())
     } else {
@@ -172,6 +180,7 @@ impl Query {
         let problem = |detail: String| Problem::new(StatusCode::BAD_REQUEST, detail);
         let (mut uri, mut revision) = (None, None);
         let pairs = head.uri.query().unwrap_or_default().split('&');
+
         for (name, value) in pairs.map(|pair| pair.split_once('=').unwrap_or((pair, ""))) {
             let value = percent_decode_str(value).decode_utf8_lossy();
             let is_first = match name {
@@ -185,15 +194,18 @@ impl Query {
                     )));
                 }
             };
+
             if !is_first {
                 return Err(problem(format!("The parameter {name} is given twice.")));
             }
         }
+
         let missing = || problem("The parameter uri is missing: /resources?uri=….".into());
         let uri = ResourceUri::parse(&uri.ok_or_else(missing)?).map_err(StoreError::from)?;
         let revision = revision.map(|text| {
             text.parse().map_err(|_| problem(format!("{} is no revision.", quoted(&text))))
         });
+
         Ok(Self { uri, revision: revision.transpose()? })
     }
 }

@@ -32,6 +32,7 @@ pub(super) async fn handle(State(endpoint): State<Arc<Endpoint>>, request: Reque
     let (head, body) = request.into_parts();
     let methods =
         if split(&head).is_some_and(|(_, id)| id.is_some()) { PART_METHODS } else { METHODS };
+
     let (response, is_page) = match host_check::origin(&endpoint, &head.headers) {
         Err(error) => (error.into_response(), false),
         Ok(()) => match cors::preflight(&head, methods) {
@@ -42,8 +43,9 @@ pub(super) async fn handle(State(endpoint): State<Arc<Endpoint>>, request: Reque
             },
         },
     };
+
     let mut response = problem::instead_of_json_rpc(response);
-    // The page has its own.
+    // The page sets headers of its own.
     if !is_page {
         add_safe_headers(&mut response);
     }
@@ -59,13 +61,16 @@ async fn serve(
 ) -> Result<Response, Box<Response>> {
     let permitted = permitted(endpoint, head);
     let (link, id) = permitted.ok_or_else(|| Box::new(not_found(head)))?;
-    // Held until there is a response.
+
+    // The permit is held until there is a response.
     let _permit = link::request_permit(endpoint, &link.claims.owner)?;
+
     let used = link.links.upload_use(&link.claims.id).await;
     let used = used.map_err(|error| Box::new(unavailable(&error)))?;
     if !used.permits(id, link.links.now()) {
         return Err(Box::new(not_found(head)));
     }
+
     let claims = Arc::clone(&link.claims);
     let uploader = Uploader::Link(link);
     let served = match (&head.method, id) {
@@ -79,6 +84,7 @@ async fn serve(
         (&Method::OPTIONS, _) => Ok(upload::options(endpoint, methods)),
         _ => return Err(Box::new(not_found(head))),
     };
+
     served.map_err(|refused| refused.0)
 }
 

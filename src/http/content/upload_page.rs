@@ -19,9 +19,11 @@ pub(super) fn page(link: &Upload, max: u64) -> Response {
             format!("<strong>{}</strong>, {} bytes", escape(name), number(size))
         }
     };
+
     let size = link.size.map_or_else(String::new, |size| format!(" data-size=\"{size}\""));
     let named = if link.name.is_some() { " data-named" } else { "" };
     let expires = link.expires;
+
     let body = format!(
         "<p>Send {file}. The link works once, until {expires}.</p>\
          <form data-max=\"{max}\"{size}{named}>\
@@ -32,5 +34,6 @@ pub(super) fn page(link: &Upload, max: u64) -> Response {
          <noscript><p>This page needs JavaScript. In a shell: <code>curl -T FILE 'URL of this page'</code>\
          </p></noscript>"
     );
+
     scripted_page("Upload", &body, &SCRIPT)
 }

@@ -29,7 +29,9 @@ impl Announced {
             let detail = "Send the content without Content-Encoding: it is stored as it comes.";
             return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
         }
+
         let size = text(headers, &header::CONTENT_LENGTH)?.and_then(|size| size.parse().ok());
+
         let mut sha256 = None;
         for name in [CONTENT_DIGEST, REPR_DIGEST] {
             let Some(found) = digest(headers, &name)? else { continue };
@@ -37,6 +39,7 @@ impl Announced {
                 return Err(bad("Content-Digest and Repr-Digest differ.".into()));
             }
         }
+
         let mime_type = media_type(headers)?;
         Ok(Self { expected: Expected { size, sha256 }, mime_type })
     }
@@ -54,9 +57,11 @@ fn media_type(headers: &HeaderMap) -> Result<Option<String>, Problem> {
         let detail = "Send the content itself as the body, not as a form: curl -T FILE.";
         return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
     }
+
     if essence.eq_ignore_ascii_case(FORM) {
         return Ok(None);
     }
+
     match essence.split_once('/') {
         Some((kind, subtype)) if !kind.is_empty() && !subtype.is_empty() => {
             Ok(Some(given.to_owned()))
@@ -71,8 +76,10 @@ fn digest(headers: &HeaderMap, name: &HeaderName) -> Result<Option<String>, Prob
     let Some(value) = given.split(',').find_map(|item| item.trim().strip_prefix("sha-256=")) else {
         return Ok(None);
     };
+
     let encoded = value.strip_prefix(':').and_then(|value| value.strip_suffix(':'));
     let bytes = encoded.and_then(|encoded| BASE64_STANDARD.decode(encoded).ok());
+
     match bytes.filter(|bytes| bytes.len() == 32) {
         Some(bytes) => Ok(Some(hex(&bytes))),
         None => Err(bad(format!("{name} must look like sha-256=:BASE64:, not {}.", quoted(given)))),
@@ -86,6 +93,7 @@ pub(super) fn text<'a>(
 ) -> Result<Option<&'a str>, Problem> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else { return Ok(None) };
+
     match value.to_str() {
         Ok(text) if values.next().is_none() => Ok(Some(text.trim())),
         Ok(_) => Err(bad(format!("The request has several {name} headers."))),
@@ -120,10 +128,12 @@ mod tests {
             (header::CONTENT_LENGTH, "12"),
             (header::CONTENT_TYPE, "text/csv; charset=utf-8"),
         ]);
+
         let found = found.unwrap();
         assert_eq!(found.mime_type.as_deref(), Some("text/csv; charset=utf-8"));
         assert_eq!(found.expected.size, Some(12));
         assert!(found.expected.sha256.unwrap().starts_with("e3b0c44298fc1c14"));
+
         assert_eq!(announced(&[(header::CONTENT_TYPE, FORM)]).unwrap().mime_type, None);
     }
 

@@ -89,6 +89,7 @@ impl Dialect {
             headers.insert(UPLOAD_LENGTH, size.into());
         }
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+
         match self {
             Self::Ietf => {
                 let complete = if upload.is_stored() { "?1" } else { "?0" };
@@ -150,6 +151,7 @@ fn number(headers: &HeaderMap, name: &HeaderName) -> Result<Option<u64>, Problem
 /// The metadata of tus: keys with values in base64.
 pub(super) fn metadata(headers: &HeaderMap) -> Result<Vec<(String, String)>, Problem> {
     let Some(given) = text(headers, &UPLOAD_METADATA)? else { return Ok(Vec::new()) };
+
     let pairs = given.split(',').map(str::trim).filter(|pair| !pair.is_empty()).map(|pair| {
         let (key, value) = pair.split_once(' ').unwrap_or((pair, ""));
         let value = BASE64_STANDARD.decode(value.trim()).ok();
@@ -180,6 +182,7 @@ mod tests {
     #[test]
     fn the_dialect_is_that_of_the_headers() {
         let begins = |pairs: &[_]| Dialect::of_creation(&headers(pairs)).map_err(|p| p.status);
+
         assert_eq!(begins(&[]), Ok(None));
         assert_eq!(begins(&[(UPLOAD_COMPLETE, "?1")]), Ok(None));
         assert_eq!(begins(&[(UPLOAD_COMPLETE, "?0")]), Ok(Some(Dialect::Ietf)));
@@ -194,10 +197,12 @@ mod tests {
             (UPLOAD_OFFSET, "12"),
             (UPLOAD_METADATA, "filename R3LDtsOfZS50eHQ=, is_confidential,filetype dGV4dC9jc3Y="),
         ]);
+
         assert_eq!(offset(&found), Ok(12));
         let pairs = [("filename", "Größe.txt"), ("is_confidential", ""), ("filetype", "text/csv")];
         let pairs = pairs.map(|(key, value)| (key.to_owned(), value.to_owned()));
         assert_eq!(metadata(&found).unwrap(), pairs);
+
         for wrong in ["-1", "+1", "1.5", "", "99999999999999999999"] {
             assert!(offset(&headers(&[(UPLOAD_OFFSET, wrong)])).is_err(), "{wrong}");
         }

@@ -20,15 +20,18 @@ pub(super) async fn append_all(
     random: &Random,
 ) -> (PartialUpload, Result<(), Problem>) {
     let mut feed = Feed { body, rest: Bytes::new(), end: None };
+
     loop {
         feed.fill().await;
         if let Some(end) = feed.end {
             return (upload, end.map_err(Problem::from));
         }
+
         let (part, back) = feed.into_part();
         if let Err(error) = upload.append(part, random).await {
             return (upload, Err(refused(error)));
         }
+
         match back.await {
             Ok(returned) => feed = returned,
             // The store reads a stream to its end.
@@ -69,6 +72,7 @@ impl Feed {
     /// The next part, and the feed once the part is read.
     fn into_part(self) -> (ContentStream, oneshot::Receiver<Self>) {
         let (back, returned) = oneshot::channel();
+
         let part = stream::unfold((self, back, PART_BYTES), |(mut feed, back, left)| async move {
             if left > 0 {
                 feed.fill().await;
@@ -78,10 +82,12 @@ impl Feed {
                     return Some((Ok(piece), (feed, back, left)));
                 }
             }
-            // Nobody waits if the part is not stored.
+
+            // The receiver is gone if the part was not stored.
             let _ = back.send(feed);
             None
         });
+
         (part.boxed(), returned)
     }
 }

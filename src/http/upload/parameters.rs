@@ -64,6 +64,7 @@ impl Parameters {
                 )));
             }
         };
+
         if is_first {
             Ok(())
         } else {
@@ -94,9 +95,11 @@ mod tests {
     fn the_query_names_the_resource() {
         let query = "uri=x%3A%2F%2Fa%3Fb%26c&name=Gr%C3%B6%C3%9Fe+1&ttl=1.5&";
         let Parameters { uri, details, .. } = Parameters::of(Some(query)).unwrap();
+
         assert_eq!(uri.unwrap().as_str(), "x://a?b&c");
         assert_eq!(details.name.as_deref(), Some("Größe+1"));
         assert_eq!(details.ttl, Some(Duration::from_millis(1500)));
+
         assert!(Parameters::of(None).unwrap().uri.is_none());
     }
 

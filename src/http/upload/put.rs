@@ -43,17 +43,21 @@ pub(in crate::http) async fn receive(
             "The parameter uri is missing: PUT /resources?uri=…. With POST the server makes a URI.";
         return Err(Problem::new(StatusCode::BAD_REQUEST, detail).into());
     }
+
     if let Some(dialect) = Dialect::of_creation(&head.headers)? {
         return resumable::begin(endpoint, head, body, uploader, parameters, dialect).await;
     }
+
     let Parameters { uri, details, is_binary } = parameters;
     let uri = uri.map_or_else(|| minted(endpoint), Ok)?;
     let announced = uploader.announced(Announced::of(&head.headers)?)?;
+
     let options = endpoint.options();
     let max = options.upload_bytes;
     check_size(announced.expected.size, max)?;
     let (dispatcher, owner) = (&endpoint.dispatcher, uploader.owner());
     let permit = permit(endpoint, owner)?;
+
     let condition = Condition {
         store: dispatcher.store().clone(),
         owner: owner.clone(),
@@ -61,26 +65,31 @@ pub(in crate::http) async fn receive(
         headers: head.headers.clone(),
     };
     condition.check().await?;
+
     let received = Received::new(body, max, &options).into_stream();
     let claim = uploader.claim(&endpoint.random.id());
     let claimed = claim.clone();
-    // Once more when the content has arrived, which may take long.
+
+    // The condition is checked once more when the content has arrived, which may take long.
     let checked = stream::once(async move {
         condition.check().await.map_err(io::Error::other)?;
         claimed.acquire().await.map_err(io::Error::other)?;
         Ok(Bytes::new())
     });
     let received = received.chain(checked);
+
     let content = if announced.may_be_text() && !is_binary {
         Content::text_or_bytes(received)
     } else {
         Content::byte_stream(received)
     };
+
     let details = Details { mime_type: announced.mime_type, ..details };
     let content = match uploader.reserves() {
         Reserves::Announced => content.expecting(announced.expected),
         Reserves::Arrived => content.expecting(announced.expected).counted_as_it_arrives(),
     };
+
     let (store, owner) = (dispatcher.store().clone(), owner.clone());
     let storing = async move {
         let _permit = permit;
@@ -91,11 +100,13 @@ pub(in crate::http) async fn receive(
         }
         stored
     };
-    // A client that disconnects leaves no claim behind.
+
+    // The task continues if the client disconnects, so that no claim stays behind.
     let stored = tokio::spawn(storing.in_current_span()).await.map_err(|error| {
         tracing::error!(%error, "an upload ended");
         Problem::from(BodyProblem::Incomplete)
     })?;
+
     let entry = stored.map_err(not_stored)?;
     Ok(response(&entry, head))
 }
@@ -114,6 +125,7 @@ impl Condition {
         if !headers.contains_key(header::IF_MATCH) && !headers.contains_key(header::IF_NONE_MATCH) {
             return Ok(());
         }
+
         let holds = match self.store.get(&self.owner, &self.uri).await {
             Ok(found) => {
                 let tag = entity_tag(&found.entry);
@@ -122,6 +134,7 @@ impl Condition {
             Err(error) if error.is_not_found() => !headers.contains_key(header::IF_MATCH),
             Err(error) => return Err(error.into()),
         };
+
         if holds {
             return Ok(());
         }

@@ -42,6 +42,7 @@ pub(super) fn not_stored(error: StoreError) -> Problem {
             if let Some(problem) = cause.and_then(|cause| cause.downcast_ref::<BodyProblem>()) {
                 return (*problem).into();
             }
+
             match cause.and_then(|cause| cause.downcast_ref::<Problem>()) {
                 Some(problem) => problem.clone(),
                 None => error.into(),
@@ -56,6 +57,7 @@ pub(super) fn not_stored(error: StoreError) -> Problem {
 struct Patience {
     timeout: Duration,
     step: u64,
+
     /// How long the server has waited since the last step.
     waited: Duration,
     /// The bytes since then.
@@ -108,14 +110,17 @@ impl Received {
                 Some(frame) => frame,
                 None => self.patience.wait(self.body.frame()).await?,
             };
+
             let Some(frame) = frame else { return Ok(None) };
             let Ok(data) = frame.map_err(|_| BodyProblem::Incomplete)?.into_data() else {
                 continue;
             };
+
             self.bytes += data.len() as u64;
             if self.bytes > self.max {
                 return Err(BodyProblem::TooLarge(self.max));
             }
+
             self.patience.received(data.len());
             return Ok(Some(data));
         }
@@ -161,6 +166,7 @@ mod tests {
     async fn a_sender_has_to_keep_the_rate_and_the_size() {
         assert_eq!(receive(&[(9, 1000), (9, 1000), (9, 1)], 2001).await, Ok(2001));
         assert_eq!(receive(&[(0, 1000), (0, 1001)], 2000).await, Err(BodyProblem::TooLarge(2000)));
+
         // Single bytes do not extend the time.
         assert_eq!(receive(&[(4, 1), (4, 1), (4, 1)], 9).await, Err(BodyProblem::TooSlow));
     }

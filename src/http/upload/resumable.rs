@@ -42,6 +42,7 @@ pub(super) async fn begin(
     dialect: Dialect,
 ) -> Result<Response, Refused> {
     let (headers, options) = (&head.headers, endpoint.options());
+
     let size = uploader.size(dialect::length(headers)?)?;
     let announced = match dialect {
         Dialect::Ietf => Announced::of(headers)?,
@@ -50,11 +51,14 @@ pub(super) async fn begin(
         }
         Dialect::Tus => tus_metadata(head, uploader, &mut parameters)?,
     };
-    // The body is a part, of another size than the whole.
+
+    // The body may be a part of the content, so its Content-Length is not the expected size.
     let expected = Expected { size, ..announced.expected };
     let announced = uploader.announced(Announced { expected, ..announced })?;
+
     access::check_size(size, options.upload_bytes)?;
     let permit = access::permit(endpoint, uploader.owner())?;
+
     let Parameters { uri, details, is_binary } = parameters;
     let target = UploadTarget {
         uri: uri.map_or_else(|| access::minted(endpoint), Ok)?,
@@ -67,6 +71,7 @@ pub(super) async fn begin(
         sha256: announced.expected.sha256,
         reserves: uploader.reserves(),
     };
+
     let (id, store) = (uploader.new_id(endpoint), endpoint.dispatcher.store());
     let ttl = uploader.ttl(options.upload_ttl);
     let begun = store.begin_upload(uploader.owner(), &id, target, size, ttl);
@@ -78,9 +83,11 @@ pub(super) async fn begin(
     let received = receive(endpoint, upload, body, max, permit, &claim).await;
     let (mut upload, received) = received;
     received?;
+
     if dialect == Dialect::Tus && upload.size() == Some(upload.offset()) {
         (upload, _) = store_whole(endpoint, upload, claim).await?;
     }
+
     let mut response = StatusCode::CREATED.into_response();
     if let Ok(location) = HeaderValue::try_from(uploader.location(head, &id)) {
         response.headers_mut().insert(header::LOCATION, location);
@@ -95,6 +102,7 @@ fn tus_metadata(
     parameters: &mut Parameters,
 ) -> Result<Announced, Problem> {
     let mut announced = Announced::default();
+
     for (key, value) in dialect::metadata(&head.headers)? {
         match &*key {
             "filetype" if value.contains('/') => announced.mime_type = Some(value),
@@ -111,6 +119,7 @@ fn tus_metadata(
             _ => {}
         }
     }
+
     Ok(announced)
 }
 
@@ -124,10 +133,12 @@ pub(in crate::http) async fn status(
     uploader.authorize(endpoint)?;
     let dialect = Dialect::of(&head.headers)?;
     let upload = find(endpoint, uploader, id).await?;
+
     let status = match dialect {
         Dialect::Ietf => StatusCode::NO_CONTENT,
         Dialect::Tus => StatusCode::OK,
     };
+
     Ok(described(endpoint, status.into_response(), &upload, dialect))
 }
 
@@ -142,32 +153,39 @@ pub(in crate::http) async fn append(
     uploader.authorize(endpoint)?;
     let (headers, options) = (&head.headers, endpoint.options());
     let dialect = Dialect::of(headers)?;
+
     let given = text(headers, &header::CONTENT_TYPE)?.unwrap_or_default();
     if !given.eq_ignore_ascii_case(dialect.part_type()) {
         let detail = format!("The content type of a part is {}.", dialect.part_type());
         return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail).into());
     }
+
     let (offset, is_last) = (dialect::offset(headers)?, dialect.is_last(headers)?);
-    // An empty body needs no header.
+    // An exact size hint also covers an empty body without a Content-Length.
     let length = body.size_hint().exact();
     let (mut upload, claim) = (find(endpoint, uploader, id).await?, uploader.claim(id));
+
     if offset != upload.offset() {
         return Err(mismatch(upload.offset(), offset).into());
     }
+
     if upload.is_stored() {
         if length == Some(0) {
             return finish(endpoint, head, upload, claim, dialect).await;
         }
+
         let detail = "The upload is complete already.";
         return Err(Problem::new(StatusCode::BAD_REQUEST, detail)
             .of_type("completed-upload")
             .into());
     }
+
     let end = length.map(|length| offset.saturating_add(length));
     let size = match (dialect::length(headers)?, end.filter(|_| is_last)) {
         (Some(size), Some(end)) if size != end => return Err(inconsistent(size, end).into()),
         (size, end) => size.or(end),
     };
+
     match (upload.size(), size) {
         (Some(known), Some(size)) if known != size => return Err(inconsistent(known, size).into()),
         (Some(known), _) if end.is_some_and(|end| end > known) => {
@@ -179,15 +197,18 @@ pub(in crate::http) async fn append(
         }
         _ => access::check_size(end, options.upload_bytes)?,
     }
+
     let permit = access::permit(endpoint, uploader.owner())?;
     upload.expect(end.unwrap_or_default()).await?;
     let left = upload.size().unwrap_or(options.upload_bytes).saturating_sub(offset);
     let (upload, received) = receive(endpoint, upload, body, left, permit, &claim).await;
     received?;
+
     let is_whole = dialect == Dialect::Tus && upload.size() == Some(upload.offset());
     if is_last || is_whole {
         return finish(endpoint, head, upload, claim, dialect).await;
     }
+
     Ok(described(endpoint, StatusCode::NO_CONTENT.into_response(), &upload, dialect))
 }
 
@@ -201,8 +222,10 @@ pub(in crate::http) async fn cancel(
     uploader.authorize(endpoint)?;
     let dialect = Dialect::of(&head.headers)?;
     let upload = find(endpoint, uploader, id).await?;
+
     upload.cancel().await?;
     uploader.claim(id).release().await;
+
     Ok(described(endpoint, StatusCode::NO_CONTENT.into_response(), &upload, dialect))
 }
 
@@ -210,6 +233,7 @@ pub(in crate::http) async fn cancel(
 pub(in crate::http) fn options(endpoint: &Endpoint, methods: &'static str) -> Response {
     let (mut response, options) = (StatusCode::NO_CONTENT.into_response(), endpoint.options());
     response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(methods));
+
     if access::receives(endpoint) {
         dialect::add_options(response.headers_mut(), options.upload_bytes, options.upload_ttl);
     }
@@ -229,6 +253,7 @@ async fn finish(
         Dialect::Ietf => stored::response(&entry, head),
         Dialect::Tus => StatusCode::NO_CONTENT.into_response(),
     };
+
     Ok(described(endpoint, response, &upload, dialect))
 }
 
@@ -240,15 +265,17 @@ async fn store_whole(
     claim: Claim,
 ) -> Result<(PartialUpload, Arc<Entry>), Problem> {
     let store = endpoint.dispatcher.store().clone();
+
     let task = async move {
         claim.acquire().await?;
+
         match claim.during(upload.store()).await {
             Ok(entry) => {
                 claim.stored(&store).await;
                 Ok((upload, entry))
             }
             Err(error) => {
-                // Otherwise the upload stays, and can be stored later.
+                // After any other error the upload stays, and can be stored later.
                 if matches!(error, AppendError::Store(StoreError::NotAsAnnounced(_))) {
                     claim.release().await;
                 }
@@ -256,6 +283,7 @@ async fn store_whole(
             }
         }
     };
+
     tokio::spawn(task.in_current_span()).await.unwrap_or_else(|error| {
         tracing::error!(%error, "an upload ended");
         Err(BodyProblem::Incomplete.into())
@@ -274,10 +302,12 @@ async fn receive(
 ) -> (PartialUpload, Result<(), Problem>) {
     let body = Received::new(body, max, &endpoint.options());
     let (random, before, claim) = (endpoint.random.clone(), upload.clone(), claim.clone());
+
     let task = async move {
         let _permit = permit;
         claim.during(append_all(upload, body, &random)).await
     };
+
     match tokio::spawn(task.in_current_span()).await {
         Ok(appended) => appended,
         Err(error) => {
@@ -296,12 +326,14 @@ async fn find(
         let detail = "The upload is unknown, removed or expired: begin it again.";
         Problem::new(StatusCode::NOT_FOUND, detail)
     };
+
     if !uploader.may_own(id)
         || id.len() > MAX_ID_BYTES
         || !id.bytes().all(|byte| byte.is_ascii_alphanumeric())
     {
         return Err(unknown());
     }
+
     let found = endpoint.dispatcher.store().upload_in_parts(uploader.owner(), id).await;
     found.map_err(|error: StoreError| if error.is_not_found() { unknown() } else { error.into() })
 }

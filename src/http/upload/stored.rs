@@ -19,12 +19,15 @@ pub(super) fn response(entry: &Entry, head: &Parts) -> Response {
         "revision": entry.revision,
         "expiresAt": entry.expires.to_string(),
     });
+
     let status = if entry.revision == 1 { StatusCode::CREATED } else { StatusCode::OK };
     let mut response = json_response(status, format!("{described}\n").into());
+
     let uri = utf8_percent_encode(entry.uri.as_str(), NON_ALPHANUMERIC);
     let path = RESOURCES_PATH.trim_start_matches('/');
-    // From the request's path to the root of this server's: a proxy may add a prefix to all.
+    // The path is relative to the root, because a proxy may add a prefix to all paths.
     let root = "../".repeat(head.uri.path().matches('/').count().saturating_sub(1));
+
     for (name, value) in
         [(header::LOCATION, format!("{root}{path}?uri={uri}")), (header::ETAG, entity_tag(entry))]
     {

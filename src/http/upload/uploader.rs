@@ -75,6 +75,7 @@ impl Uploader<'_> {
         if used.permits(None, links.now()) {
             return Ok(());
         }
+
         upload.cancel().await?;
         Err(Problem::new(StatusCode::NOT_FOUND, NOT_FOUND).into())
     }
@@ -92,6 +93,7 @@ impl Uploader<'_> {
     pub(super) fn parameters(&self, head: &Parts) -> Result<Parameters, Problem> {
         let query = head.uri.query();
         let Self::Link(UploadLink { claims, .. }) = self else { return Parameters::of(query) };
+
         let mut parameters = Parameters::default();
         for (name, value) in Parameters::pairs(query) {
             if name != "name" {
@@ -99,6 +101,7 @@ impl Uploader<'_> {
             }
             parameters.set(name, &value?)?;
         }
+
         parameters.uri = Some(claims.uri.clone());
         parameters.details.name = claims.name.clone().or(parameters.details.name);
         parameters.details.ttl = claims.ttl;
@@ -116,12 +119,14 @@ impl Uploader<'_> {
     /// 400 if they differ.
     pub(super) fn announced(&self, mut announced: Announced) -> Result<Announced, Problem> {
         let Self::Link(UploadLink { claims, .. }) = self else { return Ok(announced) };
+
         let sha256 = &mut announced.expected.sha256;
         if let Some(fixed) = &claims.sha256
             && sha256.replace(fixed.clone()).is_some_and(|sent| sent != *fixed)
         {
             return Err(bad(format!("The link is for content of the SHA-256 {fixed} only.")));
         }
+
         announced.expected.size = self.size(announced.expected.size)?;
         announced.mime_type = claims.mime_type.clone().or(announced.mime_type);
         Ok(announced)
@@ -208,12 +213,14 @@ impl Claim {
     /// Runs the upload, and notes meanwhile that it uses the link.
     pub(super) async fn during<T>(&self, upload: impl Future<Output = T>) -> T {
         let Some((UploadLink { links, claims }, by)) = &self.0 else { return upload.await };
+
         let renewing = async {
             loop {
                 noted(links.renew(claims, by).await);
                 tokio::time::sleep(RENEWAL).await;
             }
         };
+
         tokio::select! {
             biased;
             () = renewing => unreachable!("it has no end"),

@@ -59,6 +59,7 @@ impl AccessClient {
         let AccessClientOptions { issuer, client_id, client_secret, scopes, resource, section } =
             options;
         safe_url(&issuer).map_err(|problem| invalid("issuer", problem))?;
+
         install_crypto();
         let fetcher = Fetcher::new().map_err(|error| {
             invalid("issuer", format!("the HTTP client cannot be created: {error}"))
@@ -66,12 +67,14 @@ impl AccessClient {
         let http = Http::new(fetcher);
         let metadata = discovery(http.fetcher().clone(), &issuer, section, Arc::clone(&clock));
         let id_tokens = id_tokens(&issuer, &client_id, &metadata, &http, clock);
+
         let client = TokenClient {
             id: client_id,
             secret: client_secret,
             resource: Some(resource.clone()),
             section,
         };
+
         Ok(Self { issuer, client, scope: scopes.join(" "), resource, http, metadata, id_tokens })
     }
 
@@ -102,6 +105,7 @@ impl AccessClient {
     ) -> Result<String, ProviderError> {
         let metadata = self.metadata().await?;
         let tokens = self.client.redeem(&self.http, metadata.endpoint(), redemption).await?;
+
         let id_token = tokens.id.ok_or_else(|| {
             let problem = format!(
                 "the token response has no ID token: allow the client the scope openid \
@@ -110,7 +114,9 @@ impl AccessClient {
             );
             ProviderError::Refused(problem)
         })?;
-        // Their subjects may differ: some servers make one for each client and each resource.
+
+        // The subjects of the two tokens may differ, so they are not compared: some servers make a
+        // subject for each client and each resource.
         let verified = self.id_tokens.verify(&id_token, Some(redemption.nonce)).await;
         verified.map_err(provider_error)?;
         Ok(tokens.access)

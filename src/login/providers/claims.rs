@@ -27,6 +27,7 @@ impl Claims {
         if userinfo.subject()? != self.subject()? {
             return Err(refused("userinfo is about another user than the ID token"));
         }
+
         for (name, value) in userinfo.0 {
             self.0.entry(name).or_insert(value);
         }
@@ -110,6 +111,7 @@ pub(super) fn groups<'a>(
         if name.len() > MAX_GROUP {
             return Err(ProviderError::Refused(format!("the group {} is too long", quoted(name))));
         }
+
         groups.push(name.to_owned());
     }
     Ok(groups)
@@ -141,8 +143,10 @@ mod tests {
         let mut token = Claims::of(&json!({ "sub": "a", "email": "a@example.com" }));
         let more = json!({ "sub": "a", "email": "b@example.com", "groups": ["x"] });
         token.complete(Claims::of(&more)).unwrap();
+
         assert_eq!(token.email("email").unwrap(), "a@example.com");
         assert_eq!(token.groups("groups").unwrap(), ["x"]);
+
         assert!(token.complete(Claims::of(&json!({ "sub": "b" }))).is_err());
         assert!(token.complete(Claims::of(&json!({}))).is_err());
     }
@@ -151,6 +155,7 @@ mod tests {
     fn malformed_claims_give_nothing() {
         let odd =
             Claims::of(&json!({ "sub": 7, "email": ["a@b"], "groups": { "a": 1 }, "name": 1 }));
+
         assert!(odd.subject().is_err());
         assert_eq!((odd.email("email"), odd.name()), (None, None));
         assert!(odd.groups("groups").unwrap().is_empty());
@@ -167,8 +172,10 @@ mod tests {
             Claims::of(&json!({ "groups": many[1..] })).groups("groups").unwrap().len(),
             MAX_GROUPS
         );
+
         assert!(Claims::of(&json!({ "groups": "g".repeat(257) })).groups("groups").is_err());
         assert!(Claims::of(&json!({ "sub": "s".repeat(256) })).subject().is_err());
+
         let long = Claims::of(&json!({ "name": "n".repeat(9_999) }));
         assert_eq!(long.name().unwrap().len(), MAX_NAME);
     }

@@ -48,7 +48,7 @@ pub(super) fn discovery(
 }
 
 async fn fetch(fetcher: &Fetcher, issuer: &str, section: &str) -> Result<Metadata, String> {
-    // The last one is that of OpenID Connect.
+    // OpenID Connect has the last of the URLs.
     let url = metadata_urls(issuer)?.pop().ok_or("it has no metadata")?;
     let read = match fetcher.get(&url).await {
         Ok(document) => Metadata::read(&document, issuer, section),
@@ -61,12 +61,14 @@ impl Metadata {
     fn read(document: &[u8], issuer: &str, section: &str) -> Result<Self, String> {
         let metadata: Self =
             serde_json::from_slice(document).map_err(|e| format!("not valid metadata: {e}"))?;
+
         // OpenID Connect Discovery 1.0, section 4.3: otherwise one issuer could impersonate
         // another.
         if metadata.issuer != issuer {
             let other = quoted(&metadata.issuer);
             return Err(format!("it is the metadata of the issuer {other} ({section}.issuer)"));
         }
+
         let is_local = safe_url(issuer).is_ok_and(|url| is_loopback(&url));
         let urls = [
             ("authorization_endpoint", Some(&metadata.authorization_endpoint)),
@@ -81,15 +83,18 @@ impl Metadata {
                 return Err(format!("{name}: a remote issuer must not name this machine"));
             }
         }
+
         let challenges = &metadata.code_challenge_methods_supported;
         if challenges.as_ref().is_some_and(|methods| methods.iter().all(|m| m != "S256")) {
             return Err("it does not support PKCE with S256".to_owned());
         }
+
         if !metadata.supports("client_secret_basic") && !metadata.supports("client_secret_post") {
             let problem = "its token endpoint accepts neither client_secret_basic nor \
                 client_secret_post";
             return Err(problem.to_owned());
         }
+
         Ok(metadata)
     }
 
@@ -100,7 +105,7 @@ impl Metadata {
 
     fn supports(&self, method: &str) -> bool {
         let methods = self.token_endpoint_auth_methods_supported.as_deref();
-        // OpenID Connect Discovery 1.0, section 3: the default.
+        // OpenID Connect Discovery 1.0, section 3: `client_secret_basic` is the default.
         methods.map_or(method == "client_secret_basic", |known| known.iter().any(|m| m == method))
     }
 }
@@ -122,6 +127,7 @@ mod tests {
             "token_endpoint": "https://idp.example/token",
             "jwks_uri": "https://idp.example/keys",
         });
+
         change(&mut document);
         Metadata::read(document.to_string().as_bytes(), ISSUER, "auth.login")
     }
@@ -148,6 +154,7 @@ mod tests {
         let challenges = |methods: &[&str]| {
             read(|d| d["code_challenge_methods_supported"] = json!(methods)).is_ok()
         };
+
         assert!(challenges(&["plain", "S256"]));
         assert!(!challenges(&["plain"]) && !challenges(&[]));
     }
@@ -158,6 +165,7 @@ mod tests {
             let read = read(|d| d["token_endpoint_auth_methods_supported"] = json!(methods));
             read.map(|metadata| metadata.is_secret_in_body()).ok()
         };
+
         assert!(!read(|_| {}).unwrap().is_secret_in_body());
         assert_eq!(in_body(&["client_secret_post", "client_secret_basic"]), Some(false));
         assert_eq!(in_body(&["private_key_jwt", "client_secret_post"]), Some(true));

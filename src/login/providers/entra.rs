@@ -41,6 +41,7 @@ impl Entra {
                 format!("the account is of the tenant {theirs}, not of auth.login.tenant");
             return Err(ProviderError::Refused(problem));
         }
+
         Ok(theirs.map(str::to_owned))
     }
 
@@ -53,11 +54,13 @@ impl Entra {
         if claims.is_true("xms_edov") || claims.is_true("email_verified") {
             return (claims.email("email"), true);
         }
+
         if claims.text("tid") != Some(PERSONAL_ACCOUNTS)
             && let Some(name) = claims.email("preferred_username")
         {
             return (Some(name), true);
         }
+
         (claims.email("email"), false)
     }
 
@@ -79,10 +82,12 @@ impl Entra {
         if !is_overage {
             return claims.groups(claim);
         }
-        // The endpoint in `_claim_sources` is that of an API that was shut down.
+
+        // The endpoint in `_claim_sources` belongs to an API that was shut down.
         let url = self.graph(metadata)?;
         let body = json!({ "securityEnabledOnly": true });
         let response = http.post(&url, access_token, &body).await?;
+
         let list = response.body["value"].as_array().filter(|_| response.status == 200);
         let Some(list) = list else {
             let problem = format!(
@@ -93,6 +98,7 @@ impl Entra {
             );
             return Err(ProviderError::Refused(problem));
         };
+
         claims::groups(list.iter().filter_map(Value::as_str))
     }
 
@@ -102,6 +108,7 @@ impl Entra {
             (None, Some(host)) => format!("https://{host}"),
             (None, None) => "https://graph.microsoft.com".to_owned(),
         };
+
         Url::parse(&format!("{base}/v1.0/me/getMemberObjects"))
             .map_err(|_| refused("the URL of Microsoft Graph is not valid (auth.login.api_url)"))
     }
@@ -117,11 +124,13 @@ mod tests {
     fn an_address_that_anybody_could_enter_is_not_verified() {
         let email = |token: Value| Entra::email(&Claims::of(&token));
         let (ceo, mallory) = ("ceo@example.com", "mallory@evil.example");
+
         assert_eq!(email(json!({ "email": ceo })), (Some(ceo.into()), false));
         let entered = json!({ "email": ceo, "preferred_username": mallory });
         assert_eq!(email(entered), (Some(mallory.into()), true));
         let proven = json!({ "email": ceo, "xms_edov": true, "preferred_username": mallory });
         assert_eq!(email(proven), (Some(ceo.into()), true));
+
         let personal = json!({ "preferred_username": ceo, "tid": PERSONAL_ACCOUNTS });
         assert_eq!(email(personal), (None, false));
         assert_eq!(email(json!({ "preferred_username": "+15550100" })), (None, false));

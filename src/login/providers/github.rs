@@ -67,10 +67,12 @@ impl GitHub {
         let url = options.issuer().trim_end_matches('/').to_owned();
         let api = options.api_url.as_deref().map(|url| url.trim_end_matches('/').to_owned());
         let client = options.token_client();
+
         let mut scopes = options.scopes;
         if scopes.is_empty() {
             scopes = ["read:user", "user:email", "read:org"].map(str::to_owned).into();
         }
+
         let api = api.unwrap_or_else(|| api_of(&url));
         Self { url, api, client, scopes, http }
     }
@@ -95,6 +97,7 @@ impl GitHub {
         if response.status == 200 {
             return Ok(response.body);
         }
+
         let message = shortened(response.body["message"].as_str().unwrap_or_default()).into_owned();
         let (url, status) = (without_query(&url), response.status);
         Err(ProviderError::Refused(format!("{url} responds with status {status}: {message}")))
@@ -116,6 +119,7 @@ impl GitHub {
                 return Ok(all);
             }
         }
+
         let most = PER_PAGE * MAX_PAGES;
         Err(ProviderError::Refused(format!("{path} lists {most} entries or more")))
     }
@@ -127,6 +131,7 @@ impl GitHub {
         } else {
             Vec::new()
         };
+
         let mut groups = Vec::new();
         if self.has_scope(&["read:org", "write:org", "admin:org"]) {
             let organizations: Vec<Organization> = self.list("/user/orgs", access_token).await?;
@@ -134,6 +139,7 @@ impl GitHub {
             let teams: Vec<Team> = self.list("/user/teams", access_token).await?;
             groups.extend(teams.iter().map(|t| format!("{}/{}", t.organization.login, t.slug)));
         }
+
         let primary = emails.into_iter().find(|email| email.primary);
         Ok(Person {
             issuer: self.url.clone(),
@@ -186,6 +192,7 @@ impl IdentityProvider for GitHub {
             ProviderGrant { access_token: Some(access), .. } => (access.clone(), before.clone()),
             _ => return Err(refused("there is no token of the provider")),
         };
+
         Ok(Renewed { grant, access_token, id_token: None })
     }
 

@@ -16,7 +16,7 @@ impl Google {
     pub(super) fn parameters(&self) -> Vec<(&'static str, String)> {
         let mut parameters =
             vec![("access_type", "offline".to_owned()), ("prompt", "consent".to_owned())];
-        // Only preselects the account: the claim is checked.
+        // `hd` only preselects the account; `organization` checks the claim.
         parameters.extend(self.hosted_domain.clone().map(|domain| ("hd", domain)));
         parameters
     }
@@ -27,6 +27,7 @@ impl Google {
     /// If it is not the configured one.
     pub(super) fn organization(&self, claims: &Claims) -> Result<Option<String>, ProviderError> {
         let theirs = claims.text("hd");
+
         match (&self.hosted_domain, theirs) {
             (Some(ours), Some(theirs)) if theirs.eq_ignore_ascii_case(ours) => {}
             (Some(_), Some(theirs)) => {
@@ -43,6 +44,7 @@ impl Google {
             }
             (None, _) => {}
         }
+
         Ok(theirs.map(str::to_owned))
     }
 

@@ -69,6 +69,7 @@ impl Http {
             .map_err(|_| ProviderError::Refused("the access token is malformed".to_owned()))?;
         bearer.set_sensitive(true);
         request.headers_mut().insert("authorization", bearer);
+
         let response = self.0.send(request).await.and_then(|(status, body)| match status {
             429 | 500.. => Err(FetchError::Status(status)),
             _ => Ok((status, body)),
@@ -76,13 +77,15 @@ impl Http {
         let (status, body) = response.map_err(|error| {
             ProviderError::Unavailable(format!("{}: {error}", without_query(&url)))
         })?;
+
         let body: Value = serde_json::from_slice(&body).unwrap_or_default();
-        // GitHub's limits have this status, too.
+        // GitHub refuses a request over its rate limit with this status, too.
         let message = body["message"].as_str().unwrap_or_default();
         if status == 403 && message.to_ascii_lowercase().contains("rate limit") {
             let problem = format!("{}: {}", without_query(&url), shortened(message));
             return Err(ProviderError::Unavailable(problem));
         }
+
         Ok(ApiResponse { status, body })
     }
 }

@@ -36,6 +36,7 @@ pub struct ProviderOptions {
     pub client_secret: Secret,
     /// The scopes that the provider is asked for; those of the preset, if empty.
     pub scopes: Vec<String>,
+
     /// Entra: the ID of the tenant, to which users must belong.
     pub tenant: Option<String>,
     /// Google: the domain of the organization, to which users must belong.
@@ -80,10 +81,12 @@ impl ProviderOptions {
     ) -> Result<Arc<dyn IdentityProvider>, ProviderOptionsError> {
         self.check()?;
         install_crypto();
+
         let fetcher = Fetcher::new().map_err(|error| {
             invalid("provider", format!("the HTTP client cannot be created: {error}"))
         })?;
         let http = Http::new(fetcher);
+
         Ok(match self.kind {
             ProviderKind::GitHub => Arc::new(GitHub::new(self, http)),
             _ => Arc::new(Oidc::new(self, http, clock)),
@@ -100,6 +103,7 @@ impl ProviderOptions {
         if self.client_id.trim().is_empty() {
             return Err(invalid("client_id", "it is missing"));
         }
+
         let unfit = [
             ("tenant", self.tenant.is_some(), self.kind == Entra),
             ("hosted_domain", self.hosted_domain.is_some(), self.kind == Google),
@@ -111,6 +115,7 @@ impl ProviderOptions {
                 return Err(invalid(setting, "this provider has no such setting"));
             }
         }
+
         match (&self.issuer, self.kind) {
             (Some(issuer), _) => {
                 safe_url(issuer).map_err(|problem| invalid("issuer", problem))?;
@@ -121,9 +126,11 @@ impl ProviderOptions {
             }
             (None, _) => {}
         }
+
         if let Some(url) = &self.api_url {
             safe_url(url).map_err(|problem| invalid("api_url", problem))?;
         }
+
         if let Some(tenant) = &self.tenant {
             let is_id = tenant.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
             let is_shared = ["common", "organizations", "consumers"].contains(&tenant.as_str());
@@ -132,13 +139,16 @@ impl ProviderOptions {
                 return Err(invalid("tenant", problem));
             }
         }
+
         if self.hosted_domain.as_ref().is_some_and(|domain| !domain.contains('.')) {
             return Err(invalid("hosted_domain", "it must be a domain such as example.com"));
         }
+
         let is_openid = self.scopes.is_empty() || self.scopes.iter().any(|s| s == "openid");
         if self.kind != GitHub && !is_openid {
             return Err(invalid("scopes", "\"openid\" must be among them"));
         }
+
         Ok(())
     }
 

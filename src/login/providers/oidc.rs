@@ -50,6 +50,7 @@ impl Oidc {
         let metadata = discovery(http.fetcher().clone(), &issuer, SECTION, Arc::clone(&clock));
         let id_tokens = id_tokens(&issuer, &options.client_id, &metadata, &http, clock);
         let client = options.token_client();
+
         let (preset, default_scopes): (_, &[&str]) = match options.kind {
             ProviderKind::Google => {
                 let google = Google { hosted_domain: options.hosted_domain };
@@ -64,11 +65,13 @@ impl Oidc {
                 (Preset::Any, &["openid", "profile", "email"])
             }
         };
+
         let mut scopes = options.scopes;
         if scopes.is_empty() {
             scopes = default_scopes.iter().map(|&scope| scope.to_owned()).collect();
         }
         let groups_claim = options.groups_claim.unwrap_or_else(|| "groups".to_owned());
+
         Self { issuer, client, scopes, groups_claim, preset, http, metadata, id_tokens }
     }
 
@@ -79,6 +82,7 @@ impl Oidc {
     /// The scopes to ask for, with the one for a refresh token where the provider knows it.
     fn scopes(&self, metadata: &Metadata) -> Vec<&str> {
         const OFFLINE: &str = "offline_access";
+
         let mut scopes: Vec<&str> = self.scopes.iter().map(String::as_str).collect();
         let is_known = metadata.scopes_supported.iter().any(|scope| scope == OFFLINE);
         if is_known && !scopes.contains(&OFFLINE) {
@@ -98,6 +102,7 @@ impl Oidc {
             Preset::Any => claims.has("email") && claims.has(&self.groups_claim),
             Preset::Google(_) | Preset::Entra(_) => true,
         };
+
         let claims = match (id_claims, &metadata.userinfo_endpoint) {
             (Some(claims), _) if is_complete(&claims) => claims,
             (Some(claims), None) => claims,
@@ -108,6 +113,7 @@ impl Oidc {
             (None, Some(url)) => self.userinfo(url, access_token).await?,
             (None, None) => return Err(refused("the provider sends no ID token")),
         };
+
         let (email, email_verified, organization) = match &self.preset {
             Preset::Any => (claims.email("email"), claims.is_true("email_verified"), None),
             Preset::Google(google) => (
@@ -121,6 +127,7 @@ impl Oidc {
                 (email, is_verified, organization)
             }
         };
+
         let groups = match &self.preset {
             Preset::Entra(entra) => {
                 let claim = &self.groups_claim;
@@ -128,6 +135,7 @@ impl Oidc {
             }
             Preset::Any | Preset::Google(_) => claims.groups(&self.groups_claim)?,
         };
+
         Ok(Person {
             issuer: self.issuer.clone(),
             subject: claims.subject()?,
@@ -178,6 +186,7 @@ pub(super) fn id_tokens(
         };
         url.boxed()
     };
+
     IdTokens::new(issuer, client, http.fetcher().clone(), keys_url, clock)
 }
 
@@ -194,8 +203,10 @@ impl IdentityProvider for Oidc {
         let metadata = self.metadata().await?;
         let scopes = self.scopes(&metadata);
         let endpoint = metadata.authorization_endpoint.clone();
+
         let mut url = request.url(endpoint, &self.client.id, &scopes.join(" "));
         url.query_pairs_mut().append_pair("nonce", request.nonce);
+
         match &self.preset {
             // OpenID Connect Core 1.0, section 11: without a consent the scope may be ignored.
             Preset::Any if scopes.contains(&"offline_access") => {
@@ -206,21 +217,25 @@ impl IdentityProvider for Oidc {
             }
             Preset::Any | Preset::Entra(_) => {}
         }
+
         Ok(url)
     }
 
     async fn redeem(&self, redemption: &Redemption<'_>) -> Result<Authenticated, ProviderError> {
         let metadata = self.metadata().await?;
         let tokens = self.client.redeem(&self.http, metadata.endpoint(), redemption).await?;
+
         let claims = self.id_claims(tokens.id.as_deref(), Some(redemption.nonce)).await?;
         let claims = claims.ok_or_else(|| refused("the token response has no ID token"))?;
         let person = self.user(Some(claims), &tokens.access, &metadata).await?;
+
         if tokens.refresh.is_none() {
             tracing::warn!(
                 "the provider gives no refresh token, so it is never asked again whether a user \
                  may log in: ask for the scope that gives one in auth.login.scopes"
             );
         }
+
         Ok(Authenticated { person, grant: tokens.refresh.map(grant) })
     }
 
@@ -228,6 +243,7 @@ impl IdentityProvider for Oidc {
         let Some(refresh) = &before.refresh_token else {
             return Err(refused("there is no refresh token of the provider"));
         };
+
         let metadata = self.metadata().await?;
         let UserTokens { access: access_token, refresh: next, id: id_token } =
             self.client.refresh(&self.http, metadata.endpoint(), refresh).await?;
@@ -252,6 +268,7 @@ impl IdentityProvider for Oidc {
         if keys == 0 {
             return Err(format!("{} has no usable key", metadata.jwks_uri));
         }
+
         let client = self.client.check(&self.http, metadata.endpoint()).await?;
         Ok(format!("{keys} usable keys, {client}"))
     }

@@ -131,6 +131,7 @@ impl TokenClient {
             nonce: "",
             redirect_uri: "https://localhost/larder-config-check",
         };
+
         let error = self.exchange(http, endpoint, &redemption).await.err();
         let Some(RequestTokenError::ServerResponse(refused)) = &error else {
             return Err(match error.as_ref().map(|error| self.problem(error)) {
@@ -140,10 +141,12 @@ impl TokenClient {
                 None => format!("{}: it accepts any code", endpoint.url),
             });
         };
+
         let code = refused.error().as_ref();
         if CLIENT_ERRORS.contains(&code) {
             return Err(self.client_problem(code));
         }
+
         // Other errors may come before the provider looks at the secret.
         let is_accepted = ["invalid_grant", "bad_verification_code"].contains(&code);
         Ok(if is_accepted { "the client is accepted" } else { "the client cannot be checked" })
@@ -158,18 +161,21 @@ impl TokenClient {
         let redirect_uri = RedirectUrl::new(redemption.redirect_uri.to_owned())
             .map_err(|error| RequestTokenError::Other(error.to_string()))?;
         let client = self.oauth(endpoint).set_redirect_uri(redirect_uri);
+
         let mut request = client
             .exchange_code(AuthorizationCode::new(redemption.code.to_owned()))
             .set_pkce_verifier(PkceCodeVerifier::new(redemption.code_verifier.to_owned()));
         if let Some(resource) = &self.resource {
             request = request.add_extra_param("resource", resource);
         }
+
         request.request_async(&TokenRequests(http.fetcher())).await
     }
 
     fn oauth(&self, endpoint: TokenEndpoint<'_>) -> OAuthClient {
         let auth_type =
             if endpoint.is_secret_in_body { AuthType::RequestBody } else { AuthType::BasicAuth };
+
         Client::new(ClientId::new(self.id.clone()))
             .set_client_secret(ClientSecret::new(self.secret.reveal().to_owned()))
             .set_token_uri(TokenUrl::from_url(endpoint.url.clone()))
@@ -187,6 +193,7 @@ impl TokenClient {
                     Some(description) => format!("{}: {}", quoted(code), quoted(description)),
                     None => quoted(code),
                 };
+
                 if is_refusal {
                     ProviderError::Refused(text)
                 } else {

@@ -82,12 +82,14 @@ impl Channel {
         if self.kept.len() <= table {
             self.kept.resize(table + 1, None);
         }
+
         let kept = self.kept[table].take();
         if kept.is_none() {
             self.send(wire::PULL, &table).map_err(|_| QueryError::Failed)?;
             self.pulling = true;
             self.buffer.clear();
         }
+
         let keeping = if kept.is_none() { Some(Vec::new()) } else { None };
         Ok(Content { channel: self, table, kept, keeping, at: 0, bytes: 0 })
     }
@@ -110,6 +112,7 @@ impl Channel {
 pub(super) struct Content<'a> {
     channel: &'a mut Channel,
     table: usize,
+
     /// The content, if it is here already.
     kept: Option<Vec<u8>>,
     /// What has come so far, unless it is too much to keep.
@@ -145,12 +148,13 @@ impl Content<'_> {
 impl Read for Content<'_> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         if self.kept.is_none() && self.at == self.channel.buffer.len() {
-            // An empty block is no end.
+            // Empty blocks are skipped: a read of no bytes would mean the end.
             while self.channel.pulling && self.channel.next_block()? {
                 if !self.channel.buffer.is_empty() {
                     break;
                 }
             }
+
             self.at = 0;
             let block = &self.channel.buffer;
             match &mut self.keeping {
@@ -158,6 +162,7 @@ impl Read for Content<'_> {
                 keeping => *keeping = None,
             }
         }
+
         let block = self.kept.as_ref().unwrap_or(&self.channel.buffer);
         let length = to.len().min(block.len() - self.at);
         to[..length].copy_from_slice(&block[self.at..self.at + length]);

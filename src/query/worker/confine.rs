@@ -22,10 +22,12 @@ pub(super) fn enter(memory_bytes: u64, stack_bytes: u64) -> io::Result<Confined>
     let used = UsedMemory::read();
     setrlimit(Resource::FSIZE, 0, 0)?;
     setrlimit(Resource::CORE, 0, 0)?;
+
     #[cfg(target_os = "linux")]
     let barriers = linux::confine();
     #[cfg(not(target_os = "linux"))]
     let barriers = Confinement { landlock: false, seccomp: false };
+
     // Standard input, output and error are open; nothing else can be.
     setrlimit(Resource::NOFILE, 3, 3)?;
 
@@ -88,7 +90,7 @@ impl UsedMemory {
 #[cfg(unix)]
 pub(super) fn limit_cpu(seconds: u64) {
     let hard = rlimit::INFINITY;
-    // Fails only where a lower limit is set from outside, which is fine.
+    // Setting the limit fails only under a lower limit from outside, which serves as well.
     let _ = setrlimit(Resource::CPU, seconds, hard);
 }
 
@@ -176,13 +178,16 @@ mod linux {
             let condition = SeccompCondition::new(argument, length, comparison, value)?;
             Ok::<_, seccompiler::BackendError>(vec![SeccompRule::new(vec![condition])?])
         };
+
         let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
             ALLOWED.iter().map(|call| (*call, Vec::new())).collect();
         for call in WITH_FILE {
             rules.insert(call, condition(0, SeccompCmpOp::Le, 2)?);
         }
-        // Memory without a file: its descriptor is -1.
+
+        // A mapping without a file has the descriptor -1.
         rules.insert(libc::SYS_mmap, condition(4, SeccompCmpOp::Eq, u64::from(u32::MAX))?);
+
         let refuse = SeccompAction::Errno(libc::EPERM.unsigned_abs());
         let arch = std::env::consts::ARCH.try_into()?;
         let filter = SeccompFilter::new(rules, refuse, SeccompAction::Allow, arch)?;

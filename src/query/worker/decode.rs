@@ -47,6 +47,7 @@ impl Columns {
         if let Some(column) = self.by_key.get(key) {
             return *column;
         }
+
         let column = self.add(key);
         self.by_key.insert(key.to_owned(), column);
         column
@@ -59,12 +60,14 @@ impl Columns {
             "" => format!("column_{}", column + 1),
             name => name.replace('\0', "\u{fffd}"),
         };
+
         let mut name = base.clone();
         let mut number = 2;
         while self.by_name.contains_key(&name.to_lowercase()) {
             name = format!("{base}_{number}");
             number += 1;
         }
+
         self.by_name.insert(name.to_lowercase(), column);
         self.names.push(name);
         column
@@ -91,11 +94,13 @@ pub(super) fn read(
 ) -> Result<ReadCounts, QueryError> {
     let counts = ReadCounts::default();
     let mut rows = Rows { table: &table.name, columns, deadline, total, counts, sink };
+
     match table.layout {
         Layout::Rows { delimiter } => rows.read_csv(content, delimiter)?,
         Layout::Log => rows.read_log(content, table.pattern.as_deref())?,
         Layout::Json | Layout::JsonLines => rows.read_json(content, table.layout, at)?,
     }
+
     let bytes = content.bytes;
     Ok(ReadCounts { bytes, ..rows.counts })
 }
@@ -125,6 +130,7 @@ impl<S: Sink> Rows<'_, S> {
     fn end_row(&mut self, channel: &mut Channel) -> Result<(), QueryError> {
         self.sink.end(self.columns, channel)?;
         self.counts.rows += 1;
+
         let progress = self.progress();
         if self.counts.rows.is_multiple_of(CHECK_ROWS) {
             self.deadline.check(progress)?;
@@ -145,6 +151,7 @@ impl<S: Sink> Rows<'_, S> {
         let mut row = csv::StringRecord::new();
         let mut of_field: Vec<usize> = Vec::new();
         let mut is_header = true;
+
         loop {
             match reader.read_record(&mut row) {
                 Ok(true) => {}
@@ -159,6 +166,7 @@ impl<S: Sink> Rows<'_, S> {
                     });
                 }
             }
+
             if std::mem::take(&mut is_header) {
                 of_field = match self.columns.names.len() {
                     0 => row.iter().map(|name| self.columns.add(name)).collect(),
@@ -166,12 +174,14 @@ impl<S: Sink> Rows<'_, S> {
                 };
                 continue;
             }
+
             for (index, text) in row.iter().enumerate() {
                 if index == of_field.len() {
                     of_field.push(self.columns.add(""));
                 }
                 self.sink.field(of_field[index], Field::Csv(text));
             }
+
             self.end_row(reader.get_mut().channel())?;
         }
     }
@@ -182,6 +192,7 @@ impl<S: Sink> Rows<'_, S> {
         pattern: Option<&str>,
     ) -> Result<(), QueryError> {
         let pattern = pattern.map(log_pattern).transpose()?;
+
         let number = self.columns.of_key("line_no");
         let line = self.columns.of_key("line");
         let groups: Vec<_> = pattern
@@ -189,11 +200,14 @@ impl<S: Sink> Rows<'_, S> {
             .flat_map(|pattern| pattern.capture_names().enumerate())
             .filter_map(|(group, name)| Some((group, self.columns.of_key(name?))))
             .collect();
+
         self.split(content, Layout::Log, &Pointer::default(), |rows, bytes, _, channel| {
             let text = String::from_utf8_lossy(bytes);
             let line_no = i64::try_from(rows.counts.rows + 1).unwrap_or(i64::MAX);
+
             rows.sink.field(number, Field::Number(line_no));
             rows.sink.field(line, Field::Text(&text));
+
             if let Some(found) = pattern.as_ref().and_then(|pattern| pattern.captures(&text)) {
                 for (group, column) in &groups {
                     if let Some(found) = found.get(*group) {
@@ -203,6 +217,7 @@ impl<S: Sink> Rows<'_, S> {
             } else if pattern.is_some() {
                 rows.counts.skipped += 1;
             }
+
             rows.end_row(channel)
         })
     }
@@ -220,6 +235,7 @@ impl<S: Sink> Rows<'_, S> {
             } else {
                 rows.value(text, layout == Layout::JsonLines)
             };
+
             match read {
                 Ok(()) => rows.end_row(channel),
                 Err(_) => rows.skip(layout),
@@ -233,6 +249,7 @@ impl<S: Sink> Rows<'_, S> {
             self.counts.skipped += 1;
             return Ok(());
         }
+
         let problem = format!("record {} is not JSON", self.counts.rows);
         Err(QueryError::Content { table: self.table.to_owned(), problem })
     }
@@ -248,16 +265,19 @@ impl<S: Sink> Rows<'_, S> {
         let mut splitter = Splitter::new(layout, at.clone(), MAX_RECORD);
         let table = self.table;
         let mut result = Ok(());
+
         content.blocks(|block, content| {
             let fed = splitter.feed(block, |record, bytes| {
                 if result.is_ok() {
                     result = each(self, bytes, record.value > record.start, content.channel());
                 }
             });
+
             std::mem::replace(&mut result, Ok(()))?;
             fed.map_err(|fault| content_error(table, &fault))?;
             self.deadline.check(self.progress())
         })?;
+
         let finished = splitter.finish(|record, bytes| {
             if result.is_ok() {
                 result = each(self, bytes, record.value > record.start, content.channel());
@@ -265,6 +285,7 @@ impl<S: Sink> Rows<'_, S> {
         });
         result?;
         finished.map_err(|fault| content_error(table, &fault))?;
+
         if layout == Layout::Json && splitter.scanner().container().is_none() {
             return Err(no_value(table, at));
         }
@@ -278,8 +299,10 @@ impl<S: Sink> Rows<'_, S> {
             Some(key) => key?,
             None => return Err(serde::de::Error::custom("it has no key")),
         };
+
         let after = &text[keys.byte_offset()..];
         let value = after.trim_start().strip_prefix(':').unwrap_or_default();
+
         let column = self.columns.of_key("key");
         self.sink.field(column, Field::Text(&key));
         self.value(value.trim_start(), false)
@@ -292,9 +315,11 @@ impl<S: Sink> Rows<'_, S> {
                 // A row that fails in its middle would leave fields behind.
                 serde_json::from_str::<&RawValue>(text)?;
             }
+
             let mut json = serde_json::Deserializer::from_str(text);
             return Members { columns: self.columns, sink: self.sink }.deserialize(&mut json);
         }
+
         let value: &RawValue = serde_json::from_str(text)?;
         let column = self.columns.of_key(VALUE);
         self.sink.field(column, Field::Json(value.get()));
@@ -360,8 +385,10 @@ mod tests {
     #[test]
     fn errors_quote_a_part_of_what_was_sent() {
         let long = "x".repeat(10_000);
+
         let pattern = log_pattern(&format!("({long}")).unwrap_err().to_string();
         assert_eq!(pattern, "pattern is not a valid regular expression: unclosed group.");
+
         let pointer = no_value("t", &format!("/{long}").parse().unwrap()).to_string();
         assert!(pointer.starts_with("t: it has no value at /xxx"), "{pointer}");
         assert!(pointer.len() < 200, "{pointer}");

@@ -59,10 +59,12 @@ pub(super) fn answer(
 ) -> Result<Answer, QueryError> {
     let deadline = Deadline::new(question);
     let filter = compile(&question.text)?;
+
     let [table] = &question.tables[..] else {
         let problem = "jq reads one resource; use sql to read several.";
         return Err(QueryError::Refused(problem.into()));
     };
+
     let stored = match question.store {
         Some(ResultFormat::Csv) => {
             let problem = "jq results are stored as ndjson or json; csv needs sql.";
@@ -70,6 +72,7 @@ pub(super) fn answer(
         }
         format => format.map(|format| Stored::new(question, format)),
     };
+
     let window = Window::new(question, String::new());
     let mut run = Run {
         filter,
@@ -81,13 +84,16 @@ pub(super) fn answer(
         rows: 0,
         root: String::new(),
     };
+
     let counts = run.inputs(table, channel)?;
     if let Some(inputs) = run.slurped.take() {
         run.input(inputs.into_iter().collect(), channel)?;
     }
+
     if let Some(stored) = run.stored {
         stored.finish(channel)?;
     }
+
     let column = Column { name: "value".into(), kind: "json".into() };
     Ok(run.window.finish(vec![column], counts))
 }
@@ -97,12 +103,15 @@ fn compile(text: &str) -> Result<Filter, QueryError> {
     let defs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
     let own = jaq_core::load::parse(DEFINITIONS, |parser| parser.defs()).unwrap_or_default();
     let defs = defs.filter(|def| is_defined(def.name)).chain(own);
+
     let funs = jaq_core::funs::<Data>().chain(jaq_std::funs()).chain(jaq_json::funs());
     let funs = funs.filter(|(name, ..)| is_defined(name));
+
     let arena = Arena::default();
     let modules = Loader::new(defs)
         .load(&arena, File { code: text, path: () })
         .map_err(|errors| refused(&load_error(&errors)))?;
+
     let compiled = Compiler::default().with_funs(funs).compile(modules);
     compiled.map_err(|errors| {
         let undefined = errors.iter().flat_map(|(_, errors)| errors).next();
@@ -119,6 +128,7 @@ fn load_error(errors: &jaq_core::load::Errors<&str, ()>) -> String {
         "" => "at its end".to_owned(),
         rest => format!("near {:?}", cut(rest, 40)),
     };
+
     match errors.iter().map(|(_, error)| error).next() {
         Some(Error::Io(_)) => "modules cannot be imported".into(),
         Some(Error::Lex(errors)) => match errors.first() {
@@ -170,20 +180,24 @@ impl Run<'_> {
         let mut bytes = Vec::new();
         let mut scanner = Scanner::new(Layout::Json, Pointer::default());
         let fault = |fault: Fault| content_error(&table.name, &fault);
+
         let mut content = channel.content(0)?;
         content.blocks(|block, _| {
             bytes.extend_from_slice(block);
-            // Too deep a value would exhaust the stack.
+            // A value that is too deep would exhaust the stack.
             scanner.feed(block, |_| {}).map_err(fault)
         })?;
         drop(content);
         scanner.finish(|_| {}).map_err(fault)?;
+
         let value = parse(&bytes).ok_or_else(|| QueryError::Content {
             table: table.name.clone(),
             problem: "it is not JSON".into(),
         })?;
+
         let size = bytes.len() as u64;
         drop(bytes);
+
         self.root = root(&value);
         self.take(value, channel)?;
         Ok(ReadCounts { rows: 1, bytes: size, skipped: 0 })
@@ -193,12 +207,14 @@ impl Run<'_> {
     fn records(&mut self, table: &Table, channel: &mut Channel) -> Result<ReadCounts, QueryError> {
         let at = table.rows.as_deref().unwrap_or_default().parse();
         let at: Pointer = at.map_err(|error| QueryError::Refused(format!("rows: {error}.")))?;
+
         let mut splitter = Splitter::new(table.layout, at.clone(), MAX_RECORD);
         let mut counts = ReadCounts::default();
         let lines = table.layout == Layout::JsonLines;
         let mut failed = None;
         let mut content = channel.content(0)?;
         let mut pending = Vec::new();
+
         let mut take = |bytes: &[u8], member: bool, pending: &mut Vec<Val>| {
             let value = if member { parse_member(bytes) } else { parse(bytes) };
             match value {
@@ -210,6 +226,7 @@ impl Run<'_> {
                 None => failed = Some(counts.rows),
             }
         };
+
         content.blocks(|block, content| {
             let fed = splitter.feed(block, |record, bytes| {
                 take(bytes, record.value > record.start, &mut pending);
@@ -217,12 +234,14 @@ impl Run<'_> {
             fed.map_err(|fault| content_error(&table.name, &fault))?;
             pending.drain(..).try_for_each(|value| self.take(value, content.channel()))
         })?;
+
         let finished = splitter.finish(|record, bytes| {
             take(bytes, record.value > record.start, &mut pending);
         });
         finished.map_err(|fault| content_error(&table.name, &fault))?;
         let bytes = content.bytes;
         pending.drain(..).try_for_each(|value| self.take(value, content.channel()))?;
+
         if let Some(record) = failed {
             let problem = format!("record {record} is not JSON");
             return Err(QueryError::Content { table: table.name.clone(), problem });
@@ -230,6 +249,7 @@ impl Run<'_> {
         if !lines && splitter.scanner().container().is_none() {
             return Err(decode::no_value(&table.name, &at));
         }
+
         Ok(ReadCounts { bytes, ..counts })
     }
 
@@ -255,8 +275,10 @@ impl Run<'_> {
         self.rows += 1;
         let progress = Progress { read: self.rows, total: None };
         channel.progress(progress)?;
+
         let Self { filter, deadline, window, stored, line, root, .. } = self;
         let ctx = Ctx::<Data>::new(&filter.lut, Vars::new([]));
+
         for output in filter.id.run((ctx, value)).map(unwrap_valr) {
             deadline.check(progress)?;
             let output = output.map_err(|error| {
@@ -264,15 +286,18 @@ impl Run<'_> {
                 let hint = if text.starts_with(THROUGH_NULL) { NULL_HINT } else { "" };
                 QueryError::Refused(format!("jq: {}.{hint}{root}", cut(&text, 300)))
             })?;
+
             let shown = window.next();
             if !shown && stored.is_none() {
                 continue;
             }
+
             line.clear();
             write_value(line, &output);
             if let Some(stored) = stored {
                 stored.add(line, channel)?;
             }
+
             if shown {
                 line.push(b'\n');
                 let text = String::from_utf8_lossy(line);
@@ -281,6 +306,7 @@ impl Run<'_> {
                 });
             }
         }
+
         deadline.check(progress)
     }
 }
@@ -288,6 +314,7 @@ impl Run<'_> {
 /// Writes a value as jq does: 1 and not 1.0, null for what is no number.
 fn write_value(to: &mut Vec<u8>, value: &Val) {
     let mut separator: &[u8] = b"";
+
     match value {
         Val::Num(Num::Float(number)) if number.is_nan() => to.extend_from_slice(b"null"),
         Val::Num(Num::Float(number)) if number.is_infinite() => {
@@ -323,6 +350,7 @@ fn write_value(to: &mut Vec<u8>, value: &Val) {
 /// Describes an input: `The input is an object with items, total.`
 fn root(value: &Val) -> String {
     const LISTED: usize = 20;
+
     match value {
         Val::Arr(items) => {
             format!(" The input is a list of {}.", count(items.len() as u64, "item"))
@@ -343,6 +371,7 @@ fn root(value: &Val) -> String {
 fn parse(bytes: &[u8]) -> Option<Val> {
     let mut scanner = Scanner::new(Layout::Json, Pointer::default());
     scanner.feed(bytes, |_| {}).and_then(|()| scanner.finish(|_| {})).ok()?;
+
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     read::parse_single(bytes).ok()
 }
@@ -351,6 +380,7 @@ fn parse_member(bytes: &[u8]) -> Option<Val> {
     let object = read::parse_single(&[b"{", bytes, b"}"].concat()).ok()?;
     let Val::Obj(members) = object else { return None };
     let (key, value) = members.iter().next()?;
+
     let name = |name: &'static str| Val::utf8_str(name);
     let pairs = [(name("key"), key.clone()), (name("value"), value.clone())];
     Some(Val::obj(pairs.into_iter().collect()))
@@ -367,13 +397,14 @@ impl Sink for Objects<'_, '_> {
         let value = match field.cell() {
             Cell::Null => Val::Null,
             Cell::Integer(number) => Val::Num(Num::from_integral(number)),
-            // As it is written.
+            // A number of CSV stays as it is written.
             Cell::Real(number) => match field {
                 Field::Csv(text) => Val::Num(Num::from_dec_str(text)),
                 _ => Val::from(number),
             },
             Cell::Text(text) => Val::utf8_str(text.into_owned()),
         };
+
         self.row.push((column, value));
     }
 
@@ -394,6 +425,7 @@ mod tests {
         for filter in ["del(.a)", "@csv", "@tsv", "INDEX(.a)", "tostream", "fromstream(.)"] {
             assert!(compile(filter).is_ok(), "{filter}");
         }
+
         let said = compile("env").err().map(|error| error.to_string());
         assert_eq!(said.as_deref(), Some("jq: filter env is not defined."));
     }

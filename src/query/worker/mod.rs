@@ -26,16 +26,19 @@ const STACK_SHARE: u64 = 8;
 pub fn main(memory_bytes: u64) -> ExitCode {
     let stack_bytes = (memory_bytes / STACK_SHARE).min(MAX_STACK_BYTES);
     let stack_size = usize::try_from(stack_bytes).unwrap_or(usize::MAX);
+
     let worker = std::thread::Builder::new().stack_size(stack_size).spawn(move || {
         let confined = confine::enter(memory_bytes, stack_bytes)?;
         serve(&confined)
     });
+
     let problem = match worker.map(std::thread::JoinHandle::join) {
         Ok(Ok(Ok(()))) => return ExitCode::SUCCESS,
         Ok(Ok(Err(error))) | Err(error) => error.to_string(),
         // A panic has been printed.
         Ok(Err(_)) => return ExitCode::FAILURE,
     };
+
     // The server logs standard error, unless it has ended.
     let _ = writeln!(std::io::stderr(), "{problem}");
     ExitCode::FAILURE
@@ -47,14 +50,17 @@ fn serve(confined: &Confined) -> std::io::Result<()> {
     channel.ready(confined.barriers)?;
     let mut database = None;
     let mut cpu = 0;
+
     while let Some(question) = channel.question()? {
         // Limits are on the whole process, which may have answered before.
         cpu += question.seconds + 2;
         confine::limit_cpu(cpu);
+
         let answer = match question.engine {
             Engine::Sql => answer_sql(&mut database, &question, &mut channel, confined.free_bytes),
             Engine::Jq { slurp } => jq::answer(&question, slurp, &mut channel),
         };
+
         match answer {
             Ok(answer) => channel.answer(&answer)?,
             Err(error) => {
@@ -82,6 +88,7 @@ fn answer_sql(
         Some(open) => open,
         None => Database::open(question, channel, &deadline, free_bytes)?,
     };
+
     let answer = open.answer(question, channel, &deadline);
     *database = Some(open);
     answer

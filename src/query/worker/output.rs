@@ -55,7 +55,8 @@ impl<'a> Window<'a> {
         let room = self.question.text_bytes.saturating_sub(self.text.len());
         if line.len() > room {
             self.full = true;
-            // At least a part of one row, or the next call would return nothing either.
+
+            // A result has at least a part of one row, or the next call would return nothing either.
             if self.rows.is_empty() {
                 self.text.push_str(cut(line, room));
                 self.text.push_str("…\n");
@@ -64,6 +65,7 @@ impl<'a> Window<'a> {
             }
             return;
         }
+
         self.text.push_str(line);
         self.rows.push(row());
     }
@@ -102,11 +104,13 @@ impl Stored {
         if self.format == ResultFormat::Json {
             self.part.extend_from_slice(if self.any { b",\n" } else { b"\n" });
         }
+
         self.any = true;
         self.part.extend_from_slice(text);
         if self.format != ResultFormat::Json {
             self.part.push(b'\n');
         }
+
         if self.part.len() >= PART_BYTES { self.send(channel) } else { Ok(()) }
     }
 
@@ -122,6 +126,7 @@ impl Stored {
         if self.sent > self.limit {
             return Err(QueryError::Result { bytes: self.limit });
         }
+
         for part in self.part.chunks(1 << 20) {
             channel.store(part)?;
         }
@@ -150,6 +155,7 @@ impl<'a> RowWriter<'a> {
         if let Some(stored) = stored.as_mut().filter(|s| s.format() == ResultFormat::Csv) {
             stored.add(head.trim_end_matches('\n').as_bytes(), channel)?;
         }
+
         let kinds = vec!["null"; names.len()];
         Ok(Self { names, kinds, window: Window::new(question, head), stored, channel })
     }
@@ -159,6 +165,7 @@ impl<'a> RowWriter<'a> {
         if !shown && self.stored.is_none() {
             return Ok(());
         }
+
         let mut values = Vec::with_capacity(self.names.len());
         for index in 0..self.names.len() {
             let value = row.get_ref(index).map_err(|_| QueryError::Failed)?;
@@ -167,6 +174,7 @@ impl<'a> RowWriter<'a> {
             }
             values.push(json(value));
         }
+
         let line = csv_line(values.iter().cloned());
         if let Some(stored) = &mut self.stored {
             if stored.format() == ResultFormat::Csv {
@@ -177,6 +185,7 @@ impl<'a> RowWriter<'a> {
                 stored.add(object.as_bytes(), self.channel)?;
             }
         }
+
         if shown {
             self.window.add(&line, || values);
         }
@@ -187,6 +196,7 @@ impl<'a> RowWriter<'a> {
         if let Some(stored) = self.stored {
             stored.finish(self.channel)?;
         }
+
         let columns = self.names.into_iter().zip(self.kinds);
         let columns = columns.map(|(name, kind)| Column { name, kind: kind.into() });
         Ok(self.window.finish(columns.collect(), ReadCounts::default()))
@@ -201,6 +211,7 @@ fn common_kind(kind: &'static str, value: ValueRef<'_>) -> &'static str {
         ValueRef::Real(_) => "number",
         ValueRef::Text(_) | ValueRef::Blob(_) => "text",
     };
+
     match kind {
         "null" => next,
         _ if kind == next => kind,
@@ -237,6 +248,7 @@ fn csv_line(values: impl Iterator<Item = Value>) -> String {
         if index > 0 {
             line.push(',');
         }
+
         match value {
             Value::Null => {}
             Value::String(text) => {
@@ -255,7 +267,8 @@ fn csv_line(values: impl Iterator<Item = Value>) -> String {
             other => line.push_str(&other.to_string()),
         }
     }
-    // A line with nothing on it would be no row.
+
+    // An empty line would be no row.
     if line.is_empty() {
         line.push_str("\"\"");
     }

@@ -74,6 +74,7 @@ pub(super) fn result(
     let shown = rows.len() as u64;
     let done = args.offset.saturating_add(shown);
     let complete = args.offset == 0 && shown == total && !cut;
+
     let next = if cut && matches!(stored, Stored::No) {
         Some(repeat(args, args.offset, true))
     } else if done < total && shown > 0 {
@@ -81,6 +82,7 @@ pub(super) fn result(
     } else {
         None
     };
+
     let noun = if question.engine == Engine::Sql { "row" } else { "value" };
     let totals = count(total, noun);
     let mut head = if complete {
@@ -93,12 +95,14 @@ pub(super) fn result(
         let end = if done >= total && !cut { "the end" } else { "not complete" };
         format!("{noun}s {} to {} of {totals}, {end}", number(args.offset + 1), number(done))
     };
+
     if cut {
         head += ": this one is too long and is cut";
         if matches!(stored, Stored::Refused) {
             head += ", so select less of it";
         }
     }
+
     head += &format!("; read {}", count(read.rows, "row"));
     if let [(_, at)] = &places[..] {
         head += &format!(" of {at}");
@@ -106,12 +110,15 @@ pub(super) fn result(
     for (table, at) in places.iter().filter(|_| places.len() > 1) {
         head += &format!(", {table}: {at}");
     }
+
     if read.skipped > 0 {
         head += &format!("; {} skipped", count(read.skipped, "line"));
     }
+
     if let Some(next) = &next {
         head += &format!(". Next: {}", call("query_resource", next));
     }
+
     let stored = match stored {
         Stored::At(entry) => Some(entry),
         Stored::No | Stored::Refused => None,
@@ -120,9 +127,11 @@ pub(super) fn result(
         head +=
             &format!(". The whole result is stored as {} ({})", entry.uri, type_and_size(entry));
     }
+
     let text = format!("{head}.\n\n{text}");
     let mut content = vec![ContentBlock::text(text)];
     content.extend(stored.map(Entry::to_link));
+
     let columns = columns.into_iter().map(|c| Column { name: c.name, r#type: c.kind });
     let result = QueryResult {
         columns: columns.collect(),
@@ -134,6 +143,7 @@ pub(super) fn result(
         stored: stored.map(|entry| entry.uri.to_string()),
         read: Read { rows: read.rows, bytes: read.bytes, skipped: read.skipped },
     };
+
     (Structured(result), CallToolResult::success(content))
 }
 
@@ -146,6 +156,7 @@ fn repeat(args: &QueryResource, offset: u64, into: bool) -> Value {
             next[name] = value;
         }
     };
+
     set("sql", args.sql.clone().map(Value::from));
     set("jq", args.jq.clone().map(Value::from));
     set("format", (args.format != Format::Auto).then(|| json!(args.format)));
@@ -156,5 +167,6 @@ fn repeat(args: &QueryResource, offset: u64, into: bool) -> Value {
     set("revision", args.revision.map(Value::from));
     set("offset", (offset > 0).then(|| offset.into()));
     set("into", into.then(|| json!({})));
+
     next
 }

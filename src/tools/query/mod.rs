@@ -116,6 +116,7 @@ async fn query<S>(
         (None, Some(jq)) => (Engine::Jq { slurp: args.slurp }, jq),
         _ => return Err(ToolError::new("Give exactly one of sql and jq.")),
     };
+
     if args.into.is_some() && !may_store {
         return Err(ToolError::new(
             "This server stores no results of queries (tools.write): leave out into.",
@@ -124,8 +125,10 @@ async fn query<S>(
     if args.into.is_some() {
         check_may_create(ctx)?;
     }
+
     let sources = sources::find(ctx, &args).await?;
     let (tables, contents): (Vec<_>, Vec<_>) = sources.into_iter().unzip();
+
     let limits = queries.limits();
     let question = Question {
         engine,
@@ -139,6 +142,7 @@ async fn query<S>(
         seconds: limits.time.as_secs(),
         memory_bytes: limits.memory_bytes,
     };
+
     let (answer, stored) = match &args.into {
         None => {
             let owner = ctx.identity().owner();
@@ -150,11 +154,13 @@ async fn query<S>(
             (answer, Some(entry))
         }
     };
+
     let stored = match (stored.as_deref(), may_store) {
         (Some(entry), _) => Stored::At(entry),
         (None, true) if check_may_create(ctx).is_ok() => Stored::No,
         (None, _) => Stored::Refused,
     };
+
     Ok(answer::result(answer, &args, &question, stored))
 }
 

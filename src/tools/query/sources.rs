@@ -30,6 +30,7 @@ pub(super) async fn find<S>(
         From::Uri(uri) => BTreeMap::from([("t".to_owned(), uri.clone())]),
         From::Tables(tables) => tables.clone(),
     };
+
     if tables.is_empty() || tables.len() > MAX_TABLES {
         return Err(ToolError::new(format!("from names 1 to {MAX_TABLES} tables.")));
     }
@@ -39,6 +40,7 @@ pub(super) async fn find<S>(
     if let Some(Err(error)) = args.rows.as_ref().map(|rows| rows.parse::<Pointer>()) {
         return Err(ToolError::new(format!("rows: {error}.")));
     }
+
     let mut sources = Vec::with_capacity(tables.len());
     for (name, uri) in tables {
         check_name(&name)?;
@@ -47,6 +49,7 @@ pub(super) async fn find<S>(
         let table = Table { name, layout, rows: args.rows.clone(), pattern: args.pattern.clone() };
         sources.push((table, content));
     }
+
     let has_log = sources.iter().any(|(table, _)| table.layout == Layout::Log);
     if args.pattern.is_some() && !has_log {
         return Err(ToolError::new("pattern is for logs: add \"format\":\"log\"."));
@@ -60,6 +63,7 @@ fn check_name(name: &str) -> Result<(), ToolError> {
     if starts_well && name.len() <= 64 && name.chars().all(is_word) && !reserved(name) {
         return Ok(());
     }
+
     Err(ToolError::new(format!(
         "{} cannot be the name of a table: use a letter and up to 63 letters, digits and underscores; sqlite_, json_ and pragma_ are reserved.",
         quoted(name)
@@ -80,6 +84,7 @@ async fn layout(content: &StoredResource, format: Format) -> Result<Layout, Tool
             entry.uri, entry.mime_type
         )));
     }
+
     let detected = match format {
         Format::Json => Some(Layout::Json),
         Format::Ndjson => Some(Layout::JsonLines),
@@ -88,5 +93,6 @@ async fn layout(content: &StoredResource, format: Format) -> Result<Layout, Tool
         Format::Csv => content.layout_as("text/csv").await?,
         Format::Auto => content.layout().await?,
     };
+
     Ok(detected.unwrap_or(Layout::Log))
 }

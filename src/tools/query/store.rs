@@ -67,6 +67,7 @@ pub(super) async fn ask<S>(
     let parts = stream::unfold(receiver, |mut receiver| async {
         receiver.recv().await.map(|part| (part, receiver))
     });
+
     let mime_type = match question.store {
         Some(ResultFormat::Csv) => "text/csv",
         Some(ResultFormat::Json) => "application/json",
@@ -78,8 +79,10 @@ pub(super) async fn ask<S>(
         ttl: into.ttl.map(Duration::from_secs),
         ..Details::default()
     };
+
     let uri = into.uri.clone().unwrap_or_else(|| ctx.mint_uri());
     let storing = ctx.create_resource(uri, Content::text_stream(parts)).details(details);
+
     let asking = async {
         let owner = ctx.identity().owner();
         let answer = queries.ask(owner, question, contents, Some(&sender)).await;
@@ -90,6 +93,7 @@ pub(super) async fn ask<S>(
         drop(sender);
         answer
     };
+
     let (answer, stored) = tokio::join!(asking, storing);
     match (answer, stored) {
         (Ok(answer), Ok(entry)) => Ok((answer, entry)),

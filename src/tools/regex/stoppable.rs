@@ -84,7 +84,7 @@ impl StoppableRegex {
                 let start = current.starts[index];
                 steps.visit()?;
                 if matches!(self.nfa.state(id), State::Match { .. }) {
-                    // The threads behind it are for matches that are less preferred.
+                    // Threads behind this state find matches that are less preferred.
                     found = Some(start..at);
                     break;
                 }
@@ -92,6 +92,7 @@ impl StoppableRegex {
                     self.follow(&mut next, &mut stack, id, start, (text, at + 1), &mut steps)?;
                 }
             }
+
             std::mem::swap(&mut current, &mut next);
             next.clear();
         }
@@ -121,11 +122,13 @@ impl StoppableRegex {
     ) -> Option<()> {
         stack.clear();
         stack.push(id);
+
         while let Some(id) = stack.pop() {
             steps.visit()?;
             if !threads.insert(id, start) {
                 continue;
             }
+
             match self.nfa.state(id) {
                 State::Look { look, next } => {
                     if self.nfa.look_matcher().matches(*look, text, at) {
@@ -157,6 +160,7 @@ impl Threads {
         if self.order.get(index) == Some(&id) {
             return false;
         }
+
         self.index[id.as_usize()] = self.order.len();
         self.order.push(id);
         self.starts.push(start);
@@ -181,6 +185,7 @@ impl Steps<'_> {
 /// The expression as ripgrep's engine reads it.
 pub(super) fn parse(query: &str, syntax: Syntax, is_crlf: bool) -> Option<Hir> {
     let text = if syntax.literal { escape(query) } else { query.to_owned() };
+
     let mut parser = ParserBuilder::new();
     parser.utf8(false).multi_line(true).crlf(is_crlf).case_insensitive(syntax.ignore_case);
     let hir = parser.build().parse(&format!("(?:{text})")).ok()?;
@@ -214,6 +219,7 @@ mod tests {
     /// Compares all matches from each offset with those of ripgrep's engine.
     fn compare(query: &str, syntax: Syntax, line: &[u8]) {
         let (matcher, regex) = stoppable(query, syntax);
+
         for from in 0..=line.len() {
             let expected = matcher.engine().find_at(line, from).unwrap();
             let expected = expected.map(|found| found.start()..found.end());

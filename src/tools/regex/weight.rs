@@ -10,6 +10,7 @@ pub(super) fn weight(hir: &Hir) -> u64 {
     if hir.properties().is_alternation_literal() {
         return 1;
     }
+
     places(hir).max(1)
 }
 
@@ -18,7 +19,7 @@ fn places(hir: &Hir) -> u64 {
         HirKind::Empty | HirKind::Look(_) => 0,
         HirKind::Literal(literal) => literal.0.len() as u64,
         HirKind::Class(Class::Bytes(_)) => 1,
-        // Within a character of several bytes there are a few places more.
+        // A character of several bytes adds a few places.
         HirKind::Class(Class::Unicode(class)) => {
             if class.is_ascii() {
                 1

@@ -83,9 +83,10 @@ const SLICE_BYTES: usize = 16 << 10;
 pub(super) fn find_hits(search: &Search, text: &[u8], stop: &Stop) -> Vec<Hit> {
     let matcher = &*search.matcher;
     let engine = matcher.engine();
+
     let mut searcher = SearcherBuilder::new();
     searcher.line_number(false).invert_match(search.invert);
-    // It has to be that of the matcher.
+    // The terminator has to be the matcher's.
     searcher.line_terminator(engine.line_terminator().unwrap_or(LineTerminator::byte(b'\n')));
     let mut searcher = searcher.build();
     let mut collector =
@@ -95,16 +96,18 @@ pub(super) fn find_hits(search: &Search, text: &[u8], stop: &Stop) -> Vec<Hit> {
     let mut rest = text;
     while !rest.is_empty() && !stop.is_set() {
         let (slice, after) = rest.split_at(slice_end(rest, slice_bytes));
-        // A slice needs no I/O, and a block's offsets fit 32 bits: this cannot fail.
+        // The search cannot fail: a slice needs no I/O, and a block's offsets fit 32 bits.
         let _ = if matcher.is_quick(slice.len()) {
             searcher.search_slice(engine, slice, &mut collector)
         } else {
             // Slices are cut so that only a line can be longer.
             collector.search_line(slice)
         };
+
         collector.start += slice.len();
         rest = after;
     }
+
     collector.hits
 }
 
@@ -113,6 +116,7 @@ fn slice_end(text: &[u8], bytes: usize) -> usize {
     if text.len() <= bytes {
         return text.len();
     }
+
     match memchr::memrchr(b'\n', &text[..bytes]) {
         Some(feed) => feed + 1,
         None => memchr::memchr(b'\n', text).map_or(text.len(), |feed| feed + 1),
@@ -139,6 +143,7 @@ impl HitCollector<'_> {
         if !self.search.counts || self.search.invert {
             return 1;
         }
+
         let matcher = &self.search.matcher;
         let text = without_break(matcher, line);
         Matches::new(matcher, text, 0..text.len() + 1, None, self.stop).count().max(1)
@@ -162,6 +167,7 @@ impl HitCollector<'_> {
         let start = self.start + offset;
         self.line += memchr::memchr_iter(b'\n', &self.text[self.counted..start]).count();
         self.counted = start;
+
         self.hits.push(Hit {
             line: small(self.line)?,
             start: small(start)?,
@@ -218,7 +224,9 @@ mod tests {
             assert!(hits.is_empty());
             sender.send("ended").unwrap();
         });
+
         assert_eq!(events.recv_timeout(DEADLINE).unwrap(), "began");
+
         drop(searching);
         assert_eq!(events.recv_timeout(DEADLINE).unwrap(), "ended");
     }

@@ -16,11 +16,13 @@ use crate::compute::Stop;
 pub(super) struct Gatherer<K> {
     search: Search,
     sink: K,
+
     /// The line that ends in a later block.
     partial_line: PartialLine,
     /// Whether blocks before the next one were left out: it may begin within a line, which is
     /// left out, too.
     is_within_line: bool,
+
     /// The last unreported lines: the context of the next match.
     before: VecDeque<Bytes>,
     /// The lines of context still to report after the last match.
@@ -56,6 +58,7 @@ impl<K: LineSink> Gatherer<K> {
         let (head, head_ends_line, lines, tail) = block.into_parts();
         let lines_offset = offset + head.len() as u64;
         let tail_offset = lines_offset + lines.text.len() as u64;
+
         if self.is_within_line {
             self.is_within_line = !head_ends_line;
         } else if head_ends_line && self.partial_line.is_empty() {
@@ -68,6 +71,7 @@ impl<K: LineSink> Gatherer<K> {
                 self.search_piece(first_line, false, stop);
             }
         }
+
         self.report(first_line + 1, lines_offset, &lines, stop);
         self.partial_line.push(tail_offset, &tail);
     }
@@ -87,15 +91,17 @@ impl<K: LineSink> Gatherer<K> {
             self.search_line(number, line.offset, line.text.into(), stop);
             return;
         }
+
         self.search_piece(number, true, stop);
         let line = std::mem::take(&mut self.partial_line);
         let text = line.head.unwrap_or_default();
         let hits = match (self.search.invert, line.has_match) {
-            // Its pieces have been reported.
+            // The matches in pieces of this line have been reported.
             (false, true) => return,
             (true, false) => vec![Hit::whole(&text)],
             _ => Vec::new(),
         };
+
         self.report(number, line.start, &Lines { text, hits }, stop);
     }
 
@@ -104,12 +110,15 @@ impl<K: LineSink> Gatherer<K> {
         if self.partial_line.head.is_none() {
             self.sink.in_pieces();
         }
+
         let had_match = self.partial_line.has_match;
         let piece = self.partial_line.search(&self.search.matcher, ended, stop);
+
         if piece.matches > 0 && !self.search.invert {
             if !had_match {
                 self.report_before(number);
             }
+
             let text = &self.partial_line.text;
             let mut part = LinePart::whole(
                 &self.search.matcher,
@@ -121,12 +130,15 @@ impl<K: LineSink> Gatherer<K> {
             if !ended {
                 part.text = text;
             }
+
             (part.count, part.is_piece) = (piece.matches, true);
             (part.starts, part.last_end) = (piece.starts.clone(), piece.last_end);
             self.sink.matched(&part);
+
             self.after = self.search.context;
             self.next_line = Some(number + 1);
         }
+
         self.partial_line.advance(&piece);
     }
 
@@ -139,19 +151,23 @@ impl<K: LineSink> Gatherer<K> {
     /// first of these lines, and `offset` is theirs in the content.
     fn report(&mut self, first: u64, offset: u64, lines: &Lines, stop: &Stop) {
         let mut position = Position { line: first, offset: 0 };
+
         for hit in &lines.hits {
             let (line, range) = (first + hit.line(), hit.range());
             self.report_after(&lines.text, &mut position, range.start);
             self.remember(&lines.text, position.offset, range.start);
             self.report_before(line);
+
             let (start, text) = (offset + range.start as u64, &lines.text[range.clone()]);
             let mut part = LinePart::whole(&self.search.matcher, line + 1, start, text, stop);
             part.count = hit.matches();
             self.sink.matched(&part);
+
             self.after = self.search.context;
             self.next_line = Some(line + 1);
             position = Position { line: line + 1, offset: range.end };
         }
+
         self.report_after(&lines.text, &mut position, lines.text.len());
         self.remember(&lines.text, position.offset, lines.text.len());
     }
@@ -172,12 +188,14 @@ impl<K: LineSink> Gatherer<K> {
     /// match.
     fn remember(&mut self, text: &Bytes, from: usize, until: usize) {
         let (mut last, mut end) = (Vec::new(), until);
+
         while end > from && last.len() < self.search.context {
             let feed = memchr::memrchr(b'\n', &text[from..end - 1]);
             let start = feed.map_or(from, |feed| from + feed + 1);
             last.push(text.slice(start..end));
             end = start;
         }
+
         self.before.extend(last.into_iter().rev());
         let excess = self.before.len().saturating_sub(self.search.context);
         self.before.drain(..excess);
@@ -189,6 +207,7 @@ impl<K: LineSink> Gatherer<K> {
         if self.search.context > 0 && self.next_line.is_some_and(|next| next < from) {
             self.sink.gap();
         }
+
         for (number, text) in (from + 1..).zip(self.before.drain(..)) {
             self.sink.context(number, &text);
         }
@@ -263,16 +282,20 @@ mod tests {
             if ended && !text.is_empty() {
                 text.push('\n');
             }
+
             let matcher = regex::matcher(pattern, regex::Syntax::default()).unwrap();
             let search = Search { matcher, required: None, context, invert, counts: true, keeps_filters: false };
+
             let mut expected = Recorder::default();
             let mut whole = SearcherBuilder::new();
             let whole = whole.line_number(true).before_context(context).after_context(context);
             let whole = whole.invert_match(invert).line_terminator(grep_matcher::LineTerminator::crlf());
             whole.build().search_slice(search.matcher.engine(), text.as_bytes(), &mut expected).unwrap();
+
             let mut cuts: Vec<_> = cuts.iter().map(|cut| cut.index(text.len() + 1)).collect();
             cuts.extend([0, text.len()]);
             cuts.sort_unstable();
+
             let stop = Stop::default();
             let mut gatherer = Gatherer::new(search.clone(), Recorder::default());
             for ends in cuts.windows(2).filter(|ends| ends[0] < ends[1]) {
@@ -280,10 +303,12 @@ mod tests {
                 let piece = Bytes::copy_from_slice(&text.as_bytes()[ends[0]..ends[1]]);
                 gatherer.add(feeds, ends[0] as u64, block::search(&search, piece, &stop), &stop);
             }
+
             let last = text.split_inclusive('\n').count().saturating_sub(1) as u64;
             prop_assert_eq!(gatherer.finish(last, &stop).0, expected.0);
         }
     }
+
     /// The offsets of all matches, and the numbers of the lines of context.
     #[derive(Default)]
     struct Offsets {
@@ -322,8 +347,10 @@ mod tests {
             counts: true,
             keeps_filters: false,
         };
+
         let (stop, mut offset) = (Stop::default(), 0);
         let mut gatherer = Gatherer::new(search.clone(), Offsets::default());
+
         for piece in text.as_bytes().chunks(256 << 10) {
             let feeds = memchr::memchr_iter(b'\n', &text.as_bytes()[..offset]).count() as u64;
             let block = block::search(&search, Bytes::copy_from_slice(piece), &stop);
@@ -331,27 +358,30 @@ mod tests {
             offset += piece.len();
             assert!(gatherer.partial_line.text.len() <= WHOLE_LINE_BYTES + (256 << 10));
         }
+
         gatherer.finish(2, &stop)
     }
 
     #[test]
     fn a_long_line_in_pieces_has_the_matches_of_the_whole_line() {
         let mut long = "ab ".repeat(600_000);
-        // Wherever a piece may end.
+        // The matches are spread, so that some lie at the end of a piece.
         for at in (5..long.len() - 20).step_by(30_011) {
             long.replace_range(at..at + 6, "NEEDLE");
         }
+
         for query in ["NEEDLE", "^ab", "b $", r"\bNEEDLE\b", "E?", r"N\w*E"] {
             let matcher = regex::matcher(query, regex::Syntax::default()).unwrap();
             let stop = Stop::default();
             let whole = LinePart::whole(&matcher, 2, 6, long.as_bytes(), &stop);
             let mut expected: Vec<u64> = whole.matches().map(|m| 6 + m.start as u64).collect();
             if query == "E?" {
-                // Empty at each byte of the short lines, too.
+                // The query has an empty match at each byte of the short lines, too.
                 expected.splice(0..0, 0..=5);
                 let last = 6 + long.len() as u64 + 1;
                 expected.extend(last..=last + 4);
             }
+
             let found = search_long_line(query, false, &long);
             assert_eq!(found.matches.len(), expected.len(), "{query}");
             assert!(found.matches == expected, "{query}");
@@ -364,12 +394,16 @@ mod tests {
     #[test]
     fn a_long_line_is_context_and_is_without_a_match() {
         let long = "ab ".repeat(400_000);
+
         let found = search_long_line("first|last", false, &long);
         assert_eq!((found.counted, found.context), (2, vec![2]));
+
         let found = search_long_line("ab", false, &long);
         assert_eq!((found.counted, found.context), (400_000, vec![1, 3]));
+
         let found = search_long_line("first|last", true, &long);
         assert_eq!((found.counted, found.context), (1, vec![1, 3]));
+
         let found = search_long_line("b a", true, &long);
         assert_eq!((found.counted, found.context), (2, vec![2]));
     }

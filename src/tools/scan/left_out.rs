@@ -37,6 +37,7 @@ impl LineSink for Lines {
 async fn stored(texts: &[(usize, &str)]) -> StoredResource {
     let mut log = String::new();
     let mut texts = texts.iter().peekable();
+
     for n in 0_u32.. {
         let is_due = texts.next_if(|(offset, _)| *offset <= log.len());
         let event = is_due.map_or("ok", |(_, text)| text);
@@ -45,8 +46,10 @@ async fn stored(texts: &[(usize, &str)]) -> StoredResource {
             break;
         }
     }
-    // Content of its own: the block cache is shared by all tests.
+
+    // Each test has content of its own, because all tests share the block cache.
     write!(log, "the end of {:?}", std::thread::current().name()).unwrap();
+
     let (owner, uri) = (Owner::new("left-out"), ResourceUri::parse("log://all").unwrap());
     let store =
         Store::memory(Arc::new(SystemClock), MemoryLimits::default(), StoreLimits::default());
@@ -78,6 +81,7 @@ async fn the_lines_are_those_of_a_search_that_reads_all_blocks() {
         (1_900_000, "a timeout of the needle"),
     ])
     .await;
+
     let queries = [
         "a needle",
         "needles?",
@@ -91,6 +95,7 @@ async fn the_lines_are_those_of_a_search_that_reads_all_blocks() {
         "(?i)DISK",
         "took=1ms",
     ];
+
     for round in 0..2 {
         for query in queries {
             for context in [0, 1, 7] {
@@ -114,8 +119,10 @@ async fn read(found: &StoredResource, text: &str) -> Vec<usize> {
 #[tokio::test]
 async fn the_first_search_leaves_out_blocks() {
     let found = stored(&[(300_000, "a needle")]).await;
+
     assert_eq!(read(&found, "a needle").await, [0, 1, 2]);
     assert_eq!(read(&found, "pineapples").await, [0_usize; 0]);
+
     let absent = required_text("pineapples", regex::Syntax::default());
     assert_eq!(lines(&found, "pineapples", 0, absent).await, Lines::default());
 }
@@ -123,12 +130,15 @@ async fn the_first_search_leaves_out_blocks() {
 #[tokio::test]
 async fn content_that_another_instance_wrote_is_filtered_after_its_first_search() {
     let found = stored(&[(300_000, "a needle")]).await;
-    // Filters are found by their owner, so this process has none of this one.
+
+    // Filters are found by their owner, so this process has no filter of this owner.
     let mut entry = (*found.entry).clone();
     entry.owner = Owner::new("of another instance");
     let found = StoredResource { entry: Arc::new(entry), ..found };
     let all: Vec<usize> = (0..found.entry.blocks.len()).collect();
+
     assert_eq!(read(&found, "a needle").await, all);
+
     lines(&found, "something else", 0, None).await;
     assert_eq!(read(&found, "a needle").await, [0, 1, 2]);
 }

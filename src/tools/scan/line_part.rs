@@ -17,6 +17,7 @@ pub(crate) struct LinePart<'a> {
     pub(crate) count: u64,
     /// Whether it is a piece of a long line.
     pub(crate) is_piece: bool,
+
     pub(super) matcher: &'a LineMatcher,
     pub(super) starts: Range<usize>,
     pub(super) last_end: Option<usize>,

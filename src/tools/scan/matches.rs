@@ -41,10 +41,12 @@ impl Iterator for Matches<'_> {
             if self.stop.is_set() {
                 return None;
             }
+
             let found = self.matcher.find_at(self.text, self.starts.start, self.stop)?;
             if found.start >= self.starts.end {
                 return None;
             }
+
             self.starts.start = found.end + usize::from(found.is_empty());
             if !found.is_empty() || self.last_end != Some(found.end) {
                 self.last_end = Some(found.end);

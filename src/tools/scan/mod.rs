@@ -90,11 +90,13 @@ pub(super) async fn scan<K: LineSink>(
         }
         _ => std::iter::once(0..count).collect(),
     };
+
     let block_search = search.clone();
     let work = move |block, stop: &_| block::search(&block_search, block, stop);
     let searched =
         found.map_blocks(caller, blocks, search.keeps_filters, work).ready_chunks(MAX_JOINED);
     let mut searched = std::pin::pin!(searched);
+
     let mut gatherer = Gatherer::new(search, sink);
     let mut next = 0;
     while let Some(joined) = searched.next().await {
@@ -105,17 +107,21 @@ pub(super) async fn scan<K: LineSink>(
                 if index > next {
                     gatherer.leave_out();
                 }
+
                 let block = entry.blocks[index];
                 gatherer.add(block.first_line, block.offset, searched, stop);
                 next = index + 1;
             }
             (gatherer, next)
         });
+
         (gatherer, next) = gathering.done().await?;
     }
+
     if next < count {
         gatherer.leave_out();
     }
+
     let last_line = found.entry.lines.saturating_sub(1);
     let finishing = Compute::queue(caller.as_str(), move |stop| gatherer.finish(last_line, stop));
     Ok(finishing.done().await?)

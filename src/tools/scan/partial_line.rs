@@ -61,17 +61,20 @@ impl PartialLine {
     /// Searches what is in memory. `ended`: the line has no further bytes.
     pub(super) fn search(&mut self, matcher: &LineMatcher, ended: bool, stop: &Stop) -> Piece {
         let text = if ended { without_break(matcher, &self.text) } else { &self.text };
-        // All matches that begin before it are complete, unless they are too long.
+        // Matches that begin before `until` are complete, unless they are too long.
         let until = if ended { text.len() + 1 } else { text.len() - PIECE_MATCH_BYTES };
         let (starts, last_end) = (self.next_start..until.max(self.next_start), self.last_end);
+
         if self.head.is_none() {
             self.head = Some(Bytes::copy_from_slice(&text[..text.len().min(HEAD_BYTES)]));
         }
+
         let mut piece = Piece { starts, last_end, matches: 0, end: None };
         for found in Matches::new(matcher, text, piece.starts.clone(), last_end, stop) {
             piece.matches += 1;
             piece.end = Some(found.end);
         }
+
         self.has_match |= piece.matches > 0;
         piece
     }
@@ -80,6 +83,7 @@ impl PartialLine {
     pub(super) fn advance(&mut self, piece: &Piece) {
         self.last_end = piece.end.or(self.last_end);
         self.next_start = piece.starts.end.max(piece.end.unwrap_or(0));
+
         let dropped = piece.starts.end.min(self.next_start).saturating_sub(LOOK_BEHIND);
         self.text.drain(..dropped);
         self.offset += dropped as u64;

@@ -98,6 +98,7 @@ pub(super) fn result(
     let entry = &found.entry;
     let searched =
         format!("{}{} ({})", entry.uri, revision_suffix(args.revision), count(entry.lines, "line"));
+
     let (exact, limits) = limits(args, rows);
     let mut result = SearchResult {
         total: rows.matches,
@@ -107,8 +108,10 @@ pub(super) fn result(
         next: None,
         read: None,
     };
+
     let total = total(args, rows);
     let shown = if args.count_only { Shown::default() } else { show(rows, places, budget) };
+
     let text = match shown.first {
         _ if rows.matches == 0 => {
             let query = quoted(&args.query);
@@ -138,11 +141,13 @@ pub(super) fn result(
                     format!("{range} in {searched}. Not complete; next: {next}.")
                 }
             };
+
             let (what, read) = to_see(args, first, places);
             let read = call("read_resource", result.read.insert(read));
             format!("{head} To see {what}: {read}.\n\n{}", shown.text)
         }
     };
+
     result.rows = shown.rows;
     (Structured(result), CallToolResult::success(vec![ContentBlock::text(text)]))
 }
@@ -153,6 +158,7 @@ fn limits(args: &SearchResource, rows: &Rows) -> (bool, String) {
     if rows.left_out {
         limits.push("More matches of some lines are not shown (max_per_line).".to_owned());
     }
+
     if rows.in_pieces && !has_short_matches(&args.query, args.syntax()) {
         limits.push(format!(
             "Lines over {} bytes are searched in pieces: matches over {} bytes may be missed in them.",
@@ -160,6 +166,7 @@ fn limits(args: &SearchResource, rows: &Rows) -> (bool, String) {
             number(PIECE_MATCH_BYTES as u64)
         ));
     }
+
     if limits.is_empty() { (true, "Complete.".to_owned()) } else { (false, limits.join(" ")) }
 }
 
@@ -167,6 +174,7 @@ fn total(args: &SearchResource, rows: &Rows) -> String {
     if args.invert {
         return format!("{} without a match", count(rows.matches, "line"));
     }
+
     let matches = count(rows.matches, "match");
     if rows.lines == rows.matches {
         return matches;
@@ -181,12 +189,14 @@ fn next_arguments(args: &SearchResource, offset: u64) -> Value {
         "offset": offset,
         "limit": args.limit.unwrap_or(super::DEFAULT_LIMIT),
     });
+
     if args.context > 0 {
         next["context"] = json!(args.context);
     }
     if let Some(max) = args.max_per_line {
         next["max_per_line"] = json!(max);
     }
+
     let flags = [
         ("ignore_case", args.ignore_case),
         ("literal", args.literal),
@@ -202,6 +212,7 @@ fn next_arguments(args: &SearchResource, offset: u64) -> Value {
 /// The place of a match in words, and the arguments of `read_resource` that show it.
 fn to_see(args: &SearchResource, row: &MatchRow, places: &Places) -> (String, Value) {
     let place = row.at.first().copied().unwrap_or_default();
+
     let (what, read) = match places.get(place) {
         Some(Location { record: Some(record), at, .. })
             if at.to_string().len() <= POINTER_BYTES =>
@@ -220,20 +231,22 @@ fn to_see(args: &SearchResource, row: &MatchRow, places: &Places) -> (String, Va
             (format!("around byte {}", number(place)), read)
         }
         _ => {
-            // Ten lines before it; line N is at offset N - 1.
+            // The window begins ten lines before the match; line N has the offset N - 1.
             let from = row.line.saturating_sub(11);
             let read = json!({ "uri": args.uri, "offset": from, "limit": 20 });
             (format!("around line {}", number(row.line)), read)
         }
     };
+
     (what, at_revision(read, args.revision))
 }
 
 fn show<'a>(rows: &'a Rows, places: &Places, budget: usize) -> Shown<'a> {
     let mut shown = Shown::default();
     let mut row_bytes = 0;
-    // What comes after a gap is context of the next match, which may not be shown.
+    // Rows after a gap are context of the next match, which may not be shown.
     let mut gap = None;
+
     for row in &rows.items {
         let (line, found) = match row {
             Row::Gap => ("--".to_owned(), None),
@@ -246,24 +259,29 @@ fn show<'a>(rows: &'a Rows, places: &Places, budget: usize) -> Shown<'a> {
                 )
             }
         };
+
         row_bytes += found.as_ref().map_or(0, |found| json_size(found) + 1);
-        // At least one match, or the next call would be the same one.
+        // A result has at least one match, or the next call would repeat this call.
         let is_full = row_bytes.max(shown.text.len() + line.len()) >= budget;
         if shown.first.is_some() && is_full {
             break;
         }
+
         if let Row::Gap = row {
             gap = Some((shown.text.len(), shown.rows.len()));
         }
+
         // Writing to a string cannot fail.
         let _ = writeln!(shown.text, "{line}");
         shown.rows.extend(found);
+
         if let Row::Match(row) = row {
             shown.first.get_or_insert(row);
             shown.passed = row.passed;
             gap = None;
         }
     }
+
     if let Some((text, rows)) = gap {
         shown.text.truncate(text);
         shown.rows.truncate(rows);
@@ -286,6 +304,7 @@ fn found_line(row: &MatchRow, places: &Places) -> FoundLine {
         let is_shown = row.is_long || record.is_some() || pointer.is_some();
         is_shown.then_some(Place { byte: *offset, record, pointer })
     };
+
     FoundLine {
         line: row.line,
         context: false,
@@ -299,6 +318,7 @@ fn place_words(row: &MatchRow, places: &[Place]) -> String {
     let byte = places.first().filter(|_| row.is_long);
     let mut words: Vec<String> =
         byte.map(|place| format!("byte {}", place.byte)).into_iter().collect();
+
     for Place { record, pointer, .. } in places {
         let record = record.map(|record| format!("record {record}"));
         for word in record.into_iter().chain(pointer.clone()) {
@@ -307,5 +327,6 @@ fn place_words(row: &MatchRow, places: &[Place]) -> String {
             }
         }
     }
+
     if words.is_empty() { String::new() } else { words.join(", ") + ": " }
 }

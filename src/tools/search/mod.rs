@@ -141,6 +141,7 @@ impl LineSearch {
             offset: self.offset,
             revision: self.revision,
         };
+
         let (Structured(found), _) = search(ctx, args, budget).await?;
         Ok(found)
     }
@@ -152,6 +153,7 @@ async fn search<S>(
     budget: usize,
 ) -> Result<(Structured<SearchResult>, CallToolResult), ToolError> {
     check_length(&args.query)?;
+
     let found = ctx.read_any_revision(&args.uri, args.revision).await?;
     if found.entry.kind == Kind::Binary {
         return Err(ToolError::new(format!(
@@ -165,6 +167,7 @@ async fn search<S>(
             )
         )));
     }
+
     let time = compute::search_time();
     let searching = async {
         let caller = ctx.identity().owner();
@@ -173,6 +176,7 @@ async fn search<S>(
         let places = Places::find(caller, &found, rows.offsets()).await?;
         Ok(answer::result(&found, &args, &rows, &places, budget))
     };
+
     match tokio::time::timeout(time, searching).await {
         Ok(result) => result,
         Err(_) => Err(too_slow(&args, time)),
@@ -191,6 +195,7 @@ async fn find_matches(
     });
     let (matcher, required) = compiling.done().await.map_err(StoreError::from)?;
     let matcher = matcher.map_err(|error| invalid_query(args, &error))?;
+
     let rows = Rows::new(Wanted {
         budget,
         skip: args.offset,
@@ -199,6 +204,7 @@ async fn find_matches(
         invert: args.invert,
         count_only: args.count_only,
     });
+
     let (context, invert) = (args.context, args.invert);
     let search = Search { matcher, required, context, invert, counts: true, keeps_filters: true };
     Ok(scan(caller, found, search, rows).await?)
@@ -218,6 +224,7 @@ fn invalid_query(args: &SearchResource, error: &grep_regex::Error) -> ToolError 
     if args.literal {
         return ToolError::new(format!("query cannot be searched for: {reason}."));
     }
+
     ToolError::new(format!(
         "query is not a valid regular expression: {reason}. To search for the text itself, escape it: {}",
         json!({ "query": escape(&shortened(&args.query)) })

@@ -26,17 +26,20 @@ impl Places {
         if offsets.is_empty() {
             return Ok(Self::default());
         }
+
         let Some(layout) = found.layout().await? else { return Ok(Self::default()) };
         let mut locator = Locator::new(layout, offsets.clone());
         if let Some(at) = records_at(caller, found, layout).await {
             locator = locator.with_records(at);
         }
+
         let all = std::iter::once(0..found.entry.blocks.len()).collect();
         let mut blocks = std::pin::pin!(found.map_blocks(caller, all, false, |block, _| block));
         while !locator.is_done()
             && let Some(block) = blocks.next().await
         {
             let (_, block) = block?;
+
             let scanning = Compute::queue(caller.as_str(), move |_| {
                 let is_valid = locator.feed(&block).is_ok();
                 (locator, is_valid)
@@ -47,6 +50,7 @@ impl Places {
                 break;
             }
         }
+
         Ok(Self(offsets.into_iter().zip(locator.finish()).collect()))
     }
 
@@ -62,6 +66,7 @@ async fn records_at(caller: &Owner, found: &StoredResource, layout: Layout) -> O
     if layout != Layout::Json || !is_quick {
         return None;
     }
+
     let index = found.record_index(caller, None).await.ok()?;
     index.at().parse().ok()
 }

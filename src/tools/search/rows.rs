@@ -65,6 +65,7 @@ pub(super) struct Rows {
     pub(super) left_out: bool,
     /// Whether a line was searched in pieces.
     pub(super) in_pieces: bool,
+
     wanted: Wanted,
     bytes: usize,
     shown: u64,
@@ -102,7 +103,7 @@ impl Rows {
     /// Makes room for a row of this text.
     fn takes(&mut self, text: &str) -> bool {
         let bytes = self.bytes + text.len() + ROW_BYTES;
-        // At least one row, or the next call would be the same one.
+        // A result has at least one row, or the next call would repeat this call.
         self.full |= bytes > self.wanted.budget && !self.items.is_empty();
         if !self.full {
             self.bytes = bytes;
@@ -113,6 +114,7 @@ impl Rows {
     fn add_line(&mut self, part: &LinePart<'_>) {
         let is_inverted = self.wanted.invert;
         let (mut at, mut first, mut end) = (Vec::new(), 0, 0);
+
         if is_inverted {
             at.push(part.offset);
         } else {
@@ -126,7 +128,8 @@ impl Rows {
                 end = found.end;
             }
         }
-        // All its matches, if they are not far apart.
+
+        // The excerpt has all matches of the line, if they are not far apart.
         let text = line_excerpt(part.text, first, LINE_BYTES.max((end - first) * 2));
         if self.takes(&text) {
             self.shown += part.count;
@@ -143,6 +146,7 @@ impl Rows {
             if passed <= self.wanted.skip {
                 continue;
             }
+
             if in_line + index > self.wanted.max_per_line {
                 self.left_out = true;
                 if let Some(Row::Match(last)) = self.items.last_mut() {
@@ -150,14 +154,17 @@ impl Rows {
                 }
                 return;
             }
+
             if self.shown >= self.wanted.limit {
                 self.full = true;
                 return;
             }
+
             let text = match_excerpt(part.text, found.clone(), AROUND_BYTES, MATCH_BYTES);
             if !self.takes(&text) {
                 return;
             }
+
             self.shown += 1;
             let at = vec![part.offset + place(part.text, &found) as u64];
             self.items.push(Row::Match(MatchRow {
@@ -186,9 +193,11 @@ impl LineSink for Rows {
         self.last = (part.line, in_line + part.count);
         let before = self.matches;
         self.matches += part.count;
+
         if self.matches <= self.wanted.skip || self.full {
             return;
         }
+
         if self.shown >= self.wanted.limit && in_line < self.wanted.max_per_line {
             self.full = true;
         } else if !self.wanted.invert && (part.is_piece || part.text.len() > LONG_LINE_BYTES) {
@@ -212,10 +221,11 @@ impl LineSink for Rows {
         if self.full {
             return;
         }
+
         if self.shown > 0 {
             self.items.push(Row::Gap);
         } else {
-            // Context of a match that is skipped.
+            // Rows before this gap are context of skipped matches.
             self.items.clear();
             self.bytes = 0;
         }

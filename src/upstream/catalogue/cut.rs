@@ -37,6 +37,7 @@ impl CutList {
 impl fmt::Display for CutList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} is cut: ", self.method)?;
+
         match self.why {
             Cut::Items => write!(f, "it has more than {MAX_ITEMS} items"),
             Cut::Pages => write!(f, "it has more than {MAX_PAGES} pages"),

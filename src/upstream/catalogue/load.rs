@@ -78,6 +78,7 @@ impl<'a> Loading<'a> {
             // Older servers know no templates.
             let _ = self.list::<TemplateList>().await;
         }
+
         Ok(self.finish())
     }
 
@@ -96,7 +97,7 @@ impl<'a> Loading<'a> {
             return same;
         }
 
-        // What it takes was bounded with its items, so it is counted even without room.
+        // The number of items bounds this memory, so it is counted even without room.
         let mut charge = source.charge();
         let _ = charge.try_cover_all(catalogue.items() * PLACE_BYTES);
         let counted = Catalogue { _charge: charge, ..catalogue };

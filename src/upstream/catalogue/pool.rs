@@ -52,7 +52,7 @@ impl<T> Table<T> {
         let mut values = self.0.lock();
         if let Some(earlier) = values.get(&digest).and_then(Weak::upgrade) {
             drop(values);
-            // Here, because it may be large: without the lock.
+            // Dropped without the lock, because the value may be large.
             drop(value);
             return earlier;
         }

@@ -47,6 +47,7 @@ async fn load(
     let (link, mut outgoing) = Link::new(settings, Arc::clone(&shared.budget), json!({}));
     let declared = json!({ "tools": {}, "prompts": {}, "resources": {} });
     link.set_era(Era::Legacy, serde_json::from_value(declared).unwrap());
+
     let upstream = Arc::clone(&link);
     let answering = tokio::spawn(async move {
         while let Some(request) = outgoing.recv().await {
@@ -59,6 +60,7 @@ async fn load(
             receive(&upstream, message.into()).await;
         }
     });
+
     let catalogue = Catalogue::load(Source {
         link: &link,
         settings: &shared.settings,
@@ -67,6 +69,7 @@ async fn load(
         budget: &shared.budget,
     });
     let catalogue = catalogue.await.unwrap();
+
     answering.abort();
     catalogue
 }
@@ -124,10 +127,12 @@ async fn every_list_without_end_is_cut_where_its_memory_ends() {
             if method == endless { page(method, number, 10, 9_000) } else { json!({}) }
         })
         .await;
+
         let expected =
             format!("{endless} is cut: all lists are over 2 MiB (upstreams.max_catalogue)");
         assert_eq!(cuts(&catalogue), [expected]);
         assert!((200..230).contains(&catalogue.items()), "{}", catalogue.items());
+
         let used = budget.used();
         assert!((MIB..3 * MIB).contains(&used), "{used}");
         drop(catalogue);
@@ -140,6 +145,7 @@ async fn lists_of_many_items_or_pages_and_circles_are_cut() {
     let budget = of(512 * MIB);
     let shared = shared(128 * MIB, &budget);
     let tools_only = |method: &str| method == "tools/list";
+
     let many =
         load(
             &shared,
@@ -148,6 +154,7 @@ async fn lists_of_many_items_or_pages_and_circles_are_cut() {
             },
         );
     let many = many.await;
+
     assert_eq!(cuts(&many), ["tools/list is cut: it has more than 10000 items"]);
     assert_eq!(many.tools.len(), MAX_ITEMS);
 
@@ -177,11 +184,13 @@ async fn lists_of_many_items_or_pages_and_circles_are_cut() {
 async fn a_list_without_room_beside_others_is_cut_for_now() {
     let budget = of(MIB);
     let shared = shared(64 * MIB, &budget);
+
     // Short messages need no threads of their own, for which a paused clock would not wait.
     let catalogue = load(&shared, |method, number| {
         if method == "tools/list" { page(method, number, 1, 10_000) } else { json!({}) }
     });
     let catalogue = catalogue.await;
+
     let [cut] = &*catalogue.cuts else { panic!("{:?}", catalogue.cuts) };
     let expected = "tools/list is cut: there is no room beside other lists and messages, of 1 MiB (limits.upstream_bytes)";
     assert_eq!((cut.to_string().as_str(), cut.is_transient()), (expected, true));
@@ -199,18 +208,21 @@ async fn sessions_that_are_offered_the_same_share_it() {
             page
         }
     };
+
     let first = load(&shared, answer(9_000)).await;
     let used = budget.used();
     assert!(used > 500 * 9_000 * 4, "{used}");
+
     let mut others = Vec::new();
     for _ in 0..11 {
         others.push(load(&shared, answer(9_000)).await);
     }
+
     assert!(others.iter().all(|other| Arc::ptr_eq(&first, other)));
     assert_eq!(budget.used(), used);
     assert!(first.changes_since(&others[0]).is_empty());
 
-    // One with another list keeps what is the same.
+    // A session with another list shares the items that are equal.
     let other = load(&shared, |method, number| {
         let mut page = if method == "tools/list" {
             page(method, number, 600, 9_000)
@@ -221,8 +233,10 @@ async fn sessions_that_are_offered_the_same_share_it() {
         page
     });
     let other = other.await;
+
     assert_eq!(other.changes_since(&first).len(), 1);
     assert!(budget.used() < used + 200 * 9_000, "{}", budget.used() - used);
+
     drop((first, others, other));
     assert_eq!(budget.used(), 0);
 }

@@ -27,10 +27,12 @@ impl Connection {
         if let Some(known) = self.catalogue.load_full() {
             return Some(known);
         }
+
         let mut state = self.state.subscribe();
         let listed = state.wait_for(|state| !matches!(state.phase, Phase::Starting));
         let _ = tokio::time::timeout(self.shared.settings.list_timeout, listed).await;
-        // Set before the catalogue is looked at, so that none is missed.
+
+        // Set before the catalogue is looked at, so that no catalogue is missed.
         self.is_awaited.store(true, Ordering::SeqCst);
         self.catalogue.load_full()
     }
@@ -52,6 +54,7 @@ impl Connection {
     pub(super) async fn serve(&self, link: &Arc<Link>) -> Option<UpstreamError> {
         let mut changed = link.lists_changed();
         let announces = |list| link.declares_flag(list, "listChanged");
+
         if link.era() == Some(Era::Modern)
             && ["tools", "prompts", "resources"].into_iter().any(announces)
         {
@@ -61,6 +64,7 @@ impl Connection {
                 () = link.ended() => return None,
             }
         }
+
         loop {
             changed.borrow_and_update();
             tokio::select! {
@@ -69,7 +73,7 @@ impl Connection {
                         *self.list_error.lock() = None;
                         self.offer(&catalogue);
                     }
-                    // With a list, calls go on, whose tokens may be others.
+                    // Calls go on with a list that is known, since their tokens may differ.
                     Err(error) if error.login().is_some()
                         || error.is_callers() && self.catalogue.load().is_none() => return Some(error),
                     Err(error) => {
@@ -79,6 +83,7 @@ impl Connection {
                 },
                 () = link.ended() => return None,
             }
+
             self.state.send_if_modified(|state| {
                 let is_new = matches!(state.phase, Phase::Starting);
                 if is_new {
@@ -87,6 +92,7 @@ impl Connection {
                 }
                 is_new
             });
+
             tokio::select! {
                 Ok(()) = changed.changed() => {}
                 () = self.retry() => {}
@@ -102,6 +108,7 @@ impl Connection {
             let catalogue = self.catalogue.load();
             catalogue.iter().flat_map(|known| &known.cuts).any(CutList::is_transient)
         };
+
         if is_transient {
             tokio::time::sleep(RETRY).await;
         } else {
@@ -115,10 +122,11 @@ impl Connection {
     }
 
     fn offer(&self, catalogue: &Arc<Catalogue>) {
-        // With a login, it is the caller's own.
+        // The catalogue of an upstream with accounts belongs to its caller alone.
         if self.account.is_none() {
             self.shared.latest.store(Some(Arc::clone(catalogue)));
         }
+
         let changed = match self.catalogue.swap(Some(Arc::clone(catalogue))) {
             Some(known) => catalogue.changes_since(&known),
             None if self.is_awaited.load(Ordering::SeqCst) => {
@@ -126,6 +134,7 @@ impl Connection {
             }
             None => Vec::new(),
         };
+
         for announcement in changed {
             self.shared.announce(announcement);
         }

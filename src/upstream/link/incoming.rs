@@ -59,7 +59,7 @@ impl Link {
             return self.handle(source, message);
         };
 
-        // Each of them takes the memory that it needs.
+        // Each message of the batch pays for its own memory.
         drop(message.charge);
         for bytes in messages {
             let charge = self.budget.charge(self.payer(source.request()));
@@ -81,6 +81,7 @@ impl Link {
             self.refuse_message(answered_by(&bytes).or(source.request()), why);
             return None;
         }
+
         // If too much work waits in the pool, messages are read here: a call must not lose its
         // response.
         let work = bytes.clone();
@@ -102,9 +103,10 @@ impl Link {
                     let answered = Answered { result, charge, received: ReceivedResult::default() };
                     (answered, stored)
                 });
+
                 self.answer(source, to, answer);
             }
-            // The id comes back with the answer, which waits until the upstream reads it.
+            // A long id would stay in memory with the answer until the upstream reads it.
             Received::Question(Question { id, .. }) | Received::Request { id, .. }
                 if is_long(&id) =>
             {
@@ -119,7 +121,7 @@ impl Link {
             }
             Received::Request { id, .. } => self.try_send(wire::method_not_found(&id)),
             Received::Notification(notification) => {
-                // Only what a call is told is kept.
+                // Memory is kept only for a notification that is passed on to a call.
                 let kept = || self.keep(&bytes, charge, source.request());
                 self.notified(notification, kept);
             }
@@ -137,6 +139,7 @@ impl Link {
         answer: Result<(Answered, Option<StoredTexts>), UpstreamError>,
     ) {
         let mut state = self.state.lock();
+
         let named = match (to, source) {
             (AnswerTo::Request(id), Source::Body(request)) => (id == request).then_some(id),
             (AnswerTo::Request(id), _) => Some(id),
@@ -147,6 +150,7 @@ impl Link {
             (AnswerTo::Foreign, _) => None,
         };
         let running = named.and_then(|id| state.running.remove(&id));
+
         let (running, answer) = match (running, source.request()) {
             (Some(running), _) => (running, answer),
             (None, Some(request)) => match state.running.remove(&request) {
@@ -159,6 +163,7 @@ impl Link {
             }
         };
         drop(state);
+
         let answer = answer.map(|(mut answered, stored)| {
             let owner = running.owner().cloned();
             answered.charge.pay_as(Payer { owner, upstream: Arc::clone(&self.name) });
@@ -171,6 +176,7 @@ impl Link {
             }
             Some(_) => Err(self.invalid("it answered one request as another one")),
         });
+
         let _ = running.reply.send(answer);
     }
 
@@ -180,12 +186,14 @@ impl Link {
         if to != AnswerTo::Unnamed {
             return;
         }
+
         let problem = match error {
             Some(UpstreamError::Refused(ErrorResponse { message, .. })) => {
                 format!("it sent an error that names no request: {message}")
             }
             _ => "it sent an answer that names no request".to_owned(),
         };
+
         let running = std::mem::take(&mut self.state.lock().running);
         for Running { reply, .. } in running.into_values() {
             let _ = reply.send(Err(self.no_answer(&problem)));
@@ -203,6 +211,7 @@ impl Link {
             tracing::warn!(upstream = %self.name, %problem, "an upstream sent no valid message");
             return;
         };
+
         let error = match answers {
             Some(_) => self.invalid(&problem.to_string()),
             None => self.no_answer(&format!("there is no response in its body: {problem}")),
@@ -255,10 +264,12 @@ impl Link {
         if message.len() <= FREE_BYTES {
             return Ok(());
         }
+
         let (work, max) = (message.clone(), self.settings.max_values);
         let counted = self.compute(message.len(), move || count_values(&work, max)).await;
         let counted = counted.unwrap_or_else(|| count_values(message, max));
         let values = counted.ok_or(Refusal::TooManyValues)?;
+
         let covered = charge.cover(message.len() + values * VALUE_BYTES).await;
         covered.map_err(|_| Refusal::NoRoom)
     }
@@ -282,6 +293,7 @@ impl Link {
                 None => std::mem::take(running).into_values().collect(),
             }
         };
+
         for Running { reply, .. } in failed {
             let _ = reply.send(Err(self.refusal_error(why)));
         }

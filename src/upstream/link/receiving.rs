@@ -25,6 +25,7 @@ impl Calls for Link {
         if let Some(id) = request.or_else(|| answered_first(head)) {
             return state.running.get(&id)?.receiving().cloned();
         }
+
         let mut results = state.running.values().filter(|call| call.expects_texts());
         let first = results.next()?.receiving()?;
         let suits = |call: &Running| {

@@ -26,6 +26,7 @@ impl Challenge {
 
     fn parse(text: &str) -> Option<Self> {
         const SCHEME: &str = "bearer";
+
         let lower = text.to_ascii_lowercase();
         let mut starts = lower.match_indices(SCHEME).map(|(at, _)| at);
         let start = starts.find(|at| {
@@ -33,6 +34,7 @@ impl Challenge {
             let after = lower[at + SCHEME.len()..].chars().next();
             (before.is_empty() || before.ends_with(',')) && after.is_none_or(|c| c == ' ')
         })?;
+
         let mut challenge = Self::default();
         for (name, value) in parameters(&text[start + SCHEME.len()..]) {
             match name.as_str() {
@@ -47,6 +49,7 @@ impl Challenge {
                 _ => {}
             }
         }
+
         Some(challenge)
     }
 }
@@ -61,6 +64,7 @@ fn parameters(mut text: &str) -> Vec<(String, String)> {
         if name.is_empty() || name.contains([' ', '"', ',']) {
             return found;
         }
+
         let rest = rest.trim_start();
         let value;
         (value, text) = match rest.strip_prefix('"') {
@@ -70,6 +74,7 @@ fn parameters(mut text: &str) -> Vec<(String, String)> {
                 (rest[..end].to_owned(), &rest[end..])
             }
         };
+
         found.push((name.to_ascii_lowercase(), value));
     }
 }
@@ -101,6 +106,7 @@ mod tests {
             scopes: vec!["a".into(), "b".into()],
             error: Some("insufficient_scope".into()),
         };
+
         assert_eq!(parse(full), expected);
         assert_eq!(
             parse(&format!("Basic realm=\"Bearer x\", {}", full.to_ascii_lowercase())),
@@ -111,6 +117,7 @@ mod tests {
             expected.error
         );
         assert_eq!(parse("bearer scope = a, error=\"x\\\"y").error.as_deref(), Some("x\"y"));
+
         for none in ["Bearer", "", "Basic realm=\"x\"", "Bearerish scope=\"a\"", "Bearer ="] {
             assert_eq!(parse(none), Challenge::default(), "{none}");
         }

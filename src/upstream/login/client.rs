@@ -57,6 +57,7 @@ impl Login {
     fn registration(&self, site: &LoginSite, method: &str) -> Value {
         let redirect_uri = self.redirect_uri(site);
         let is_native = safe_url(&redirect_uri).is_ok_and(|url| is_loopback(&url));
+
         json!({
             "client_name": "Larder",
             "redirect_uris": [redirect_uri],
@@ -79,22 +80,26 @@ impl Login {
                 .map_or(method == "client_secret_basic", |known| known.iter().any(|m| m == method))
         };
         let is_secret_in_body = !supports("client_secret_basic");
+
         if let Some(OAuthClient { id, secret }) = self.settings.issuer.client() {
             return Ok(ClientIdentity { id, secret, is_secret_in_body });
         }
+
         let document_url = self.document_url(site);
-        // Authorization servers must be able to fetch it.
+        // Authorization servers must be able to fetch the document.
         let is_public = document_url.starts_with("https://")
             && safe_url(&document_url).is_ok_and(|url| !is_loopback(&url));
         if server.client_id_metadata_document_supported && is_public {
             return Ok(ClientIdentity { id: document_url, secret: None, is_secret_in_body });
         }
+
         let Some(endpoint) = &server.registration_endpoint else {
             return Err(LoginProblem::Refused(format!(
                 "{} does not register clients: set upstreams.auth.client_id",
                 quoted(&server.issuer)
             )));
         };
+
         let slot = self.client_slot(&server.issuer);
         let redirect_uri = self.redirect_uri(site);
         let (known, version) = site.vault.read::<Registration>(&slot).await.map_err(unavailable)?;
@@ -104,18 +109,22 @@ impl Login {
         {
             return Ok(known.client);
         }
+
         let method = match (supports("none"), is_secret_in_body) {
             (true, _) => "none",
             (false, false) => "client_secret_basic",
             (false, true) => "client_secret_post",
         };
+
         let fetcher = self.fetcher(&server.issuer);
         let registration = register(fetcher, endpoint, &self.registration(site, method)).await?;
+
         let client =
             ClientIdentity { id: registration.id, secret: registration.secret, is_secret_in_body };
         let expires = registration.expires.filter(|seconds| *seconds > 0);
         let expires = expires.map(|seconds| Timestamp::from_millis(seconds.saturating_mul(1000)));
         let registration = Registration { client: client.clone(), redirect_uri, expires };
+
         // Another instance may have registered meanwhile: both registrations are valid.
         site.vault.replace(&slot, version, Some(&registration)).await.map_err(unavailable)?;
         Ok(client)
@@ -143,6 +152,7 @@ impl Login {
                 None => Ok(false),
             }
         };
+
         match forgotten.await {
             Ok(true) => tracing::warn!(
                 upstream = %self.name,
@@ -165,6 +175,7 @@ async fn register(
     let refused = |problem: &str| {
         LoginProblem::Refused(format!("the registration as a client failed: {problem}"))
     };
+
     let url = safe_url(endpoint).map_err(refused)?;
     let mut request = Request::new(Method::POST, url);
     for name in [CONTENT_TYPE, ACCEPT] {
@@ -189,6 +200,7 @@ impl ClientIdentity {
         let mut request = Request::new(Method::POST, url);
         let mut form = url::form_urlencoded::Serializer::new(String::new());
         form.extend_pairs(pairs);
+
         match &self.secret {
             Some(secret) if !self.is_secret_in_body => {
                 let encode = |text: &str| -> String {
@@ -208,6 +220,7 @@ impl ClientIdentity {
                 }
             }
         }
+
         let form_type = HeaderValue::from_static("application/x-www-form-urlencoded");
         request.headers_mut().insert(CONTENT_TYPE, form_type);
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));

@@ -29,11 +29,13 @@ pub(super) struct Metadata {
     pub(super) token_endpoint: String,
     pub(super) registration_endpoint: Option<String>,
     pub(super) revocation_endpoint: Option<String>,
+
     #[serde(default)]
     pub(super) scopes_supported: Vec<String>,
     #[serde(default)]
     code_challenge_methods_supported: Vec<String>,
     pub(super) token_endpoint_auth_methods_supported: Option<Vec<String>>,
+
     #[serde(default)]
     pub(super) client_id_metadata_document_supported: bool,
     #[serde(default)]
@@ -61,6 +63,7 @@ pub(super) async fn discover(
 ) -> Result<AuthorizationServer, String> {
     let upstream = &login.url;
     let named = Finder { fetcher: &login.fetchers.named, namer: upstream };
+
     let resource = named.resource(upstream, metadata).await?;
     let (resource, servers, scopes) = match resource {
         Some(Resource { url: resource, authorization_servers, scopes_supported }) => {
@@ -96,6 +99,7 @@ pub(super) async fn discover(
             named.server(first).await?
         }
     };
+
     Ok(AuthorizationServer { resource, scopes, metadata })
 }
 
@@ -155,10 +159,12 @@ impl Finder<'_> {
             let found = self.fetch(&self.url(named)?).await?;
             return found.map(Some).ok_or_else(|| format!("{}: not found", quoted(named)));
         }
+
         const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
         let path = upstream.path().trim_end_matches('/');
         let mut paths = vec![format!("{WELL_KNOWN}{path}"), WELL_KNOWN.to_owned()];
         paths.dedup();
+
         for path in paths {
             let mut url = upstream.clone();
             url.set_path(&path);
@@ -167,6 +173,7 @@ impl Finder<'_> {
                 return Ok(Some(found));
             }
         }
+
         Ok(None)
     }
 
@@ -187,10 +194,11 @@ impl Finder<'_> {
     }
 
     fn check(&self, metadata: &Metadata, issuer: &str) -> Result<(), String> {
-        // RFC 8414, section 3.3: otherwise one server could impersonate another.
+        // RFC 8414, section 3.3: with another issuer, one server could impersonate another.
         if metadata.issuer != issuer {
             return Err(format!("its metadata is that of {}", quoted(&metadata.issuer)));
         }
+
         let optional = [&metadata.registration_endpoint, &metadata.revocation_endpoint];
         let optional = optional.into_iter().flatten();
         for url in
@@ -198,6 +206,7 @@ impl Finder<'_> {
         {
             self.url(url)?;
         }
+
         if !metadata.code_challenge_methods_supported.iter().any(|method| method == "S256") {
             return Err("it does not support PKCE with S256".to_owned());
         }
@@ -234,6 +243,7 @@ mod tests {
         ] {
             assert!(covers(good, &upstream), "{good}");
         }
+
         for bad in [
             "https://b.example/mcp/x",
             "http://a.example/mcp/x",
@@ -254,9 +264,11 @@ mod tests {
             let named = configured.named_by(namer.clone()).unwrap();
             Finder { fetcher: &named, namer: &namer }.url(text).is_ok()
         };
+
         assert!(url("http://127.0.0.1:1/mcp", "http://127.0.0.1:2/x"));
         assert!(url("https://a.example/mcp", "https://b.example"));
         assert!(url("https://10.0.0.1/mcp", "https://10.0.0.1/x"));
+
         for bad in [
             "http://127.0.0.1:1/x",
             "https://localhost/x",
@@ -269,6 +281,7 @@ mod tests {
         ] {
             assert!(!url("https://a.example/mcp", bad), "{bad}");
         }
+
         let issuer = Url::parse("https://10.0.0.1").unwrap();
         let finder = Finder { fetcher: &configured, namer: &issuer };
         assert!(finder.url("https://10.0.0.2/token").is_ok());

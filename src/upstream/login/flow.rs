@@ -65,6 +65,7 @@ impl Login {
             metadata,
             expires: site.clock.now().saturating_add(TICKET_TTL),
         };
+
         let ticket = site.vault.sealer().seal_text(&self.context("ticket"), &ticket);
         format!("{}/upstreams/{}/login?ticket={ticket}", site.base_url, self.name)
     }
@@ -90,9 +91,11 @@ impl Login {
                 scopes.push(scope.clone());
             }
         }
+
         if scopes.is_empty() {
             scopes.clone_from(&server.scopes);
         }
+
         let offline = "offline_access".to_owned();
         if server.metadata.scopes_supported.contains(&offline) && !scopes.contains(&offline) {
             scopes.push(offline);
@@ -113,6 +116,7 @@ impl Login {
         let client = BasicClient::new(ClientId::new(pending.source.client.id.clone()))
             .set_auth_uri(endpoint.map_err(|error| invalid(&error))?)
             .set_redirect_uri(redirect_uri.map_err(|error| invalid(&error))?);
+
         let verifier = PkceCodeVerifier::new(pending.verifier.clone());
         let state = CsrfToken::new(pending.state.clone());
         let scopes = pending.source.scopes.iter().cloned().map(Scope::new);
@@ -121,10 +125,12 @@ impl Login {
             .set_pkce_challenge(PkceCodeChallenge::from_code_verifier_sha256(&verifier))
             .add_scopes(scopes)
             .add_extra_param("resource", server.resource.clone());
+
         if pending.source.scopes.iter().any(|scope| scope == "offline_access") {
-            // OpenID Connect Core, section 11.
+            // OpenID Connect Core, section 11, requires this prompt for offline access.
             request = request.add_extra_param("prompt", "consent");
         }
+
         Ok(request.url().0.into())
     }
 }
@@ -153,7 +159,7 @@ impl ProviderLogin for Login {
         let ticket = self.ticket(self.site()?, ticket)?;
         Ok(LoginRequest {
             provider: self.name.to_string(),
-            // The path and the query may have a key.
+            // The path and the query may contain a key, so only the origin is shown.
             server: self.url.origin().ascii_serialization(),
             principal: ticket.principal,
         })
@@ -162,14 +168,17 @@ impl ProviderLogin for Login {
     async fn begin(&self, ticket: &str) -> Result<LoginRedirect, LoginProblem> {
         let site = self.site()?;
         let ticket = self.ticket(site, ticket)?;
+
         let server = discovery::discover(self, ticket.metadata.as_deref()).await;
         let server = server.map_err(|problem| {
             tracing::warn!(upstream = %self.name, problem, "a login cannot begin");
             LoginProblem::Unavailable(format!("{} cannot be logged in to: {problem}.", self.name))
         })?;
+
         let client = self.client(site, &server.metadata).await.inspect_err(|problem| {
             tracing::warn!(upstream = %self.name, %problem, "a login cannot begin");
         })?;
+
         let metadata = &server.metadata;
         let state = site.random.id();
         let pending = Pending {
@@ -187,9 +196,11 @@ impl ProviderLogin for Login {
             },
             expires: site.clock.now().saturating_add(LOGIN_TTL),
         };
+
         let url = Self::authorization_url(site, self, &server, &pending)?;
         let slot = Slot::new(site, &self.name, &ticket.owner);
         slot.change(|record| Some(Record { pending: Some(pending.clone()), ..record })).await?;
+
         let cookie = Cookie { owner: ticket.owner, state };
         let cookie = site.vault.sealer().seal_text(&self.context("cookie"), &cookie);
         Ok(LoginRedirect { url, cookie })
@@ -212,13 +223,15 @@ impl ProviderLogin for Login {
                 "This login was not begun in this browser, is over, or took too long. {NEW_LINK}."
             ))
         };
+
         let opened = |text: &str| site.vault.sealer().open_text(&self.context("cookie"), text);
         let cookie: Cookie = cookie.and_then(opened).ok_or_else(unknown)?;
         if parameter("state").as_ref() != Some(&cookie.state) {
             return Err(unknown());
         }
+
         let slot = Slot::new(site, &self.name, &cookie.owner);
-        // Of two callbacks, one finds it.
+        // Removed while it is read, so that only one of two callbacks finds it.
         let is_this = |pending: &Pending| pending.state == cookie.state;
         let before = slot.change(|record| {
             let begun = record.pending.as_ref().is_some_and(is_this);
@@ -226,34 +239,40 @@ impl ProviderLogin for Login {
         });
         let pending = before.await?.pending.filter(is_this);
         let pending = pending.filter(|pending| pending.expires > slot.now()).ok_or_else(unknown)?;
-        // RFC 9207, section 2.4: before anything else of the response is used.
+
+        // RFC 9207, section 2.4: checked before anything else of the response is used.
         let issuer = parameter("iss");
         if issuer.as_ref().map_or(pending.sends_issuer, |issuer| *issuer != pending.issuer) {
             let problem = "The response is of another authorization server.";
             return Err(LoginProblem::Refused(problem.to_owned()));
         }
+
         if let Some(error) = parameter("error") {
             let name = &self.name;
             let problem = format!("The login at {name} was refused ({}).", quoted(&error));
             return Err(LoginProblem::Refused(problem));
         }
+
         let code = parameter("code").ok_or_else(unknown)?;
         let Pending { verifier, source, issuer, .. } = pending;
         let redirect_uri = self.redirect_uri(site);
         let client = source.client.clone();
         let fetcher = self.fetcher(&issuer);
         let exchanged = source.exchange(fetcher, code, verifier, &redirect_uri, slot.now()).await;
+
         if let Err(TokenError::UnknownClient) = &exchanged {
             self.forget_client(site, &issuer, &client).await;
         }
         let tokens = exchanged.map_err(LoginProblem::from).inspect_err(|problem| {
             tracing::warn!(upstream = %self.name, %problem, "a login has failed");
         })?;
+
         slot.change(|record| {
             let (tokens, refreshing_until) = (Some(tokens.clone()), None);
             Some(Record { tokens, refreshing_until, ..record })
         })
         .await?;
+
         tracing::info!(upstream = %self.name, owner = %cookie.owner, "logged in");
         self.changed.send_modify(|generation| *generation += 1);
         Ok(())
@@ -266,9 +285,11 @@ impl ProviderLogin for Login {
             (!is_empty).then(Record::default)
         });
         let before = before.await?;
+
         self.changed.send_modify(|generation| *generation += 1);
         let Some(tokens) = before.tokens else { return Ok(()) };
         tracing::info!(upstream = %self.name, %owner, "logged out");
+
         let fetcher = self.fetcher(&tokens.source.issuer);
         tokens.revoke(fetcher).await.map_err(|problem| {
             tracing::warn!(upstream = %self.name, problem, "tokens cannot be revoked");

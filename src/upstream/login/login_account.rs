@@ -53,6 +53,7 @@ pub(in crate::upstream) struct LoginNeeded {
     scopes: Vec<String>,
     /// The access token that was refused.
     refused: Option<String>,
+
     slot: Slot,
     changes: watch::Receiver<u64>,
 }
@@ -94,6 +95,7 @@ impl LoginAccount {
         let generation = *self.login.changed.borrow();
         let now = self.site()?.clock.now().saturating_add(MARGIN);
         let is_current = |tokens: &Tokens| tokens.expires.is_none_or(|expires| expires > now);
+
         let cached = self.cached.lock().clone();
         if let Some(cached) = cached
             && cached.generation == generation
@@ -102,11 +104,13 @@ impl LoginAccount {
         {
             return Ok(Some(cached.tokens.access.clone()));
         }
+
         let tokens = match self.slot()?.read().await?.0.tokens {
             Some(tokens) if is_current(&tokens) || tokens.refresh.is_none() => Some(tokens),
             Some(tokens) => self.refresh(&tokens.access).await?,
             None => None,
         };
+
         let access = tokens.as_ref().map(|tokens| tokens.access.clone());
         *self.cached.lock() = tokens.map(|tokens| Cached {
             tokens: Arc::new(tokens),
@@ -120,6 +124,7 @@ impl LoginAccount {
     async fn refresh(&self, stale: &str) -> Result<Option<Tokens>, LoginProblem> {
         let slot = self.slot()?;
         let deadline = Instant::now() + LEASE;
+
         loop {
             let (mut record, version) = slot.read().await?;
             let Some(tokens) = record.tokens.clone().filter(|tokens| tokens.access == stale) else {
@@ -128,11 +133,13 @@ impl LoginAccount {
             if tokens.refresh.is_none() {
                 return Ok(None);
             }
+
             let is_free = record.refreshing_until.is_none_or(|until| until <= slot.now());
             record.refreshing_until = Some(slot.now().saturating_add(LEASE));
             if is_free && slot.replace(version, &record).await? {
                 return self.refresh_leased(&slot, tokens).await;
             }
+
             if Instant::now() >= deadline {
                 let problem = "another instance does not finish to refresh its token";
                 return Err(LoginProblem::Unavailable(problem.to_owned()));
@@ -164,6 +171,7 @@ impl LoginAccount {
                 (Some(stale.clone()), Some(problem))
             }
         };
+
         let is_ours = |record: &Record| {
             record.tokens.as_ref().is_some_and(|tokens| tokens.access == stale.access)
         };
@@ -172,6 +180,7 @@ impl LoginAccount {
             is_ours.then(|| Record { tokens: tokens.clone(), refreshing_until: None, ..record })
         });
         let before = before.await?;
+
         match problem {
             Some(problem) => Err(LoginProblem::Unavailable(problem)),
             None if is_ours(&before) => Ok(tokens),
@@ -200,6 +209,7 @@ impl LoginAccount {
         if status != StatusCode::UNAUTHORIZED && !is_step_up {
             return Ok(Refused::Other);
         }
+
         let slot = self.slot()?;
         let granted = match (used, is_step_up) {
             (Some(used), false) if may_refresh => {
@@ -213,13 +223,16 @@ impl LoginAccount {
             (_, true) => slot.read().await?.0.tokens.map(|t| t.scopes).unwrap_or_default(),
             (_, false) => Vec::new(),
         };
+
         if is_step_up && challenge.scopes.iter().all(|scope| granted.contains(scope)) {
             return Ok(Refused::Other);
         }
+
         let lacking: Vec<String> = if is_step_up { challenge.scopes.clone() } else { Vec::new() };
         let mut scopes = granted;
         scopes.extend(challenge.scopes);
         let url = self.login.link_with(self.site()?, &self.identity, scopes, challenge.metadata);
+
         Ok(Refused::Login(Arc::new(LoginNeeded {
             name: Arc::clone(&self.login.name),
             url,
@@ -236,6 +249,7 @@ impl LoginNeeded {
     pub(in crate::upstream) async fn wait(&self) -> bool {
         let mut changes = self.changes.clone();
         let deadline = Instant::now() + LOGIN_WAIT;
+
         loop {
             changes.borrow_and_update();
             let tokens = self.slot.read().await.ok().and_then(|(record, _)| record.tokens);
@@ -245,7 +259,7 @@ impl LoginNeeded {
             if Instant::now() >= deadline {
                 return false;
             }
-            // The callback may reach another instance.
+            // Polls, because the callback may reach another instance.
             let _ = tokio::time::timeout(10 * POLL, changes.changed()).await;
         }
     }

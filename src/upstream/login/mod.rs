@@ -41,6 +41,7 @@ pub(super) struct Login {
     url: Url,
     settings: OAuth,
     fetchers: Fetchers,
+
     /// Set once, before the first call.
     site: OnceLock<LoginSite>,
     /// Counts logins and logouts on this instance.

@@ -78,6 +78,7 @@ impl Source {
     ) -> Result<Tokens, TokenError> {
         let redirect_uri = RedirectUrl::new(redirect_uri.to_owned());
         let redirect_uri = redirect_uri.map_err(|error| TokenError::Refused(error.to_string()))?;
+
         let answer = {
             let client = self.oauth()?.set_redirect_uri(redirect_uri);
             let request = client.exchange_code(AuthorizationCode::new(code));
@@ -85,6 +86,7 @@ impl Source {
             let request = request.add_extra_param("resource", self.resource.as_str());
             request.request_async(&TokenRequests(fetcher)).await
         };
+
         self.tokens(answer, None, now)
     }
 
@@ -96,6 +98,7 @@ impl Source {
         let client = BasicClient::new(ClientId::new(self.client.id.clone()))
             .set_token_uri(token_url)
             .set_auth_type(auth_type);
+
         Ok(match &self.client.secret {
             Some(secret) => client.set_client_secret(ClientSecret::new(secret.clone())),
             None => client,
@@ -124,16 +127,18 @@ impl Source {
             }
             Err(_) => return Err(TokenError::Unavailable("the response cannot be parsed".into())),
         };
+
         let refresh = response.refresh_token().map(|token| token.secret().clone());
         let scopes = response
             .scopes()
             .map(|scopes| scopes.iter().map(|scope: &Scope| scope.as_str().to_owned()).collect());
         let lifetime = response.expires_in().map(|lifetime| lifetime.min(MAX_LIFETIME));
+
         Ok(Tokens {
             access: response.access_token().secret().clone(),
             refresh: refresh.or_else(|| before?.refresh.clone()),
             expires: lifetime.map(|lifetime| now.saturating_add(lifetime)),
-            // Left out if they are those that were asked for (RFC 6749, 5.1).
+            // The server omits the scopes if it grants those that were requested (RFC 6749, 5.1).
             scopes: scopes
                 .or_else(|| before.map(|before| before.scopes.clone()))
                 .unwrap_or_else(|| self.scopes.clone()),
@@ -163,6 +168,7 @@ impl Tokens {
         let Some(refresh) = &self.refresh else {
             return Err(TokenError::Refused("there is no refresh token".to_owned()));
         };
+
         let refresh = RefreshToken::new(refresh.clone());
         let answer = {
             let client = self.source.oauth()?;
@@ -170,6 +176,7 @@ impl Tokens {
             let request = request.add_extra_param("resource", self.source.resource.as_str());
             request.request_async(&TokenRequests(fetcher)).await
         };
+
         self.source.clone().tokens(answer, Some(self), now)
     }
 
@@ -178,12 +185,13 @@ impl Tokens {
         let Some(endpoint) = &self.source.revocation_endpoint else { return Ok(()) };
         let url = safe_url(endpoint)?;
         let refresh = self.refresh.as_ref().map(|token| (token, "refresh_token"));
+
         for (token, hint) in refresh.into_iter().chain([(&self.access, "access_token")]) {
             let pairs = [("token", token.as_str()), ("token_type_hint", hint)];
             let request = self.source.client.form(url.clone(), &pairs);
             match fetcher.send(request).await {
                 Ok((200, _)) => {}
-                // Tokens with claims of their own only expire (RFC 7009, 2.2.1).
+                // Self-contained tokens cannot be revoked: they expire (RFC 7009, 2.2.1).
                 Ok((400, body)) if is_unsupported(&body) => {}
                 Ok((status, _)) => return Err(format!("status {status}")),
                 Err(error) => return Err(error.to_string()),
@@ -198,6 +206,7 @@ fn is_unsupported(body: &[u8]) -> bool {
     struct Refusal {
         error: String,
     }
+
     serde_json::from_slice::<Refusal>(body)
         .is_ok_and(|refusal| refusal.error == "unsupported_token_type")
 }

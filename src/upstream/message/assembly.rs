@@ -61,6 +61,7 @@ enum Texts<'a> {
 struct Storing<'a> {
     calls: &'a dyn Calls,
     receiving: Arc<Receiving>,
+
     extractor: Extractor,
     current: Current,
     /// The structured content, if it has long strings.
@@ -68,6 +69,7 @@ struct Storing<'a> {
     /// The long strings of the structured content.
     strings: Vec<HashedText>,
     finished: ReceivedResult,
+
     utf8: Utf8Repair,
     /// Nobody waits for the message any more.
     is_abandoned: bool,
@@ -125,6 +127,7 @@ impl<'a> Assembly<'a> {
         if self.length > self.max_bytes {
             return Err(Refusal::TooLong);
         }
+
         if let Texts::Unknown(calls, request) = self.texts
             && self.length > FREE_BYTES
         {
@@ -140,11 +143,13 @@ impl<'a> Assembly<'a> {
                 }
             };
         }
+
         if let Texts::Stored(storing) = &mut self.texts {
             storing.push(bytes, &mut self.kept).await?;
             let held = self.kept.len() + storing.memory_bytes();
             return self.charge.cover(held).await.map_err(|_| Refusal::NoRoom);
         }
+
         let covered = self.charge.cover(self.kept.len() + bytes.len()).await;
         covered.map_err(|_| Refusal::NoRoom)?;
         self.kept.extend_from_slice(bytes);
@@ -170,6 +175,7 @@ impl<'a> Assembly<'a> {
         if matches!(&self.texts, Texts::Stored(storing) if storing.is_abandoned) {
             self.kept.clear();
         }
+
         let stored = match self.texts {
             Texts::Stored(storing) => storing.finish(),
             Texts::Kept | Texts::Unknown(..) => None,
@@ -198,10 +204,12 @@ impl<'a> Storing<'a> {
     async fn push(&mut self, bytes: &[u8], kept: &mut Vec<u8>) -> Result<(), Refusal> {
         let utf8 = self.utf8.feed(bytes);
         let mut bytes = &*utf8;
+
         if self.is_storing() && !self.calls.waits_for(&self.receiving) {
             self.is_abandoned = true;
             self.end();
         }
+
         let mut structure = Vec::new();
         while !self.is_abandoned {
             let found = self.extractor.next(&mut bytes, kept, &mut structure);
@@ -245,6 +253,7 @@ impl<'a> Storing<'a> {
             (Found::Piece(_), Current::None) => {}
             (Found::Invalid, _) => return Err(Refusal::NotJson),
         }
+
         Ok(())
     }
 

@@ -33,11 +33,13 @@ pub(in crate::upstream) async fn read_line(
     let mut message = Some(message);
     // The first and the last bytes, once the message is refused.
     let mut ends: Option<(Vec<u8>, Vec<u8>, Refusal)> = None;
+
     loop {
         let buffer = input.fill_buf().await?;
         let at_end = buffer.is_empty();
         let feed = memchr::memchr(b'\n', buffer);
         let part = &buffer[..feed.unwrap_or(buffer.len())];
+
         if let Some(assembly) = &mut message
             && let Err(why) = assembly.push(part).await
         {
@@ -45,12 +47,14 @@ pub(in crate::upstream) async fn read_line(
             let (head, tail) = kept.unwrap_or_default();
             ends = Some((head, tail, why));
         }
+
         if let Some((head, tail, _)) = &mut ends {
             let room = END_BYTES - head.len();
             head.extend_from_slice(&part[..part.len().min(room)]);
             tail.extend_from_slice(&part[part.len().saturating_sub(END_BYTES)..]);
             tail.drain(..tail.len().saturating_sub(END_BYTES));
         }
+
         let used = feed.map_or(buffer.len(), |index| index + 1);
         input.consume(used);
         if at_end || feed.is_some() {
@@ -87,15 +91,17 @@ fn answered(head: &[u8], tail: &[u8]) -> Option<i64> {
         bytes.map(|b| char::from(*b)).collect()
     };
     let (head, tail) = (compact(head), compact(tail));
-    // Some write the number as a text.
+    // Some upstreams write the number as a string.
     let digits = |text: &str| -> Option<i64> {
         let text = text.strip_prefix('"').unwrap_or(text);
         text.split(|c: char| !c.is_ascii_digit()).next().and_then(|digits| digits.parse().ok())
     };
+
     let begun = [r#"{"jsonrpc":"2.0","id":"#, r#"{"id":"#];
     if let Some(id) = begun.iter().find_map(|begin| digits(head.strip_prefix(begin)?)) {
         return Some(id);
     }
+
     let tail = tail.strip_suffix('}')?;
     let tail = tail.strip_suffix(r#","jsonrpc":"2.0""#).unwrap_or(tail);
     let (_, id) = tail.rsplit_once(r#","id":"#)?;
@@ -135,6 +141,7 @@ mod tests {
         let after = format!(r#"{{"result":{{"a":"{content}"}},"jsonrpc":"2.0","id":23}}"#);
         let unclear = format!(r#"{{"result":{{"a":"{content}","id":4}}}}"#);
         let text = format!("{before}\nshort\n{after}\n{unclear}\nlast");
+
         let read = read(&text, 500).await;
         assert_eq!(read, ["Some(17)", "short", "Some(23)", "None", "last"]);
     }
@@ -144,15 +151,19 @@ mod tests {
         let budget = of(1 << 20);
         let mut other = budget.charge(payer("ana", "fs"));
         other.cover(1 << 20).await.unwrap();
+
         let long = format!(r#"{{"jsonrpc":"2.0","id":17,"result":"{}"}}"#, "x".repeat(300_000));
         let text = format!("{long}\nshort\n{long}\n");
         let mut input = text.as_bytes();
         let next = || Assembly::plain(1 << 20, budget.charge(payer("ana", "fs")));
+
         let refused = read_line(&mut input, next()).await.unwrap();
         let why = Refusal::NoRoom;
         assert!(matches!(refused, Incoming::Refused { answers: Some(17), why: w } if w == why));
+
         let short = read_line(&mut input, next()).await.unwrap();
         assert!(matches!(short, Incoming::Message(line) if line.bytes == "short"));
+
         drop(other);
         let read = read_line(&mut input, next()).await.unwrap();
         assert!(matches!(read, Incoming::Message(line)

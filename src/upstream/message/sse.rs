@@ -19,16 +19,18 @@ pub(in crate::upstream) async fn read_event(
     calls: &dyn Calls,
     request: Option<i64>,
 ) -> io::Result<Incoming> {
-    // The field's name comes in addition.
+    // The field's name is not counted as part of the message.
     const FIELD: usize = "data: ".len() + 1;
+
     let mut data: Option<Arrived> = None;
     loop {
         let max = max_bytes + FIELD;
         let line = match data {
             None => Assembly::of(max, calls, request),
-            // Only the message's beginning shows where its texts are and who pays.
+            // Only the beginning of the message shows where its texts are and who pays.
             Some(ref before) => Assembly::plain(max, calls.charge(request, &before.bytes)),
         };
+
         match read_line(input, line).await? {
             Incoming::End => return Ok(Incoming::End),
             refused @ Incoming::Refused { .. } => return Ok(refused),
@@ -44,6 +46,7 @@ pub(in crate::upstream) async fn read_event(
                         _ => continue,
                     }
                 }
+
                 let Some(value) = bytes.strip_prefix(b"data:") else { continue };
                 line.bytes = bytes.slice_ref(value.strip_prefix(b" ").unwrap_or(value));
                 data = Some(match data {
@@ -72,7 +75,7 @@ async fn join(
     }
 
     if before.charge.is_empty() {
-        // However short its lines are, the event is a long message.
+        // An event of many short lines is a long message.
         before.charge = calls.charge(request, &before.bytes);
     }
     before.charge.add(line.charge);
@@ -128,7 +131,9 @@ mod tests {
         {
             messages.push(String::from_utf8(message.bytes.to_vec()).unwrap());
         }
+
         assert_eq!(messages, ["{\"a\":\n1}", "x"]);
+
         let long = format!(
             "data: {{\"jsonrpc\":\"2.0\",\"id\":4,\"result\":\"{}\"}}\n\n",
             "x".repeat(500)
@@ -144,11 +149,12 @@ mod tests {
         let calls = NoCalls(Some(Arc::clone(&budget)));
         let lines = format!("data: {}\n", "x".repeat(1000)).repeat(1500);
         let event = format!("{lines}\n");
+
         let mut first = event.as_bytes();
         let kept = read_event(&mut first, 64 << 20, &calls, None).await.unwrap();
         assert!(matches!(&kept, Incoming::Message(message) if !message.charge.is_empty()));
 
-        // Two have no room together.
+        // Two events have no room together.
         let mut second = lines.as_bytes();
         let refused = read_event(&mut second, 64 << 20, &calls, None).await.unwrap();
         assert!(matches!(refused, Incoming::Refused { why: Refusal::NoRoom, .. }));

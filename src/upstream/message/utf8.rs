@@ -15,10 +15,12 @@ impl Utf8Repair {
         if self.begun.is_empty() && std::str::from_utf8(piece).is_ok() {
             return Cow::Borrowed(piece);
         }
+
         let mut bytes = std::mem::take(&mut self.begun);
         bytes.extend_from_slice(piece);
         let mut valid = Vec::with_capacity(bytes.len());
         let mut read = 0;
+
         for chunk in bytes.utf8_chunks() {
             valid.extend_from_slice(chunk.valid().as_bytes());
             read += chunk.valid().len() + chunk.invalid().len();
@@ -31,6 +33,7 @@ impl Utf8Repair {
                 valid.extend_from_slice("\u{fffd}".as_bytes());
             }
         }
+
         Cow::Owned(valid)
     }
 }
@@ -54,10 +57,11 @@ mod tests {
             ]), 0..12),
             sizes in prop::collection::vec(1usize..5, 1..8),
         ) {
-            // A complete character ends what may have begun.
+            // A line feed ends a character that may have begun.
             let bytes = [parts.concat(), b"\n".to_vec()].concat();
             let mut repair = Utf8Repair::default();
             let (mut rest, mut repaired) = (&bytes[..], Vec::new());
+
             for size in sizes.iter().cycle() {
                 let (piece, after) = rest.split_at((*size).min(rest.len()));
                 repaired.extend_from_slice(&repair.feed(piece));
@@ -66,6 +70,7 @@ mod tests {
                     break;
                 }
             }
+
             prop_assert_eq!(String::from_utf8(repaired).ok(), Some(String::from_utf8_lossy(&bytes).into_owned()));
         }
     }

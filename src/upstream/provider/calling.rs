@@ -43,6 +43,7 @@ impl Upstream {
                 }
             },
         };
+
         let mut result = match self.read_result(result)? {
             CallAnswer::Done(result) => result,
             CallAnswer::Task(task) => {
@@ -58,6 +59,7 @@ impl Upstream {
                 }
             }
         };
+
         self.naming.offer_blocks(&mut result.content);
         Ok(result)
     }
@@ -76,6 +78,7 @@ impl Upstream {
     ) -> Result<Begun, UpstreamError> {
         let connection = self.connections.of(scope).await?;
         let mut arguments = Some(Value::Object(arguments));
+
         for is_last in [false, true] {
             let link = connection.link().await?;
             let catalogue = connection.known();
@@ -87,6 +90,7 @@ impl Upstream {
                 let unlisted = if catalogue.is_none() { connection.unlisted() } else { None };
                 return Err(unlisted.unwrap_or_else(|| unknown_tool(name)));
             };
+
             let mut params = json!({ "name": tool.own_name });
             let may_repeat = !is_last && (repeats(tool) || self.is_remote);
             if tool.is_task {
@@ -94,6 +98,7 @@ impl Upstream {
             }
             let sent = if may_repeat { arguments.clone() } else { arguments.take() };
             wire::add_param(&mut params, "arguments", sent.unwrap_or_default());
+
             let own_name = &tool.own_name;
             let sent =
                 self.requests.send(&connection, &link, "tools/call", params, own_name, scope);
@@ -104,6 +109,7 @@ impl Upstream {
                 Ok(result) => return Ok(Begun::Sent(result)),
             }
         }
+
         Err(unknown_tool(name))
     }
 }

@@ -26,11 +26,13 @@ impl Upstream {
         if self.connections.shared.login().is_none() {
             return Ok(None);
         }
+
         let connection = self.connections.of(scope).await.map_err(UpstreamError::into_fault)?;
         let Some(login) = connection.login_needed() else { return Ok(None) };
         if !ask_to_log_in(&login, scope).await {
             return Err(UpstreamError::Login(login).into_fault());
         }
+
         connection.link().await.map_err(UpstreamError::into_fault)?;
         let catalogue = connection.known();
         Ok(catalogue.map(|catalogue| (connection, catalogue)))
@@ -61,11 +63,13 @@ impl Upstream {
         if self.connections.shared.login().is_none() {
             return self.call(name, arguments, scope).await;
         }
+
         let again = arguments.clone();
         let error = match self.call(name, arguments, scope).await {
             Err(error) if error.login().is_some() => error,
             called => return called,
         };
+
         match error.login() {
             Some(login) if ask_to_log_in(&login, scope).await => {
                 self.call(name, again, scope).await
@@ -82,6 +86,7 @@ pub(super) async fn ask_to_log_in(login: &LoginNeeded, scope: &Arc<Scope>) -> bo
     if !context.can_elicit_url() {
         return false;
     }
+
     let (key, message) = (login.key(), login.message());
     let asked = context.elicit_url(&key, &message, &login.url).await;
     matches!(asked, Ok(Elicited::Accepted(()))) && login.wait().await

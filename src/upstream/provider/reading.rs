@@ -34,12 +34,14 @@ impl Upstream {
             Err(NoContents::NotStored(error)) => error,
             contents => return found(contents),
         };
+
         tracing::debug!(upstream = %self.naming.upstream, %error, "a resource is read again");
         scope.control.hold_contents();
         let again = async {
             let link = connection.link().await?;
             self.requests.send(connection, &link, METHOD, params, uri, scope).await
         };
+
         found(self.contents_of(again.await, scope).await)
     }
 
@@ -56,7 +58,7 @@ impl Upstream {
 /// What was read. `None` if the upstream has no such resource.
 fn found(contents: Result<Contents, NoContents>) -> Option<Result<Contents, Fault>> {
     match contents {
-        // -32002 in the legacy era, -32602 in the modern one.
+        // Not found is -32002 in the legacy era, and -32602 in the modern era.
         Err(NoContents::Upstream(UpstreamError::Refused(ErrorResponse {
             code: -32002 | -32602,
             ..

@@ -22,6 +22,7 @@ pub(super) fn read_all(content: Value) -> Result<Vec<ContentBlock>, Problem> {
         one @ Value::Object(_) => vec![one],
         other => return Err(Problem::of("content must be a list of content blocks", &other)),
     };
+
     let mut blocks = Vec::with_capacity(values.len());
     let mut first_problem = None;
     let mut has_any = values.is_empty();
@@ -38,6 +39,7 @@ pub(super) fn read_all(content: Value) -> Result<Vec<ContentBlock>, Problem> {
             }
         }
     }
+
     match first_problem {
         Some(problem) if !has_any => Err(problem),
         _ => Ok(blocks),
@@ -47,7 +49,7 @@ pub(super) fn read_all(content: Value) -> Result<Vec<ContentBlock>, Problem> {
 /// Reads a block. One of a type that clients do not know becomes several that they know.
 pub(super) fn read(value: Value) -> Result<Vec<ContentBlock>, Problem> {
     if let Value::String(text) = &value {
-        // Only where a list is expected, nothing says whether it is one.
+        // A text counts as a block only in place of the whole content.
         return Err(Problem::of("a content block must be an object", &Value::from(text.as_str())));
     }
     let what = shown(&value);
@@ -58,12 +60,14 @@ pub(super) fn read(value: Value) -> Result<Vec<ContentBlock>, Problem> {
     if block.get("type").is_none() && block.text("text").is_some() {
         block.set("type", "text");
     }
+
     match block.text("type") {
         Some("text") => complete_text(&mut block, &what)?,
         Some("resource_link") => complete_link(&mut block),
         Some("image" | "audio" | "resource") => {}
         _ => return unknown(block),
     }
+
     let read = block.parse::<ContentBlock>("a content block");
     read.map(|block| vec![block]).map_err(|problem| Problem::new(format!("{problem}, in {what}")))
 }
@@ -100,6 +104,7 @@ fn unknown(mut block: Object) -> Result<Vec<ContentBlock>, Problem> {
     let Some(kind) = block.text("type").map(str::to_owned) else {
         return Err(Problem::of("a content block must have a type", &block.into_value()));
     };
+
     let mut long = |name: &str| {
         let is_long =
             block.text(name).is_some_and(|text| text.len() > MEMBER_BYTES || is_stored(text));
@@ -113,6 +118,7 @@ fn unknown(mut block: Object) -> Result<Vec<ContentBlock>, Problem> {
             None => contents,
         })
     });
+
     let note = format!(
         "(A content block of the type {}, which clients do not know: {})",
         crate::quote::quoted(&kind),
@@ -141,6 +147,7 @@ mod tests {
             { "type": "resource_link", "uri": "file:///a/b.txt?x=1", "size": "large" },
         ]));
         let blocks = serde_json::to_value(blocks.expect("they are clear")).expect("they are JSON");
+
         assert_eq!(
             blocks,
             json!([
@@ -155,10 +162,12 @@ mod tests {
     #[test]
     fn an_unknown_block_is_shown_and_its_long_text_stands_by_itself() {
         let long = "x".repeat(2_000);
+
         let blocks = read(
             json!({ "type": "video", "text": long, "data": long, "mimeType": "video/mp4", "seconds": 3 }),
         );
         let blocks = serde_json::to_value(blocks.expect("it is shown")).expect("it is JSON");
+
         let note = blocks[0]["text"].as_str().expect("a text");
         assert!(note.contains("\"video\"") && note.contains("\"seconds\":3"), "{note}");
         assert_eq!(
@@ -171,6 +180,7 @@ mod tests {
     fn only_a_result_without_any_block_is_an_error() {
         assert!(read_all(json!(["x", 5])).is_err());
         assert!(read_all(json!(5)).is_err());
+
         let blocks = read_all(json!(["x", { "type": "text", "text": "a" }])).expect("one is clear");
         let note = blocks[0].as_text().map(|text| &*text.text);
         assert!(note.is_some_and(|note| note.contains("\"x\"")), "{note:?}");

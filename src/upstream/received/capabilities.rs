@@ -44,10 +44,12 @@ mod tests {
             "tools": {}, "prompts": [], "logging": null, "completions": false, "resources": { "subscribe": true },
         })));
         let has = |name| declared.has(name);
+
         assert!(has("tools") && has("prompts") && has("resources"));
         assert!(!has("logging") && !has("completions") && !has("other"));
         assert!(declared.has_feature("resources", "subscribe"));
         assert!(!declared.has_feature("prompts", "listChanged"));
+
         for none in [json!([]), json!("x"), json!(5)] {
             assert_eq!(Capabilities::of(Some(none)), Capabilities::default());
         }

@@ -36,6 +36,7 @@ impl Answer for ReadAnswer {
         if contents.is_empty() {
             return Err(Problem::new(format!("a resource must have a content, in {what}")));
         }
+
         let further = contents.split_off(1);
         let first = contents.into_iter().next();
         let first = first.ok_or_else(|| Problem::new("a resource must have a content"))?;
@@ -51,6 +52,7 @@ fn content(value: Value) -> Result<ReceivedContent, Problem> {
         (_, Some(Value::String(blob))) => ReceivedBody::Blob(blob),
         _ => return Err(Problem::new(format!("a content must have a text or a blob, in {what}"))),
     };
+
     Ok(ReceivedContent {
         uri: content.take_text("uri"),
         mime_type: content.take_text("mimeType"),

@@ -33,6 +33,7 @@ pub(super) fn presentable(definition: Value, key: &str) -> Result<Object, LeftOu
     let Value::Object(mut members) = definition else {
         return Err(left_out("it is not an object"));
     };
+
     let long = description(&mut members);
     if !make_visible(&mut members) {
         return Err(left_out("it has control characters where they would change its meaning"));
@@ -41,6 +42,7 @@ pub(super) fn presentable(definition: Value, key: &str) -> Result<Object, LeftOu
     if json_exceeds(&definition, DEFINITION_BYTES) {
         return Err(left_out(&format!("its definition is over {} KiB", DEFINITION_BYTES >> 10)));
     }
+
     if let Some(chars) = long {
         tracing::warn!(name, chars, "the description of an upstream's item is cut");
     }
@@ -114,6 +116,7 @@ mod tests {
             "inputSchema": { "properties": { "p": { "title": "\u{0}", "enum": ["\t", "é"] } } },
         });
         let shown = presented(tool).expect("it can be shown");
+
         assert_eq!(shown["description"], "x\\u{1b}\ny");
         assert_eq!(
             shown["title"].as_str().map(|title| title.chars().count()),

@@ -9,6 +9,7 @@ pub(super) fn to_2020_12(mut schema: Value) -> Value {
     let is_old = ["draft-04", "draft-05", "draft-06", "draft-07"]
         .iter()
         .any(|draft| dialect.contains(draft));
+
     if let Some(members) = schema.as_object_mut() {
         members.remove("$schema");
     }
@@ -19,13 +20,15 @@ pub(super) fn to_2020_12(mut schema: Value) -> Value {
 fn translate(schema: &mut Value, is_old: bool) {
     let Some(members) = schema.as_object_mut() else { return };
     if is_old && members.get("$ref").is_some_and(Value::is_string) {
-        // Up to draft-07, what stands beside a reference does not count.
+        // Keywords beside a reference are ignored up to draft-07.
         members.retain(|key, _| {
             matches!(key.as_str(), "$ref" | "description" | "title" | "definitions" | "$defs")
         });
     }
+
     translate_tuple(members);
     translate_dependencies(members);
+
     if is_old {
         for (flag, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
             translate_exclusive(members, flag, bound);
@@ -34,6 +37,7 @@ fn translate(schema: &mut Value, is_old: bool) {
             members.entry("$id").or_insert(id);
         }
     }
+
     for (key, value) in members {
         match key.as_str() {
             "properties" | "patternProperties" | "definitions" | "$defs" | "dependentSchemas" => {
@@ -66,6 +70,7 @@ fn translate_tuple(members: &mut Map<String, Value>) {
         members.remove("additionalItems");
         return;
     }
+
     let items = members.remove("items").unwrap_or_default();
     let length = items.as_array().map_or(0, Vec::len);
     match members.remove("additionalItems") {
@@ -78,6 +83,7 @@ fn translate_tuple(members: &mut Map<String, Value>) {
         }
         _ => {}
     }
+
     if length > 0 {
         members.insert("prefixItems".into(), items);
     }
@@ -117,6 +123,7 @@ mod tests {
     #[test]
     fn what_older_drafts_say_is_said_in_2020_12() {
         let draft_07 = "http://json-schema.org/draft-07/schema#";
+
         for (old, new) in [
             (
                 json!({ "$schema": draft_07, "type": "array", "items": [{ "type": "string" }], "additionalItems": false }),

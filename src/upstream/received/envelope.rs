@@ -90,11 +90,13 @@ pub(in crate::upstream) fn read(
     if let Ok(received) = read_json(message, Repaired::default()) {
         return received;
     }
+
     let (json, repaired) = repair(message);
     let torn = match read_json(&Bytes::from(json), repaired) {
         Ok(received) => return received,
         Err(torn) => torn,
     };
+
     let problem = format!("{}, in {}", torn.problem, shown_bytes(message));
     let problem = Problem::new(problem);
     match torn.answers {
@@ -107,13 +109,16 @@ fn read_json(message: &Bytes, repaired: Repaired) -> Result<Received, Torn> {
     let torn = |error: &serde_json::Error| Torn { answers: None, problem: what_is_wrong(error) };
     let text = std::str::from_utf8(message)
         .map_err(|_| Torn { answers: None, problem: "it is not UTF-8".to_owned() })?;
+
     if text.trim_start().starts_with('[') {
         let batch: Vec<&RawValue> = serde_json::from_str(text).map_err(|error| torn(&error))?;
         let messages = batch.iter().map(|one| message.slice_ref(one.get().as_bytes()));
         return Ok(Received::Batch(messages.collect()));
     }
+
     let wire: Wire<'_> = serde_json::from_str(text).map_err(|error| torn(&error))?;
     let Some(method) = wire.method else { return answer(&wire, text, repaired) };
+
     let params = match wire.params {
         Some(params) => serde_json::from_str(params.get()).map_err(|error| torn(&error))?,
         None => Value::Null,
@@ -122,6 +127,7 @@ fn read_json(message: &Bytes, repaired: Repaired) -> Result<Received, Torn> {
         None => return Ok(Received::Notification(Notification::read(&method, params))),
         Some(id) => request_id(id),
     };
+
     Ok(match id {
         Some(id) => match Question::read(&id, &method, params) {
             Some(question) => Received::Question(question),
@@ -148,6 +154,7 @@ fn answer(wire: &Wire<'_>, text: &str, repaired: Repaired) -> Result<Received, T
         let problem = format!("{problem}, in {}", shown_bytes(text.as_bytes()));
         Outcome::Invalid(Problem::new(problem))
     };
+
     let outcome = match (wire.result, wire.error) {
         (None, None) if to == AnswerTo::Unnamed => {
             let problem = format!("no message of JSON-RPC: {}", shown_bytes(text.as_bytes()));
@@ -167,6 +174,7 @@ fn answer(wire: &Wire<'_>, text: &str, repaired: Repaired) -> Result<Received, T
             Outcome::Result(RawResult::new(value, repaired))
         }
     };
+
     Ok(Received::Answer(to, outcome))
 }
 
@@ -176,6 +184,7 @@ fn answers(id: Option<&RawValue>) -> AnswerTo {
     let text = serde_json::from_str::<String>(id);
     let number = text.as_deref().unwrap_or(id).trim();
     let number = number.strip_suffix(".0").unwrap_or(number);
+
     match number.parse() {
         Ok(number) => AnswerTo::Request(number),
         Err(_) if id == "null" => AnswerTo::Unnamed,
@@ -237,6 +246,7 @@ mod tests {
             );
             assert!(is_invalid, "{text}");
         }
+
         for text in ["5", "", "{}", "[", "listening on 3000", r#"{"id":{},"method":"m"}"#] {
             assert!(matches!(read_text(text), Received::Nothing(..)), "{text}");
         }

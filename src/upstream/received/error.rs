@@ -26,11 +26,13 @@ pub(super) fn read(error: Value) -> ErrorResponse {
         }
         Err(_) => (INTERNAL, what, None),
     };
+
     let mut message = bounded(&message, MESSAGE_CHARS).into_owned();
     if data.as_ref().is_some_and(|data| json_exceeds(data, DATA_BYTES)) {
         data = None;
         message.push_str(&format!(" (Its data is left out: it is over {} KiB.)", DATA_BYTES >> 10));
     }
+
     ErrorResponse { code, message, data }
 }
 
@@ -68,6 +70,7 @@ mod tests {
             let error = read(sent);
             assert_eq!((error.code, &*error.message), (code, message));
         }
+
         let long = read(json!({ "message": "x".repeat(100_000), "data": "y".repeat(100_000) }));
         assert!(long.message.chars().count() < 2_100 && long.data.is_none());
     }

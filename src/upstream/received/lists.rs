@@ -139,9 +139,11 @@ impl List for ToolList {
         tool.drop_unfit::<String>("description");
         tool.drop_unfit::<JsonObject>("_meta");
         tool.drop_unfit::<JsonObject>("outputSchema");
+
         let is_task = tool
             .take_members("execution")
             .is_some_and(|execution| execution.get("taskSupport").is_some_and(|s| s == "required"));
+
         let mut tool: model::Tool = named(tool, Self::KEY)?;
         let own_name = tool.name.clone().into_owned();
         let input = match to_2020_12(Value::Object(JsonObject::clone(&tool.input_schema))) {

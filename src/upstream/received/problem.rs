@@ -43,6 +43,7 @@ pub(super) fn shown(value: &Value) -> String {
             Ok(())
         }
     }
+
     let mut beginning = Beginning(Vec::new());
     // An error means that the rest is not shown.
     let _ = serde_json::to_writer(&mut beginning, value);

@@ -22,10 +22,12 @@ impl Answer for GotPrompt {
                 return Err(Problem::of("messages must be a list", &other.unwrap_or_default()));
             }
         };
+
         let mut read = Vec::with_capacity(messages.len());
         for message in messages {
             read.extend(read_message(message)?);
         }
+
         let mut prompt = GetPromptResult::new(read);
         prompt.description = result.take_text("description");
         prompt.meta = result.take_members("_meta").map(MetaObject);
@@ -46,11 +48,13 @@ fn read_message(message: Value) -> Result<Vec<PromptMessage>, Problem> {
             ));
         }
     };
+
     let blocks = match message.take("content") {
         Some(Value::String(text)) => vec![ContentBlock::text(text)],
         Some(Value::Array(values)) => block::read_all(Value::Array(values))?,
         Some(value) => block::read(value)?,
         None => return Err(Problem::of("a message must have a content", &message.into_value())),
     };
+
     Ok(blocks.into_iter().map(|block| PromptMessage::new(role.clone(), block)).collect())
 }

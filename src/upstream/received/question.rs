@@ -55,6 +55,7 @@ pub(super) fn read_all(requests: Option<Value>) -> Result<BTreeMap<String, Input
         Some(Value::Object(members)) => members,
         Some(other) => return Err(Problem::of("inputRequests must be an object", &other)),
     };
+
     let requests = members.into_iter().map(|(key, value)| {
         let mut request = Object::of(value, "a request for input")?;
         let Some(method) = request.take_text("method") else {

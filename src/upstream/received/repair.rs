@@ -17,6 +17,7 @@ pub(in crate::upstream) fn repair(message: &[u8]) -> (String, Repaired) {
     let mut rest = text.trim_start_matches('\u{feff}');
     let mut repaired = Repaired::default();
     let mut json = String::with_capacity(rest.len());
+
     while let Some(c) = rest.chars().next() {
         let used = match c {
             '"' => repair_string(rest, &mut json),
@@ -37,6 +38,7 @@ pub(in crate::upstream) fn repair(message: &[u8]) -> (String, Repaired) {
 fn repair_string(text: &str, json: &mut String) -> usize {
     json.push('"');
     let mut at = 1;
+
     while let Some(c) = text[at..].chars().next() {
         match c {
             '"' => {
@@ -54,6 +56,7 @@ fn repair_string(text: &str, json: &mut String) -> usize {
             }
         }
     }
+
     at
 }
 
@@ -63,6 +66,7 @@ fn repair_escape(text: &str, json: &mut String) -> usize {
         let digits = text.strip_prefix("\\u")?.get(..4)?;
         u16::from_str_radix(digits, 16).ok()
     };
+
     let used = match unit(text) {
         Some(0xd800..0xdc00) if text.get(6..).and_then(unit).is_some_and(is_low) => 12,
         Some(0xd800..0xe000) => {
@@ -72,6 +76,7 @@ fn repair_escape(text: &str, json: &mut String) -> usize {
         Some(_) => 6,
         None => 1 + text[1..].chars().next().map_or(0, char::len_utf8),
     };
+
     json.push_str(&text[..used]);
     used
 }
@@ -90,6 +95,7 @@ fn repair_word(text: &str, json: &mut String, numbers: &mut usize) -> usize {
         serde_json::from_str::<Value>(word).is_err()
             && word.parse::<f64>().is_ok_and(f64::is_infinite)
     };
+
     if matches!(&*bare, "nan" | "inf" | "infinity") || is_beyond() {
         *numbers += 1;
         json.push_str("null");

@@ -35,6 +35,7 @@ impl RawResult {
         if kind != Some("input_required") {
             return Ok(Round::Complete(self));
         }
+
         let mut required = Object::of(self.value, "the result")?;
         let requests = question::read_all(required.take("inputRequests"))?;
         let state = match required.take("requestState") {

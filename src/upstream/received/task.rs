@@ -31,6 +31,7 @@ impl TaskState {
         let Some(id) = task.take_text("taskId") else {
             return Err(Problem::of("a task must have a taskId", &task.into_value()));
         };
+
         let is_working = task.text("status") == Some("working");
         let message =
             task.text("statusMessage").map(|text| bounded(text, MESSAGE_CHARS).into_owned());

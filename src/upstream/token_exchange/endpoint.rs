@@ -49,10 +49,11 @@ fn safe(url: &str) -> Result<Url, String> {
 
 async fn discover(issuer: &str, fetcher: &Fetcher) -> Result<Metadata, String> {
     let mut problem = "it has no metadata".to_owned();
+
     for url in metadata_urls(issuer)? {
         match fetcher.get(&url).await {
             Ok(document) => match serde_json::from_slice::<Metadata>(&document) {
-                // RFC 8414, section 3.3: otherwise one server could impersonate another.
+                // RFC 8414, section 3.3: with another issuer, one server could impersonate another.
                 Ok(metadata) if metadata.issuer == issuer => return Ok(metadata),
                 Ok(_) => problem = String::from("its metadata is that of another issuer"),
                 Err(_) => problem = String::from("its metadata is not valid"),
@@ -61,5 +62,6 @@ async fn discover(issuer: &str, fetcher: &Fetcher) -> Result<Metadata, String> {
             Err(error) => problem = error.to_string(),
         }
     }
+
     Err(format!("{problem} (upstreams.exchange.issuer)"))
 }

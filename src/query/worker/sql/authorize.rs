@@ -48,9 +48,10 @@ impl Authorizer {
     /// Checks the statements that are prepared from now on.
     pub(super) fn install(&self, connection: &mut Connection) {
         *self.seen.lock() = Seen::default();
+
         let (tables, seen) = (Arc::clone(&self.tables), Arc::clone(&self.seen));
         let check = move |context: AuthContext<'_>| check(&context, &tables, &mut seen.lock());
-        // Fails only for connections of other threads.
+        // Setting an authorizer fails only for connections of other threads.
         let _ = connection.authorizer(Some(check));
     }
 
@@ -73,7 +74,7 @@ impl Authorizer {
 
 fn check(context: &AuthContext<'_>, tables: &BTreeSet<String>, seen: &mut Seen) -> Authorization {
     let allowed = match context.action {
-        // The name is empty where no column is read, such as for count(*).
+        // The column name is empty where no column is read, such as for count(*).
         AuthAction::Select | AuthAction::Recursive | AuthAction::Read { column_name: "", .. } => {
             true
         }
@@ -89,9 +90,11 @@ fn check(context: &AuthContext<'_>, tables: &BTreeSet<String>, seen: &mut Seen) 
                     | "sqlite_master"
                     | "sqlite_schema"
             );
+
             if is_ours {
                 seen.read.insert((table, column_name.to_lowercase()));
             }
+
             let allowed = is_ours || is_other;
             if !allowed {
                 seen.refused = Some(Refused::Table(table_name.to_owned()));
@@ -103,6 +106,7 @@ fn check(context: &AuthContext<'_>, tables: &BTreeSet<String>, seen: &mut Seen) 
             let allowed = name.starts_with("json")
                 || super::functions::NAMES.contains(&&*name)
                 || FUNCTIONS.split(' ').any(|listed| listed == name);
+
             if !allowed {
                 seen.refused = Some(Refused::Function(name));
             }
@@ -110,5 +114,6 @@ fn check(context: &AuthContext<'_>, tables: &BTreeSet<String>, seen: &mut Seen) 
         }
         _ => false,
     };
+
     if allowed { Authorization::Allow } else { Authorization::Deny }
 }

@@ -48,9 +48,11 @@ pub(super) fn explain(
         }
         Problem::Sqlite(error) => error,
     };
+
     if error.sqlite_error_code() == Some(ErrorCode::OutOfMemory) {
         return QueryError::memory(question.memory_bytes, true);
     }
+
     let text = match &error {
         Error::SqlInputError { msg, .. } | Error::SqliteFailure(_, Some(msg)) => msg.clone(),
         error => error.to_string(),
@@ -58,6 +60,7 @@ pub(super) fn explain(
     let is_denied = error.sqlite_error_code() == Some(ErrorCode::AuthorizationForStatementDenied)
         || text.starts_with("not authorized")
         || text.contains("prohibited");
+
     QueryError::Refused(if is_denied {
         match authorizer.refused() {
             Some(Refused::Function(name)) => {
@@ -85,25 +88,30 @@ fn no_column(column: &str, tables: &[Profile]) -> String {
     let name = column.split(" - should this be").next().unwrap_or(column);
     let name = name.trim_matches('"');
     let (qualifier, bare) = name.rsplit_once('.').unwrap_or(("", name));
+
     let is_named = |table: &&Profile| table.spec.name.eq_ignore_ascii_case(qualifier);
     let named: Vec<_> = tables.iter().filter(is_named).collect();
     let shown = if named.is_empty() { tables.iter().collect() } else { named };
     let one = shown.len() == 1;
+
     let listed = shown.iter().map(|table| {
         let names = &table.columns.names;
         let more = names.len().saturating_sub(MAX_LISTED);
         let names: Vec<_> = names.iter().take(MAX_LISTED).map(|name| cut(name, 100)).collect();
         let more = if more > 0 { format!(", … {more} more") } else { String::new() };
+
         let columns =
             if one { "Columns".into() } else { format!("Columns of {}", table.spec.name) };
         format!("{columns}: {}{more}.", names.join(", "))
     });
     let listed = listed.collect::<Vec<_>>().join(" ");
+
     let place = if one { format!(" in {}", shown[0].spec.name) } else { String::new() };
     let quotes = if column.contains("string literal") || column.starts_with('"') {
         " A text takes single quotes."
     } else {
         ""
     };
+
     format!("No column {}{place}. {listed}{quotes}", cut(bare, 100))
 }

@@ -51,25 +51,30 @@ pub(super) fn add(connection: &Connection) -> Result<()> {
     ] {
         connection.create_aggregate_function(name, 1, FLAGS, Spread { sample, root })?;
     }
+
     // `x REGEXP y` calls regexp(y, x).
     connection.create_scalar_function("regexp", 2, FLAGS, |ctx| {
         let regex = regex(ctx, 0)?;
         Ok(text(ctx, 1).map(|text| regex.is_match(&text)))
     })?;
+
     connection.create_scalar_function("regexp_extract", -1, FLAGS, |ctx| {
         let regex = regex(ctx, 1)?;
         let group =
             if ctx.len() > 2 { ctx.get::<i64>(2)? } else { i64::from(regex.captures_len() > 1) };
         let group = usize::try_from(group).unwrap_or(usize::MAX);
+
         let Some(text) = text(ctx, 0) else { return Ok(None) };
         let found = regex.captures(&text).and_then(|found| found.get(group));
         Ok(found.map(|found| found.as_str().to_owned()))
     })?;
+
     connection.create_scalar_function("regexp_replace", 3, FLAGS, |ctx| {
         let regex = regex(ctx, 1)?;
         let with = text(ctx, 2).unwrap_or_default();
         Ok(text(ctx, 0).map(|text| regex.replace_all(&text, &*with).into_owned()))
     })?;
+
     type Function = fn(f64) -> f64;
     let unary: [(&str, Function); 7] = [
         ("sqrt", f64::sqrt),
@@ -85,12 +90,14 @@ pub(super) fn add(connection: &Connection) -> Result<()> {
             Ok(number(ctx, 0).map(function).filter(|number| !number.is_nan()))
         })?;
     }
+
     for name in ["pow", "power"] {
         connection.create_scalar_function(name, 2, FLAGS, |ctx| {
             let power = number(ctx, 0).zip(number(ctx, 1)).map(|(base, by)| base.powf(by));
             Ok(power.filter(|number| !number.is_nan()))
         })?;
     }
+
     Ok(())
 }
 
@@ -120,6 +127,7 @@ fn regex(ctx: &Context<'_>, index: usize) -> Result<std::sync::Arc<Regex>> {
     if index >= ctx.len() {
         return Err(Error::UserFunctionError("a regular expression is missing".into()));
     }
+
     ctx.get_or_create_aux(argument, |pattern| {
         let pattern = pattern.as_str().map_err(|_| "a regular expression must be text".to_owned());
         pattern.and_then(|pattern| {
@@ -145,6 +153,7 @@ impl Aggregate<Numbers, Option<f64>> for Percentile {
             let problem = "the second argument of percentile is a number from 0 to 100";
             *percent = given.ok_or_else(|| Error::UserFunctionError(problem.into()))?;
         }
+
         numbers.extend(number(ctx, 0));
         Ok(())
     }
@@ -160,6 +169,7 @@ impl Aggregate<Numbers, Option<f64>> for Percentile {
         else {
             return Ok(None);
         };
+
         numbers.sort_unstable_by(f64::total_cmp);
         let position = percent / 100.0 * (numbers.len() - 1) as f64;
         let (below, above) = (position.floor() as usize, position.ceil() as usize);
@@ -198,6 +208,7 @@ impl Aggregate<Moments, Option<f64>> for Spread {
         if by <= 0.0 {
             return Ok(None);
         }
+
         let variance = squares / by;
         Ok(Some(if self.root { variance.sqrt() } else { variance }))
     }

@@ -36,11 +36,13 @@ pub(super) fn load(
         Some(loaded) => wanted | loaded,
         None => wanted.clone(),
     };
+
     let internal = |error: rusqlite::Error| errors::internal(&error, question);
     let name = quoted(&table.spec.name);
     if table.loaded.take().is_some() {
         connection.execute_batch(&format!("DELETE FROM {name}")).map_err(internal)?;
     }
+
     let transaction = connection.transaction().map_err(internal)?;
     // A row needs a column even if none is read.
     let columns: Vec<usize> =
@@ -48,10 +50,12 @@ pub(super) fn load(
     let names: Vec<_> = columns.iter().map(|c| quoted(&table.columns.names[*c])).collect();
     let marks = vec!["?"; columns.len()].join(", ");
     let insert = format!("INSERT INTO {name} ({}) VALUES ({marks})", names.join(", "));
+
     let mut slots = vec![None; table.columns.names.len()];
     for (slot, column) in columns.iter().enumerate().filter(|_| !wanted.is_empty()) {
         slots[*column] = Some(slot);
     }
+
     let mut loader = Loader {
         insert: transaction.prepare(&insert).map_err(internal)?,
         kinds: &table.kinds,
@@ -59,10 +63,12 @@ pub(super) fn load(
         cells: vec![Value::Null; columns.len()],
         question,
     };
+
     let mut content = channel.content(index)?;
     let total = Some(table.counts.rows);
     let columns = &mut table.columns;
     read(&table.spec, &table.at, columns, &mut content, deadline, total, &mut loader)?;
+
     drop(loader);
     transaction.commit().map_err(internal)?;
     table.loaded = Some(wanted);

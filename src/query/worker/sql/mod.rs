@@ -47,8 +47,10 @@ impl Database {
         for (index, table) in question.tables.iter().enumerate() {
             tables.push(Profile::new(index, table, channel, deadline)?);
         }
+
         let internal = |error: rusqlite::Error| errors::internal(&error, question);
         let mut connection = connect(free_bytes).map_err(internal)?;
+
         for table in &tables {
             if table.columns.names.len() > MAX_COLUMNS {
                 return Err(QueryError::Content {
@@ -61,8 +63,10 @@ impl Database {
             }
             connection.execute_batch(&table.create_table()).map_err(internal)?;
         }
+
         let names = tables.iter().map(|table| table.spec.name.to_lowercase()).collect();
         let authorizer = Authorizer::new(names);
+
         let ends = Arc::new(AtomicU64::new(u64::MAX));
         let over = Arc::clone(&ends);
         connection
@@ -71,6 +75,7 @@ impl Database {
                 Some(move || Deadline::has_passed(over.load(Ordering::Relaxed))),
             )
             .map_err(internal)?;
+
         Ok(Self { connection, authorizer, tables, deadline: ends })
     }
 
@@ -81,12 +86,15 @@ impl Database {
         deadline: &Deadline,
     ) -> Result<Answer, QueryError> {
         self.deadline.store(deadline.as_millis(), Ordering::Relaxed);
-        // First against empty tables, so that only what is read is loaded.
+
+        // Preparing against empty tables tells which columns the statement reads. No others are
+        // loaded.
         self.authorizer.install(&mut self.connection);
         drop(self.prepare(question)?);
         let read = self.authorizer.columns_read();
         let reads_all = joins_by_name(&question.text);
         Authorizer::remove(&mut self.connection);
+
         for (index, table) in self.tables.iter_mut().enumerate() {
             let name = table.spec.name.to_lowercase();
             let wanted: BTreeSet<usize> = table
@@ -99,17 +107,21 @@ impl Database {
                 })
                 .map(|(column, _)| column)
                 .collect();
+
             load(&mut self.connection, index, table, &wanted, question, channel, deadline)?;
         }
+
         self.authorizer.install(&mut self.connection);
         let answer = self.run(question, channel, deadline);
         Authorizer::remove(&mut self.connection);
         let mut answer = answer?;
+
         answer.read = self.tables.iter().fold(ReadCounts::default(), |sum, table| ReadCounts {
             rows: sum.rows + table.counts.rows,
             bytes: sum.bytes + table.counts.bytes,
             skipped: sum.skipped + table.counts.skipped,
         });
+
         let chosen = self.tables.iter().filter(|t| t.spec.rows.is_none() && !t.at.is_empty());
         answer.places = chosen.map(|t| (t.spec.name.clone(), t.at.to_string())).collect();
         Ok(answer)
@@ -119,10 +131,12 @@ impl Database {
         let problem = |problem| errors::explain(problem, question, &self.tables, &self.authorizer);
         let statement = self.connection.prepare(&question.text);
         let statement = statement.map_err(|error| problem(Problem::Sqlite(error)))?;
+
         let is_select = statement.readonly() && statement.column_count() > 0;
         if !is_select || statement.parameter_count() > 0 {
             return Err(problem(Problem::NoSelect));
         }
+
         Ok(statement)
     }
 
@@ -135,6 +149,7 @@ impl Database {
         let mut statement = self.prepare(question)?;
         let names = statement.column_names().map(str::to_owned).collect();
         let mut writer = RowWriter::new(names, question, channel)?;
+
         let failed = |error: rusqlite::Error| {
             if errors::is_interrupt(&error) {
                 let read = self.tables.iter().map(|table| table.counts.rows).sum();
@@ -142,6 +157,7 @@ impl Database {
             }
             errors::explain(Problem::Sqlite(error), question, &self.tables, &self.authorizer)
         };
+
         let mut rows = statement.raw_query();
         loop {
             match rows.next() {
@@ -150,6 +166,7 @@ impl Database {
                 Err(error) => return Err(failed(error)),
             }
         }
+
         drop(rows);
         writer.finish()
     }
@@ -170,6 +187,7 @@ fn connect(free_bytes: u64) -> rusqlite::Result<Connection> {
     connection.execute_batch(&format!(
         "PRAGMA hard_heap_limit = {heap}; PRAGMA temp_store = MEMORY; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cell_size_check = OFF;"
     ))?;
+
     for (option, on) in [
         (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
         (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
@@ -181,6 +199,7 @@ fn connect(free_bytes: u64) -> rusqlite::Result<Connection> {
     ] {
         connection.set_db_config(option, on)?;
     }
+
     for (limit, value) in [
         (Limit::SQLITE_LIMIT_LENGTH, 64 << 20),
         (Limit::SQLITE_LIMIT_SQL_LENGTH, 1 << 20),
@@ -193,6 +212,7 @@ fn connect(free_bytes: u64) -> rusqlite::Result<Connection> {
     ] {
         connection.set_limit(limit, value)?;
     }
+
     functions::add(&connection)?;
     Ok(connection)
 }

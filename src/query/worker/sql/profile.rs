@@ -67,6 +67,7 @@ impl Sink for Kinds {
         if column >= self.0.len() {
             self.0.resize(column + 1, Kind::default());
         }
+
         let kind = &mut self.0[column];
         match field.cell() {
             Cell::Null => {}
@@ -99,13 +100,16 @@ impl Profile {
             }
             None => outermost_list(index, table, channel)?,
         };
+
         let (mut columns, mut kinds) = (Columns::default(), Kinds::default());
         let mut content = channel.content(index)?;
         let counts = read(table, &at, &mut columns, &mut content, deadline, None, &mut kinds)?;
         drop(content);
+
         if columns.names.is_empty() {
             columns = Columns::value();
         }
+
         Ok(Self { spec: table.clone(), at, columns, kinds, counts, loaded: None })
     }
 
@@ -135,17 +139,21 @@ fn outermost_list(
     let mut lists = Lists::default();
     let mut is_list = None;
     let mut content = channel.content(index)?;
+
     content.blocks(|block, _| {
         if is_list.is_none() {
             let first = block.iter().find(|b| !b.is_ascii_whitespace() && b.is_ascii());
             is_list = first.map(|first| *first == b'[');
         }
-        // The second pass finds what is wrong with a list.
+
+        // The second pass finds the fault of a list.
         if is_list == Some(true) { Ok(()) } else { feed(&mut lists, block, table) }
     })?;
+
     if is_list == Some(true) {
         return Ok(Pointer::default());
     }
+
     let (_, index) =
         lists.finish_with_index().map_err(|fault| content_error(&table.name, &fault))?;
     // The index always has a valid pointer.

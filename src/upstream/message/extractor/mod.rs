@@ -25,9 +25,11 @@ pub(super) struct Extractor {
     longest: Longest,
     /// Whether it reads the contents of a resource.
     is_resource: bool,
+
     /// How many strings may still be taken out of the blocks.
     left: usize,
     structure: Structure,
+
     level: Level,
     /// How deep within values that do not matter.
     skipped: usize,
@@ -147,6 +149,7 @@ impl Extractor {
         let before = *input;
         let is_copied = matches!(self.structure, Structure::Copied { .. });
         let found = self.find(input, kept, structure);
+
         if is_copied {
             structure.extend_from_slice(&before[..before.len() - input.len()]);
             if self.level != Level::Structure {
@@ -154,6 +157,7 @@ impl Extractor {
                 return Some(Found::StructureEnds);
             }
         }
+
         found
     }
 
@@ -189,6 +193,7 @@ impl Extractor {
                     let Ok((used, has_ended)) = decoder.feed(input, decoded) else {
                         return Some(Found::Invalid);
                     };
+
                     if decoded.len() > *longest {
                         let (start, kind) = (*start, *kind);
                         let (decoder, ready) = (std::mem::take(decoder), std::mem::take(decoded));
@@ -199,6 +204,7 @@ impl Extractor {
                         kept.truncate(start);
                         return Some(found);
                     }
+
                     keep(input, used, kept);
                     if has_ended {
                         self.string = Reading::None;
@@ -253,6 +259,7 @@ impl Extractor {
             Structure::Copied { left } => Structure::Copied { left: left - 1 },
             Structure::Over => Structure::Over,
         };
+
         Found::StringBegins
     }
 
@@ -262,6 +269,7 @@ impl Extractor {
         let Some(index) = input.iter().position(matters) else {
             return keep(input, input.len(), kept);
         };
+
         let byte = input[index];
         keep(input, index + 1, kept);
         match byte {
@@ -280,12 +288,14 @@ impl Extractor {
             let (decoder, decoded) = (Unescape::repairing(), Vec::new());
             Reading::Text { start, kind, longest, decoder, decoded }
         };
+
         if let (Level::Structure, Structure::Kept { left, .. } | Structure::Copied { left }) =
             (self.level, self.structure)
             && left > 0
         {
             return long(Kind::Text, self.longest.text);
         }
+
         if self.skipped > 0 {
             return Reading::Other { is_escaped: false };
         }
@@ -293,6 +303,7 @@ impl Extractor {
             self.name.clear();
             return Reading::Name { is_escaped: false };
         }
+
         let Longest { text, media } = self.longest;
         match self.level {
             _ if self.left == 0 => {}
@@ -330,6 +341,7 @@ impl Extractor {
             (Level::Block, true) if self.is_named("resource") => Some(Level::Resource),
             _ => None,
         };
+
         match inner {
             Some(level) => {
                 self.level = level;
@@ -371,6 +383,7 @@ fn within_string(input: &[u8], is_escaped: &mut bool) -> (usize, bool) {
         *is_escaped = false;
         return (1, false);
     }
+
     match memchr::memchr2(b'"', b'\\', input) {
         None => (input.len(), false),
         Some(index) => {

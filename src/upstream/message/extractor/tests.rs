@@ -30,6 +30,7 @@ fn extract(message: &[u8], sizes: &[usize]) -> Option<Extracted> {
 fn extract_of(source: &Source, message: &[u8], sizes: &[usize]) -> Option<Extracted> {
     let (mut extractor, mut rest) = (Extractor::new(source, LONGEST, 3), message);
     let mut all = Extracted::default();
+
     for size in sizes.iter().chain(std::iter::repeat(&11)) {
         let (mut piece, after) = rest.split_at((*size).min(rest.len()));
         let Extracted { kept, texts, structure, in_blocks, has_structure } = &mut all;
@@ -46,11 +47,13 @@ fn extract_of(source: &Source, message: &[u8], sizes: &[usize]) -> Option<Extrac
                 Found::Invalid => return None,
             }
         }
+
         if after.is_empty() {
             break;
         }
         rest = after;
     }
+
     Some(all)
 }
 
@@ -87,6 +90,7 @@ fn any_value() -> impl Strategy<Value = Value> {
         any::<i32>().prop_map(Value::from),
         Just(Value::Null),
     ];
+
     let name =
         prop::sample::select(vec!["text", "result", "content", "resource", "type", "data", "blob"]);
     leaf.prop_recursive(5, 40, 4, move |inner| {
@@ -127,12 +131,14 @@ proptest! {
         } else {
             message.to_string()
         };
+
         let found = extract(text.as_bytes(), &sizes).unwrap();
         let Extracted { kept, texts, in_blocks, .. } = found;
         let mut read: Value = serde_json::from_slice(&kept).unwrap();
         restore(&mut read, &texts);
         prop_assert_eq!(&read, &message);
-        // It finds what it is for.
+
+        // Every long text is taken out of its block, up to the limit of texts.
         let blocks = message["result"]["content"].as_array();
         let long = blocks.into_iter().flatten().filter(|block| {
             let resource = &block["resource"];
@@ -140,9 +146,11 @@ proptest! {
             [&block["text"], &resource["text"], &resource["blob"]].iter().any(|v| is_over(v, 5))
                 || is_over(&block["data"], 9)
         });
+
         prop_assert!(in_blocks >= long.count().min(3));
         prop_assert!(in_blocks <= 3 && texts.iter().all(|text| text.len() > 5));
         prop_assert_eq!(found.has_structure, texts.len() > in_blocks);
+
         if found.has_structure {
             let copied: Value = serde_json::from_slice(&found.structure).unwrap();
             prop_assert_eq!(&copied, &message["result"]["structuredContent"]);
@@ -162,8 +170,10 @@ proptest! {
             let at = at.index(text.len());
             text[at] = byte;
         }
+
         let read = |json: &[u8]| serde_json::from_str::<Value>(&repair(json).0);
         let expected = read(&text);
+
         match extract(&text, &sizes) {
             None => prop_assert!(expected.is_err()),
             // The store checks that texts are UTF-8.
@@ -201,9 +211,11 @@ fn contents_of_resources_are_found_and_nothing_else_of_a_read() {
         { "uri": "a:3", "text": "short" },
     ]);
     let of = |result: Value| kinds(&Source::Resource, &json!({ "id": 1, "result": result }));
+
     assert_eq!(of(json!({ "contents": contents })), [Kind::Text, Kind::Binary]);
     assert_eq!(of(json!({ "content": contents, "structuredContent": { "text": long } })), []);
     assert_eq!(of(json!({ "contents": [contents], "_meta": { "contents": contents } })), []);
+
     let tool = Source::Tool("tool".to_owned());
     assert_eq!(kinds(&tool, &json!({ "result": { "contents": contents } })), []);
 
@@ -224,6 +236,7 @@ fn base64_is_binary_and_media_may_be_longer() {
     let tool = Source::Tool("tool".to_owned());
     let of = |block: Value| kinds(&tool, &json!({ "result": { "content": [block] } }));
     let (long, short) = ("A".repeat(12), "A".repeat(8));
+
     assert_eq!(of(json!({ "type": "image", "data": long })), [Kind::Binary]);
     assert_eq!(of(json!({ "type": "audio", "data": short })), []);
     assert_eq!(of(json!({ "resource": { "blob": short } })), [Kind::Binary]);
@@ -236,6 +249,7 @@ fn hostile_messages_are_kept_as_they_are() {
     let deep = format!(r#"{{"result":{{"content":{}"#, "[{".repeat(100_000));
     let closers = "]}".repeat(1000);
     let names = format!(r#"{{"result":{{"content":[{{"te\u0078t":"{}"}}]}}}}"#, "x".repeat(50));
+
     for message in [deep.as_str(), &closers, &names, "", "\"", "{\"result\":\"", "nul"] {
         let found = extract(message.as_bytes(), &[3]).unwrap();
         assert!(found.kept == message.as_bytes() && found.texts.is_empty(), "{message:.40}");
