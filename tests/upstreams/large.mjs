@@ -32,7 +32,7 @@ const items = (from, count) => Array.from({ length: count }, (_, n) => tool(`t${
 let page = 0;
 const pages = {
   short: () => ({ tools: ['echo', 'rows', 'drip'].map(tool) }),
-  // Always another page of a mebibyte.
+  // Always another page.
   endless: () => ({ tools: items((page += 1) * 64, 64), nextCursor: `page ${page}` }),
   long: () => ({ tools: items(0, Number(flag('items', 1000))) }),
 };

@@ -177,8 +177,8 @@ fn spawn(port: u16) -> Child {
 
 fn program() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    // The target directory is the workspace's, beside this crate.
+    // The target directory of the workspace, which is two folders above this crate.
     let target = target
-        .unwrap_or_else(|| Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../target")).into());
+        .unwrap_or_else(|| Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target")).into());
     target.join("s3/venv/bin/moto_server")
 }
