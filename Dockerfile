@@ -8,7 +8,7 @@ ARG CARGO_AUDITABLE=0.7.7
 RUN cargo install --locked --debug cargo-auditable@$CARGO_AUDITABLE
 WORKDIR /src
 COPY Cargo.toml Cargo.lock ./
-# Parts of the workspace that rarely change.
+# The parts below the server.
 COPY migrations migrations
 COPY crates crates
 # The manifest names the benches; none is built.

@@ -70,24 +70,16 @@
 //! of functions, [`server()`] takes them, [`Server`] runs them, and [`test()`] tests them.
 //! Below them are [`Tool`], [`Resource`], [`Template`] and [`Prompt`], and [`Registry::builder`].
 //!
-//! The layers, lowest first; a module uses only modules of lower layers:
+//! The modules, lowest level first; a module uses modules of its own and of lower levels:
 //!
-//! 1. [`protocol`], [`preview`], [`records`], [`uri_template`], [`clock`], [`random`], [`vault`]
-//! 2. [`auth`], [`redis`]
-//! 3. [`admission`]
-//! 4. [`store`], [`session`], [`task`]
-//! 5. [`handler`]
-//! 6. [`registry`]
-//! 7. [`spill`]
-//! 8. [`sources`], [`workflow`], [`tools`], [`upstream`]
-//! 9. [`dispatch`], [`login`]
-//! 10. [`era`]
-//! 11. [`http`], stdio
-//! 12. [`telemetry`], [`shutdown`], [`watch`]
-//! 13. [`config`]
-//! 14. [`app`]
-//! 15. [`server`](mod@server)
-//! 16. [`cli`], [`test_client`], [`prelude`]
+//! 1. Parts that are crates of their own: [`protocol`], [`uri_template`], [`records`], [`preview`],
+//!    [`clock`], [`random`], [`auth`], and what is kept: [`store`], [`session`], [`task`], [`vault`],
+//!    [`redis`], [`transfer`]
+//! 2. What is offered: [`handler`], [`registry`], [`spill`], [`sources`], [`workflow`], [`tools`],
+//!    [`apps`], [`upstream`]
+//! 3. How it is served: [`admission`], [`dispatch`], [`era`], [`login`], [`http`], stdio
+//! 4. How a server runs: [`config`], [`app`], [`server`](mod@server), [`shutdown`], [`watch`],
+//!    [`test_client`], [`prelude`]
 
 // A build with few features leaves items unused and signatures wider than needed.
 #![cfg_attr(

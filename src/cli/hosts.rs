@@ -18,7 +18,7 @@ pub(super) enum HostCommand {
     /// Answer queries on standard input: the server starts this for query_resource.
     #[command(hide = true)]
     QueryWorker {
-        /// The most memory to use beyond the program itself, in bytes.
+        /// The most memory of the process, in bytes.
         memory_bytes: u64,
     },
     /// Run the program of an upstream: the server starts this.

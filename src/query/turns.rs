@@ -224,11 +224,12 @@ impl State {
         refused
     }
 
-    /// When a query may have to end for this owner; `None` if the owner runs a query itself. While as
-    /// many queries end already as owners wait, that is when a query that begins now has had its share.
+    /// When a query may have to end for this owner; `None` if the owner waits for nothing. While the
+    /// owner runs a query itself, or as many queries end already as owners wait, that is when a query
+    /// that begins now has had its share.
     fn next_yield(&self, owner: &Owner) -> Option<Instant> {
-        if self.owners.get(owner).is_none_or(|queries| queries.running > 0) {
-            return None;
+        if self.owners.get(owner)?.running > 0 {
+            return Some(Instant::now() + self.share);
         }
 
         // The order has the owners without a running query first.
@@ -325,6 +326,27 @@ mod tests {
         drop(turns.next(&owner("b"), PATIENCE).await.expect("it is free"));
 
         assert!(turn.has_to_end().now_or_never().is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_owner_whose_query_has_ended_waits_as_others_do() {
+        let turns = Arc::new(Turns::new(2, SHARE));
+        let first = turns.next(&owner("a"), PATIENCE).await.expect("it is free");
+        let other = turns.next(&owner("b"), PATIENCE).await.expect("it is free");
+
+        let mut third = turns.enter(&owner("c"));
+        let second = tokio::spawn({
+            let turns = Arc::clone(&turns);
+            async move { turns.next(&owner("a"), PATIENCE).await.is_some() }
+        });
+        tokio::task::yield_now().await;
+        drop(first);
+        let _third = third.turn().await.expect("c came before the second query of a");
+
+        let ends = tokio::time::timeout(PATIENCE, other.has_to_end());
+        assert!(ends.await.is_ok(), "the query of b has had its share");
+        drop(other);
+        assert!(second.await.expect("no panic"));
     }
 
     #[tokio::test(start_paused = true)]

@@ -126,14 +126,20 @@ impl Used {
     /// larger message is received nevertheless, because a setting of its upstream bounds it.
     fn largest(&self, max: usize) -> usize {
         let kept = self.by_owner.get(&None).copied().unwrap_or_default();
-        max.saturating_sub(kept) * UPSTREAM_SHARE / (UPSTREAM_SHARE + 1)
+        let largest = max.saturating_sub(kept) * UPSTREAM_SHARE / (UPSTREAM_SHARE + 1);
+
+        // Lists may take all of a limit that was lowered. A message must not be free then.
+        largest.max(STEP)
     }
 
     fn fits(&self, payer: &Payer, more: usize, max: usize) -> bool {
         let Some(free) = max.checked_sub(self.total + more) else { return false };
         let owner = self.by_owner.get(&payer.owner).copied().unwrap_or_default() + more;
         let pair = self.by_payer.get(payer).copied().unwrap_or_default() + more;
-        owner <= OWNER_SHARE * free && pair <= UPSTREAM_SHARE * free
+        // Upstreams are no owner together: the bound of each leaves memory to the others.
+        let fits_owner = payer.owner.is_none() || owner <= OWNER_SHARE * free;
+
+        fits_owner && pair <= UPSTREAM_SHARE * free
     }
 
     fn add(&mut self, payer: &Payer, bytes: usize) {
@@ -247,6 +253,7 @@ impl Charge {
         used.add(&payer, self.bytes);
         drop(used);
         account.payer = payer;
+        account.budget.freed.notify_waiters();
     }
 
     /// Whether it takes anything.
@@ -341,6 +348,31 @@ pub(super) mod tests {
             }
             taken.push(charge);
         }
+    }
+
+    #[test]
+    fn each_upstream_leaves_memory_for_the_lists_of_others() {
+        let budget = of(32 << 20);
+        let mut lists = Vec::new();
+
+        for number in 0..5 {
+            let free = budget.max() - budget.used();
+            let payer = Payer { owner: None, upstream: format!("greedy {number}").into() };
+            let (taken, bytes) = take_all(&budget, &payer, 1 << 10);
+            assert!(bytes > STEP && bytes <= free / 2, "{number}: {bytes} of {free}");
+            lists.push(taken);
+        }
+    }
+
+    #[test]
+    fn no_message_is_free_where_lists_take_all_of_a_lowered_limit() {
+        let budget = of(32 << 20);
+        let mut list = budget.charge(Payer { owner: None, upstream: "fs".into() });
+        list.try_cover_all(8 << 20).expect("it is half of what is free at most");
+
+        budget.set_max(4 << 20);
+        let mut answer = budget.charge(payer("ana", "fs"));
+        assert!(answer.try_cover_all(1 << 20).is_err());
     }
 
     #[test]

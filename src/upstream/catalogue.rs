@@ -68,7 +68,11 @@ pub(super) struct Prompt {
 impl Catalogue {
     /// Reads the lists of an upstream, each to its last page or to a bound.
     pub(super) async fn load(source: Source<'_>) -> Result<Arc<Self>, UpstreamError> {
-        Loading::new(source).all().await
+        let loaded = Loading::new(source).all().await;
+
+        // Lists that failed have left items behind, too.
+        source.pool.sweep();
+        loaded
     }
 
     /// The items that are not offered, and why.

@@ -36,7 +36,7 @@ pub(super) enum UpstreamError {
     TooManyValues { name: Arc<str>, max: usize },
     /// There is no room for its message.
     #[error(
-        "{name} sent a message for which there is no room: your calls have their share of the {} for messages of upstreams (limits.upstream_bytes). Nothing was kept. Try again when other calls have ended, or ask for less.",
+        "{name} sent a message for which there is no room: the share of these calls in the {} for messages of upstreams is used up (limits.upstream_bytes). Nothing was kept. Try again when other calls have ended, or ask for less.",
         bytes(*.max)
     )]
     NoRoom { name: Arc<str>, max: usize },

@@ -9,8 +9,8 @@ use crate::panics::PanicSite;
 /// A task has panicked. It is counted and logged.
 pub(super) struct Panicked;
 
-/// What callers and operators read of a panic: the message itself is in the log.
-pub(super) const PANICKED: &str = "Larder failed while it served it, which its log shows";
+/// The text for callers and operators. The message of the panic is in the log alone.
+pub(super) const PANICKED: &str = "an internal error of Larder, which its log shows";
 
 /// Runs a part of the work for an upstream. Nothing of it is used after a panic.
 pub(super) async fn guarded<T>(

@@ -97,13 +97,11 @@ impl<'a> Loading<'a> {
             return same;
         }
 
-        // The number of items bounds this memory, so it is counted even without room.
+        // The number of items bounds this memory, so a catalogue is kept even without room for it.
         let mut charge = source.charge();
         let _ = charge.try_cover_all(catalogue.items() * PLACE_BYTES);
         let counted = Catalogue { _charge: charge, ..catalogue };
-        let catalogue = pool.catalogues.share(digest, counted);
-        pool.sweep();
-        catalogue
+        pool.catalogues.share(digest, counted)
     }
 
     /// Reads a list up to its last page, or up to a bound.

@@ -101,15 +101,16 @@ impl Connection {
         }
     }
 
-    /// Waits until the lists should be read again although no change was announced: there may be
-    /// room for what was left out.
+    /// Waits until the lists should be read again although no change was announced: a list that
+    /// failed may succeed, and a list that was cut may have room.
     async fn retry(&self) {
-        let is_transient = {
+        let may_be_complete_later = {
             let catalogue = self.catalogue.load();
             catalogue.iter().flat_map(|known| &known.cuts).any(CutList::is_transient)
         };
+        let failed = self.list_error.lock().is_some();
 
-        if is_transient {
+        if may_be_complete_later || failed {
             tokio::time::sleep(RETRY).await;
         } else {
             std::future::pending::<()>().await;

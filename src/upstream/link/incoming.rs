@@ -59,8 +59,11 @@ impl Link {
             return self.handle(source, message);
         };
 
-        // Each message of the batch pays for its own memory.
-        drop(message.charge);
+        // Each message of the batch pays for its values; the buffer is that of all of them.
+        let mut charge = message.charge;
+        let _buffer = charge.split(message.bytes.len());
+        drop(charge);
+
         for bytes in messages {
             let charge = self.budget.charge(self.payer(source.request()));
             let message = Arrived { bytes, charge, stored: None };
@@ -288,8 +291,8 @@ impl Link {
     pub(in crate::upstream) fn refuse_message(&self, answers: Option<i64>, why: Refusal) {
         let failed: Vec<_> = {
             let running = &mut self.state.lock().running;
-            match answers.and_then(|id| running.remove(&id)) {
-                Some(one) => vec![one],
+            match answers {
+                Some(id) => running.remove(&id).into_iter().collect(),
                 None => std::mem::take(running).into_values().collect(),
             }
         };
