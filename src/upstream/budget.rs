@@ -43,7 +43,7 @@ pub(super) struct MessageBudget {
     freed: Notify,
 }
 
-/// Whose memory is taken: that of an owner at an upstream. Without an owner, it is the memory of the
+/// The payer of memory: an owner at an upstream. Without an owner, it is the memory of the
 /// upstream, for its lists and for what belongs to no call.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Payer {

@@ -228,7 +228,7 @@ impl Connections {
             .or_else(|| self.all().iter().find_map(|connection| find(&*connection.known()?)))
     }
 
-    /// Those of now.
+    /// The open connections.
     fn all(&self) -> Vec<Arc<Connection>> {
         let open = self.open.lock();
         open.connections.values().map(|opened| Arc::clone(&opened.connection)).collect()

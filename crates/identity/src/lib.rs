@@ -1,4 +1,4 @@
-//! Who calls, and what the caller may do: the [`Identity`] of a request, its [`Principal`], the
+//! The caller, and what it may do: the [`Identity`] of a request, its [`Principal`], the
 //! [`Owner`] to which everything dynamic belongs, and the [`Scopes`] that were granted.
 
 mod identity;

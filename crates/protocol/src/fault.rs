@@ -33,7 +33,7 @@ pub enum Fault {
     Relayed {
         /// Its JSON-RPC code.
         code: i32,
-        /// What it says, bounded.
+        /// The message of the other server, bounded.
         message: String,
         /// Machine-readable details, bounded.
         data: Option<Box<Value>>,

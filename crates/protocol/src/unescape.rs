@@ -8,7 +8,7 @@ pub struct Unescape {
     repairs: bool,
 }
 
-/// What stands for half a surrogate pair.
+/// The replacement of half a surrogate pair.
 const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();
 
 #[derive(Debug, Default, Clone, Copy)]

@@ -6,7 +6,7 @@ use crate::metric::{self, Label};
 
 const NAME: &str = "larder_panics_total";
 
-/// Where a panic was caught.
+/// The part of the server in which a panic was caught.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PanicSite {
     /// A handler of the server's author.

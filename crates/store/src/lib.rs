@@ -1,4 +1,4 @@
-//! What Larder keeps: resources that live until they expire, legacy sessions and their streams, calls
+//! Everything that Larder keeps: resources that live until they expire, legacy sessions and their streams, calls
 //! that outlive their request, and small secrets; in memory, Redis, files and object stores. No MCP
 //! server is in here.
 

@@ -149,7 +149,7 @@ impl Console {
     /// Whether a page may send credentials, and get the cookie of a session.
     ///
     /// # Errors
-    /// What to do, for the person at the page.
+    /// The next step, for the person at the page.
     fn may_log_in(&self, page: &PageOrigin) -> Result<(), String> {
         match &self.public_origin {
             _ if page.is_https => Ok(()),

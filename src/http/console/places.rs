@@ -18,14 +18,14 @@ pub(super) struct Occupied {
     /// The ID of the session, because its place is used again.
     pub(super) id: String,
     pub(super) expires: Timestamp,
-    /// What the session counts towards the quota of its owner.
+    /// The bytes that the session counts towards the quota of its owner.
     pub(super) bytes: u64,
 }
 
 /// The sessions of an owner, as they were read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Places {
-    /// Those that began first are first.
+    /// Ordered by their beginning, the earliest first.
     occupied: Vec<Occupied>,
     version: u64,
 }
@@ -71,7 +71,7 @@ impl Places {
         self.occupied.len() < count
     }
 
-    /// What all sessions count.
+    /// The bytes that all sessions count.
     pub(super) fn bytes(&self) -> u64 {
         self.occupied.iter().map(|session| session.bytes).sum()
     }

@@ -34,7 +34,7 @@ impl Account {
     }
 }
 
-/// What opens a session: its place, and the secret with which it is sealed there.
+/// The key to a session: its place, and the secret with which it is sealed there.
 #[derive(Clone)]
 pub(super) struct Key {
     pub(super) place: u16,

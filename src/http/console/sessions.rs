@@ -18,7 +18,7 @@ use crate::{
     vault::{Sealer, Slots, Vault, VaultError},
 };
 
-/// What a session counts towards the quota of its owner, besides its token, in bytes: about what
+/// The bytes that a session counts towards the quota of its owner, besides its token: about what
 /// its slot and its place take.
 const SESSION_BYTES: u64 = 1024;
 

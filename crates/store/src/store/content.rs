@@ -36,7 +36,7 @@ pub struct Content {
     or_binary: bool,
     /// The announced size and digest, checked before the content becomes visible.
     expected: Expected,
-    /// What counts before it has arrived.
+    /// The bytes that count before they have arrived.
     reserves: Reserves,
 }
 
@@ -72,7 +72,7 @@ impl Content {
         Self { expected, ..self }
     }
 
-    /// The same content, which counts towards the quota of the owner as it arrives, whatever size
+    /// Content that counts towards the quota of the owner as it arrives, whatever size
     /// the sender announced.
     #[must_use]
     pub fn counted_as_it_arrives(self) -> Self {

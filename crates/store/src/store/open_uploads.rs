@@ -7,7 +7,7 @@ use super::{
     partial::{hidden, record_uri},
 };
 
-/// What the URIs of records begin with.
+/// The beginning of the URIs of records.
 const RECORD_PREFIX: &str = "upload:";
 
 impl Store {

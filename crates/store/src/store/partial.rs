@@ -53,18 +53,18 @@ pub struct UploadTarget {
     pub may_be_text: bool,
     /// The announced SHA-256, in hexadecimal.
     pub sha256: Option<String>,
-    /// What counts before it has arrived.
+    /// The bytes that count before they have arrived.
     #[serde(default)]
     pub reserves: Reserves,
 }
 
-/// What an upload in progress counts towards the quota of its owner.
+/// The bytes that an upload in progress counts towards the quota of its owner.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reserves {
     /// The announced size, from the beginning.
     #[default]
     Announced,
-    /// What has arrived: whoever sends it is not trusted with the quota of the owner.
+    /// The bytes that have arrived: their sender is not trusted with the quota of the owner.
     Arrived,
 }
 

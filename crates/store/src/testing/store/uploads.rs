@@ -214,7 +214,7 @@ pub async fn an_upload_in_parts_without_a_size_counts_as_it_grows(harness: &dyn 
     assert_eq!(upload.store().await.expect("it is stored").size, 5 * BLOCK_BYTES as u64);
 }
 
-/// Where whoever sends is not trusted with the quota, an announced size reserves nothing.
+/// An announced size reserves nothing where the sender is not trusted with the quota.
 pub async fn an_upload_can_count_what_has_arrived_only(harness: &dyn Harness) {
     let block = BLOCK_BYTES as u64;
     let store = harness.store(Setup::default().max_bytes(8 * block)).await;
