@@ -6,9 +6,8 @@
 //!
 //! ```
 //! use std::{sync::Arc, time::Duration};
-//! use larder::{
-//!     clock::ManualClock,
-//!     random::Random,
+//! use larder_runtime::{clock::ManualClock, random::Random};
+//! use larder_store::{
 //!     session::{MemorySessions, SessionLimits, Sessions},
 //!     testing::session::Harness,
 //! };
@@ -37,7 +36,7 @@
 //!     }
 //! }
 //!
-//! larder::session_contract!(Memory::default());
+//! larder_store::session_contract!(Memory::default());
 //! ```
 
 #![allow(clippy::missing_panics_doc, reason = "panicking is how a check fails")]

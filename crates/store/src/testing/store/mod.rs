@@ -5,8 +5,8 @@
 //!
 //! ```
 //! use std::{sync::Arc, time::Duration};
-//! use larder::{
-//!     clock::ManualClock,
+//! use larder_runtime::clock::ManualClock;
+//! use larder_store::{
 //!     store::{MemoryLimits, Store},
 //!     testing::store::{Harness, Setup},
 //! };
@@ -31,7 +31,7 @@
 //!     }
 //! }
 //!
-//! larder::store_contract!(Memory::default());
+//! larder_store::store_contract!(Memory::default());
 //! ```
 
 #![allow(clippy::missing_panics_doc, reason = "panicking is how a check fails")]
