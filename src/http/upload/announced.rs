@@ -50,6 +50,22 @@ impl Announced {
     }
 }
 
+/// Checks that the body is not announced as a range of the content, which would be stored as all
+/// of it (RFC 9110, section 14.5). The dialects of uploads in parts have headers of their own.
+///
+/// # Errors
+/// 400 for a request with `Content-Range`.
+pub(super) fn check_no_range(headers: &HeaderMap) -> Result<(), Problem> {
+    if !headers.contains_key(header::CONTENT_RANGE) {
+        return Ok(());
+    }
+
+    let detail = "The body is stored as the whole content, so Content-Range is refused and nothing \
+                  was stored. Send all of the content without it, or begin an upload in parts by \
+                  POST with Upload-Complete: ?0.";
+    Err(bad(detail.into()))
+}
+
 fn media_type(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let Some(given) = text(headers, &header::CONTENT_TYPE)? else { return Ok(None) };
     let essence = given.split(';').next().unwrap_or_default().trim();

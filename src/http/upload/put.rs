@@ -15,7 +15,7 @@ use super::{
         problem::{Problem, Refused},
     },
     access::{check_size, minted, permit},
-    announced::Announced,
+    announced::{Announced, check_no_range},
     dialect::Dialect,
     parameters::Parameters,
     received::{BodyProblem, Received, not_stored},
@@ -37,6 +37,8 @@ pub(in crate::http) async fn receive(
     uploader: &Uploader<'_>,
 ) -> Result<Response, Refused> {
     uploader.authorize(endpoint)?;
+    check_no_range(&head.headers)?;
+
     let parameters = uploader.parameters(head)?;
     if parameters.uri.is_none() && head.method != Method::POST {
         let detail =

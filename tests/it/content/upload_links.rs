@@ -116,6 +116,30 @@ async fn what_is_not_as_announced_is_not_stored_and_leaves_the_link() {
 }
 
 #[tokio::test]
+async fn a_range_of_the_content_is_not_stored_as_all_of_it_and_leaves_the_link() {
+    for stored in each_backend().await {
+        let (client, backend) = (Modern::at(&stored.server.url), stored.backend);
+        let link = link(&client, json!({ "uri": "x:1" })).await;
+        let url = url_of(&link);
+        let direct = resource(&stored.server.url, "x:1");
+
+        for range in ["bytes 0-3/10", "bytes 0-9/10", "bytes */10", "lines 1-2/3", ""] {
+            for (method, url) in [(Method::PUT, &url), (Method::POST, &url), (Method::PUT, &direct)]
+            {
+                let request = request(method, url, &[("content-range", range)]);
+                let (status, detail) = problem(&Answer::of(request.body("ten bytes.")).await);
+                assert_eq!(status, 400, "{backend} {range}: {detail}");
+                assert!(detail.contains("Content-Range"), "{detail}");
+            }
+        }
+
+        assert_eq!(check(&client, &link).await, json!({ "state": "waiting" }), "{backend}");
+        assert_eq!(get(&direct, &[]).await.status, 404, "{backend}");
+        assert_eq!(put(&url, &[], "ten bytes.").await.status, 201, "{backend}");
+    }
+}
+
+#[tokio::test]
 async fn every_wrong_link_is_the_same_404() {
     let (server, client) = server().await;
     let one = url(&client, json!({ "uri": "x:1" })).await;
