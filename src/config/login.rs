@@ -47,9 +47,9 @@ pub struct LoginConfig {
     /// `email:<address>` or `domain:<name>`.
     pub grants: BTreeMap<String, Vec<String>>,
 
-    /// The schemes of the redirect URIs of further apps, such as `myapp`. `https`, `http` to
-    /// loopback, schemes that begin with a domain (`com.example.app`) and those of known hosts are
-    /// allowed without it.
+    /// The schemes of the redirect URIs of further apps, such as `myapp`, without a query. `https`,
+    /// `http` to loopback, schemes that begin with a domain (`com.example.app`) and the callbacks
+    /// of known apps are allowed without it.
     pub redirect_schemes: Vec<String>,
     /// Whether client metadata documents may be at private addresses and on this machine. For
     /// development only.

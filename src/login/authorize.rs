@@ -10,7 +10,7 @@ use super::{
     AuthorizationRequest, ErrorCode, LoginServer, Problem,
     parameters::Parameters,
     records::{LOGIN_TTL, Request},
-    redirect,
+    redirect::{self, Destination},
     server::facts,
 };
 use crate::{auth::Scopes, clock::Timestamp};
@@ -38,7 +38,7 @@ pub enum Step {
         /// The client's redirect URI, with the error.
         back: String,
         /// Where that leads, for the user.
-        destination: String,
+        destination: Destination,
         /// Cookies that are of no use any more.
         cookies: Vec<Cookie>,
     },

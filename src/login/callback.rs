@@ -11,7 +11,7 @@ use super::{
     client::hash,
     parameters::Parameters,
     records::{CODE_TTL, Code, IssuedCode, LOGIN_TTL, Records, Request, Ticket, User, principal},
-    redirect,
+    redirect::{self, Destination},
     server::{audit, audit_refused},
 };
 use crate::{auth::Scopes, quote::shortened};
@@ -29,7 +29,7 @@ pub struct Question {
     /// The URL of the client's metadata document, whose host is certain.
     pub document: Option<String>,
     /// Where the browser goes after that.
-    pub destination: String,
+    pub destination: Destination,
     /// The scopes.
     pub scopes: Vec<String>,
     /// Who is logged in.
@@ -186,7 +186,7 @@ impl LoginServer {
             ticket: ticket.to_owned(),
             client: found.request.client.title.clone(),
             document: found.request.client.document.clone(),
-            destination: redirect::destination(&found.request.redirect_uri),
+            destination: Destination::of(&found.request.redirect_uri),
             scopes: Scopes::granted(&found.scopes).names().map(str::to_owned).collect(),
             user: display(&found.user),
         })
@@ -285,16 +285,17 @@ impl LoginServer {
         Step::Refused {
             problem,
             back: self.error_url(redirect_uri, state.as_deref(), code, told),
-            destination: redirect::destination(redirect_uri),
+            destination: Destination::of(redirect_uri),
             cookies: Vec::new(),
         }
     }
 }
 
-/// Consent is for a client and where it redirects to, whatever its port on this machine.
+/// Consent is for a client and the redirect URI that the user has seen, whatever its port on this
+/// machine. A client may have registered further ones.
 fn consent_name(request: &Request) -> String {
-    let destination = redirect::destination(&request.redirect_uri);
-    hash(&format!("{} {destination}", request.client.key))
+    let redirect_uri = redirect::without_loopback_port(&request.redirect_uri);
+    hash(&format!("{} {redirect_uri}", request.client.key))
 }
 
 /// The user, as they know themselves.

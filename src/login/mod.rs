@@ -10,6 +10,7 @@ mod callback;
 mod client;
 mod documents;
 mod fetch_slots;
+mod known_callbacks;
 mod own_tokens;
 mod parameters;
 mod person;
@@ -42,6 +43,6 @@ pub use self::{
         Redemption, Renewed, ResponseIssuer,
     },
     providers::{ProviderKind, ProviderOptions, ProviderOptionsError},
-    redirect::check_app_scheme,
+    redirect::{Destination, check_app_scheme},
     server::{LoginOptions, LoginServer},
 };

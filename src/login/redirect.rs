@@ -2,28 +2,11 @@
 
 use url::Url;
 
-use crate::network::is_loopback_host;
+use super::known_callbacks;
+use crate::{network::is_loopback_host, quote::visible};
 
 /// The most bytes of a redirect URI.
 const MAX_BYTES: usize = 1024;
-
-/// The schemes that MCP hosts have registered for themselves, without a domain.
-const HOST_SCHEMES: [&str; 14] = [
-    "claude",
-    "code-oss",
-    "cursor",
-    "goose",
-    "kiro",
-    "raycast",
-    "trae",
-    "vscode",
-    "vscode-insiders",
-    "vscodium",
-    "warp",
-    "windsurf",
-    "windsurf-next",
-    "zed",
-];
 
 /// Schemes that a browser or the system handles itself, so that no client can receive a code.
 const FORBIDDEN_SCHEMES: [&str; 18] = [
@@ -47,7 +30,15 @@ const FORBIDDEN_SCHEMES: [&str; 18] = [
     "wss",
 ];
 
-/// The schemes of redirect URIs that lead to apps: those of known hosts, those that begin with
+/// The problem of a redirect URI with the scheme of an app that Larder does not know.
+const UNKNOWN_APP: &str = "is neither https, nor a callback of a known app, nor has it a scheme that \
+                           begins with a domain, such as com.example.app; an operator may add the \
+                           scheme to auth.login.redirect_schemes";
+
+/// Domains in reverse order, below which the schemes are those of a system's own apps.
+const SYSTEM_DOMAINS: [&str; 1] = ["com.apple"];
+
+/// The schemes of redirect URIs that lead to apps without a known callback: those that begin with
 /// a domain of their maker (RFC 8252, section 7.1), and those of the settings.
 #[derive(Debug, Default)]
 pub(super) struct AppSchemes {
@@ -59,13 +50,8 @@ impl AppSchemes {
         Self { configured: configured.to_vec() }
     }
 
-    fn allow(&self, scheme: &str) -> bool {
-        HOST_SCHEMES.contains(&scheme)
-            || is_reversed_domain(scheme)
-            || self.configured.iter().any(|configured| configured == scheme)
-    }
-
-    /// Checks a redirect URI of a client: `https`, `http` to this machine, or the scheme of an app.
+    /// Checks a redirect URI of a client: `https`, `http` to this machine, the callback of a known
+    /// app, or a URI of an app with a scheme of its own.
     pub(super) fn check(&self, uri: &str) -> Result<(), &'static str> {
         if uri.len() > MAX_BYTES {
             return Err("is too long");
@@ -86,26 +72,56 @@ impl AppSchemes {
             "https" if url.host_str().is_some_and(|host| !host.is_empty()) => Ok(()),
             "http" if loopback(uri).is_some() => Ok(()),
             "http" => Err("must be https, or http to a loopback address"),
-            scheme if !self.allow(scheme) => {
-                Err("has a scheme that is neither https, that of a known app, nor one that begins \
-                 with a domain, such as com.example.app")
-            }
-            _ if url.cannot_be_a_base() => Err("has no path"),
-            _ => Ok(()),
+            _ if known_callbacks::is_known(uri) => Ok(()),
+            _ => self.check_app(&url),
         }
+    }
+
+    /// Checks a redirect URI of an app whose callbacks are not known. A query would be chosen by
+    /// whoever registers it, and an app may take it as the arguments of a command.
+    fn check_app(&self, url: &Url) -> Result<(), &'static str> {
+        let scheme = url.scheme();
+        let is_configured = self.configured.iter().any(|configured| configured == scheme);
+        if !is_configured && !is_reversed_domain(scheme) {
+            return Err(UNKNOWN_APP);
+        }
+
+        if url.cannot_be_a_base() {
+            return Err("has no path");
+        }
+        if url.query().is_some() {
+            return Err("has a query, which an app may take as a command");
+        }
+        Ok(())
     }
 }
 
-/// Whether a scheme is a domain in reverse order, which begins with a top-level domain.
+/// Whether a scheme is a domain in reverse order: it begins with what may be a top-level domain,
+/// all labels are those of host names, and none is the name of a scheme that a browser handles.
 fn is_reversed_domain(scheme: &str) -> bool {
-    let is_top = |label: &str| {
-        label.starts_with("xn--")
-            || label.len() >= 2 && label.bytes().all(|byte| byte.is_ascii_alphabetic())
-    };
+    let Some((top, rest)) = scheme.split_once('.') else { return false };
 
-    scheme
-        .split_once('.')
-        .is_some_and(|(top, rest)| is_top(top) && rest.split('.').all(|label| !label.is_empty()))
+    let is_top = top.starts_with("xn--")
+        || top.len() >= 2 && top.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let is_of_system = SYSTEM_DOMAINS.iter().any(|domain| {
+        scheme.strip_prefix(domain).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    });
+
+    is_top
+        && is_label(top)
+        && rest.split('.').all(is_label)
+        && !is_of_system
+        && !scheme.split('.').any(|label| FORBIDDEN_SCHEMES.contains(&label))
+}
+
+/// Whether a text is a label of a host name (RFC 1123, section 2.1).
+fn is_label(label: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+
+    (1..=63).contains(&label.len())
+        && label.bytes().all(is_part)
+        && !label.starts_with('-')
+        && !label.ends_with('-')
 }
 
 /// Checks a scheme of the settings.
@@ -158,10 +174,37 @@ fn loopback(uri: &str) -> Option<(&str, &str)> {
     (is_loopback_host(host) && is_free && !rest.contains('#')).then_some((host, rest))
 }
 
+/// A redirect URI without the port at a loopback address, which may be another one each time. Two
+/// requests with the same answer lead to the same place.
+pub(super) fn without_loopback_port(uri: &str) -> String {
+    match loopback(uri) {
+        Some((host, rest)) => format!("http://{host}{rest}"),
+        None => uri.to_owned(),
+    }
+}
+
 /// Where a redirect leads, as users see it.
-pub(super) fn destination(uri: &str) -> String {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Destination {
+    /// The host or the app.
+    pub name: String,
+    /// The whole redirect URI, with the characters escaped that a reader cannot see.
+    pub uri: String,
+}
+
+impl Destination {
+    /// The destination of a redirect URI that was checked, so that the bound cuts none.
+    pub(super) fn of(uri: &str) -> Self {
+        let shown: String = visible(uri).chars().take(MAX_BYTES).collect();
+        Self { name: place(uri), uri: shown }
+    }
+}
+
+/// The host or the app of a redirect URI.
+fn place(uri: &str) -> String {
     let Ok(url) = Url::parse(uri) else { return String::new() };
     let host = url.host_str().unwrap_or_default();
+
     match url.scheme() {
         "https" => host.to_owned(),
         "http" => format!("{host} (this device)"),
@@ -193,8 +236,9 @@ mod tests {
             "cursor://anysphere.cursor-mcp/oauth/callback",
             "com.example.app://host/cb",
             "com.example.app:/cb",
-            "vscode-insiders://vscode.mcp/cb",
+            "raycast://oauth?package_name=Extension",
             "xn--p1ai.app:/cb",
+            "com.x-1.app:/cb",
             "myapp://cb",
         ] {
             assert_eq!(schemes.check(good), Ok(()), "{good}");
@@ -220,6 +264,23 @@ mod tests {
             ".com:/cb",
             "com..app:/cb",
             "x-apple.systempreferences:/cb",
+            "com.x_1.app:/cb",
+            "com.x+1:/cb",
+            "com.-x:/cb",
+            "com.example.app:/cb?x=1",
+            "com.example.app://host/cb?",
+            "myapp://cb?x=1",
+            "com.apple.systempreferences:/x",
+            "com.apple:/x",
+            "javascript.x:/",
+            "vbscript.example:/",
+            "com.javascript:/",
+            "com.example.data:/x",
+            "vscode://vscode.git/clone?url=https://evil.example/a.git",
+            "vscode://vscode.git/clone",
+            "cursor://anysphere.cursor-deeplink/mcp/install",
+            "goose://extension?cmd=npx",
+            "goose://extension",
             "otherapp://cb",
             "ssh://a.example/cb",
             "ms-settings:/cb",
@@ -264,6 +325,29 @@ mod tests {
         {
             assert!(!fits(web, other), "{other}");
         }
+    }
+
+    #[test]
+    fn a_destination_has_the_whole_uri() {
+        let long = format!("https://a.example/{}", "x".repeat(MAX_BYTES - 18));
+        for uri in [long.as_str(), "com.example.app:/a/%0a%E2%80%AE/b", "http://[::1]:1/x?y"] {
+            assert_eq!(AppSchemes::default().check(uri), Ok(()), "{uri}");
+            assert_eq!(Destination::of(uri).uri, uri);
+        }
+
+        assert_eq!(Destination::of("com.example.app:/a").name, "the app for com.example.app:");
+        assert_eq!(Destination::of("a:/\n\u{202e}b").uri, "a:/\\n\\u{202e}b");
+    }
+
+    #[test]
+    fn only_the_port_of_loopback_makes_no_difference_to_where_a_redirect_leads() {
+        let same = |a, b| without_loopback_port(a) == without_loopback_port(b);
+
+        assert!(same("http://[::1]:1/cb", "http://[::1]:2/cb"));
+        assert!(!same("http://127.0.0.1:1/cb", "http://127.0.0.1:1/x"));
+        assert!(!same("https://a.example/cb", "https://a.example/x"));
+        assert!(!same("https://a.example:1/cb", "https://a.example:2/cb"));
+        assert!(!same("com.example.app:/a", "com.example.app:/b"));
     }
 
     #[test]

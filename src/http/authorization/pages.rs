@@ -119,7 +119,7 @@ fn form(question: &Question) -> String {
     format!(
         "<p><strong>{}</strong> asks to use this server for you.</p>\
          <dl><dt>You are</dt><dd>{}</dd><dt>It may use</dt><dd>{scopes}</dd>\
-         <dt>You go on to</dt><dd><strong>{}</strong></dd></dl>\
+         <dt>You go on to</dt><dd><strong>{}</strong><br><code>{}</code></dd></dl>\
          <p class=\"note\">{document} Allow it only if you have just begun this in an app that \
          you trust.</p>\
          <form method=\"post\"><input type=\"hidden\" name=\"ticket\" value=\"{}\">\
@@ -127,7 +127,8 @@ fn form(question: &Question) -> String {
          <button class=\"second\" name=\"decision\" value=\"deny\">Deny</button></div></form>",
         escape(client),
         escape(user),
-        escape(destination),
+        escape(&destination.name),
+        escape(&destination.uri),
         escape(ticket),
     )
 }
@@ -147,10 +148,12 @@ fn shown(base_url: &str, step: Result<Step, Problem>) -> Response {
         }
         Ok(Step::Refused { problem, back, destination, cookies }) => {
             let body = format!(
-                "<p>{}</p><p><a href=\"{}\">Tell the client, at {}</a></p>",
+                "<p>{}</p><p><a href=\"{}\">Tell the client, at {}</a></p>\
+                 <p class=\"note\">The link opens <code>{}</code></p>",
                 escape(&problem.to_string()),
                 escape(&back),
-                escape(&destination),
+                escape(&destination.name),
+                escape(&destination.uri),
             );
 
             let mut response = page(status(&problem), title(&problem), &body);

@@ -5,7 +5,10 @@ use reqwest::Url;
 use serde_json::json;
 
 use super::{Browser, Client, REDIRECT, Site, body, parameter, refusal};
-use crate::auth::provider::Provider;
+use crate::auth::{
+    issuer::{Issuer, Reply},
+    provider::Provider,
+};
 
 /// Sends an authorization request with one parameter changed. Returns the status, and where it
 /// leads.
@@ -96,9 +99,11 @@ fn request_to(
 async fn an_error_leads_to_no_site_or_app_before_its_user_has_logged_in() {
     let site = Site::start().await;
     let client = site.client();
-    for redirect in
-        ["https://evil.example/cb", "cursor://evil/cb", "com.example.evil:/cb", "vscode://evil/cb"]
-    {
+    for redirect in [
+        "https://evil.example/cb",
+        "cursor://anysphere.cursor-mcp/oauth/callback",
+        "com.example.evil:/cb",
+    ] {
         let id = register(&client, redirect).await;
         for (name, value, error) in REFUSED {
             let mut request = request_to(&client, &id, redirect, "mcp:read");
@@ -108,7 +113,7 @@ async fn an_error_leads_to_no_site_or_app_before_its_user_has_logged_in() {
             assert_eq!(response.status(), 400, "{redirect} {name}={value} {error}");
             assert!(response.headers().get("location").is_none(), "{redirect} {name}={value}");
             let page = response.text().await.unwrap();
-            assert!(!page.contains("evil/cb") && !page.contains("evil.example/cb"), "{page}");
+            assert!(!page.contains(redirect), "{page}");
         }
     }
 }
@@ -167,15 +172,19 @@ async fn an_app_has_a_scheme_of_its_own_domain_or_of_a_known_host() {
         "x-apple.systempreferences://x/cb",
         "javascript://x/cb",
     ] {
-        let response = client.try_register(&json!({ "redirect_uris": [odd] })).await;
-        assert_eq!(refusal(response).await, (400, "invalid_redirect_uri".into()), "{odd}");
+        is_refused(&client, odd).await;
     }
     for known in [
         "com.example.app:/cb",
         "com.example.app://host/cb",
+        "claude://claude.ai/mcp-auth-callback/sdk",
+        "com.raycast:/oauth?package_name=Extension",
         "cursor://anysphere.cursor-mcp/oauth/callback",
-        "vscode-insiders://vscode.mcp/cb",
-        "claude://cb/x",
+        "cursor://anysphere.cursor-retrieval/oauth/user-larder/callback",
+        "grokbot://mcp/oauth/callback",
+        "raycast://oauth?package_name=mcp_server_larder",
+        "vscode-insiders://saoudrizwan.claude-dev/mcp-auth/callback/0123456789abcdef",
+        "warp://mcp/oauth2callback",
     ] {
         register(&client, known).await;
     }
@@ -183,6 +192,96 @@ async fn an_app_has_a_scheme_of_its_own_domain_or_of_a_known_host() {
     let change = |login: &mut LoginConfig| login.redirect_schemes = vec!["steam".to_owned()];
     let configured = Site::with(Provider::shared().await, change).await;
     register(&configured.client(), "steam://x/cb").await;
+    is_refused(&configured.client(), "steam://x/cb?y").await;
+}
+
+/// Commands of apps, and schemes that only look like those of apps.
+const COMMANDS: [&str; 16] = [
+    "vscode://vscode.git/clone?url=https://evil.example/a.git",
+    "vscode://vscode.git/clone",
+    "vscode://saoudrizwan.claude-dev/task?prompt=x",
+    "vscode-insiders://vscode.mcp/cb",
+    "cursor://anysphere.cursor-deeplink/mcp/install?name=x&config=e30=",
+    "cursor://anysphere.cursor-mcp/oauth/../../x/callback",
+    "goose://extension?cmd=npx&arg=-y&arg=evil",
+    "claude://claude.ai/new?q=x",
+    "raycast://extensions/raycast/system/sleep",
+    "warp://action/new_tab?path=/tmp",
+    "zed://extension/evil",
+    "com.apple.systempreferences:/x",
+    "com.example.app:/run?command=x",
+    "javascript.x:/",
+    "com.vbscript:/x",
+    "data.example:/x",
+];
+
+async fn is_refused(client: &Client, redirect: &str) {
+    let response = client.try_register(&json!({ "redirect_uris": [redirect] })).await;
+    assert_eq!(refusal(response).await, (400, "invalid_redirect_uri".into()), "{redirect}");
+}
+
+#[tokio::test]
+async fn a_command_of_an_app_is_no_redirect_uri() {
+    let change = |login: &mut LoginConfig| login.allow_private_documents = true;
+    let site = Site::with(Provider::shared().await, change).await;
+    let client = site.client();
+    let documents = Issuer::empty().await;
+
+    for (number, command) in COMMANDS.into_iter().enumerate() {
+        is_refused(&client, command).await;
+
+        // A URI among good ones, and in a metadata document.
+        let mixed = json!({ "redirect_uris": [REDIRECT, command] });
+        let response = client.try_register(&mixed).await;
+        assert_eq!(refusal(response).await, (400, "invalid_redirect_uri".into()), "{command}");
+
+        let path = format!("/{number}.json");
+        let id = format!("{}{path}", documents.url);
+        let document = json!({
+            "client_id": id, "redirect_uris": [command], "token_endpoint_auth_method": "none",
+        });
+        documents.set_reply(&path, Reply::Json(document));
+        let url = client.authorize_url(&request_to(&client, &id, command, "mcp:read"));
+        assert_eq!(sent(url).await, (400, String::new()), "{command}");
+    }
+}
+
+#[tokio::test]
+async fn the_question_shows_the_whole_redirect_uri() {
+    let site = Site::start().await;
+    let client = site.client();
+    let long = format!("https://app.example/{}/end", "x".repeat(900));
+    for (redirect, name, shown) in [
+        (&*long, "app.example", &*long),
+        ("https://app.example/cb?a=1&b='2'", "app.example", "/cb?a=1&amp;b=&#39;2&#39;"),
+        ("com.example.app://host/%0a%e2%80%ae/run", "com.example.app", "//host/%0a%e2%80%ae/run"),
+        ("http://127.0.0.1:61234/deep/path", "(this device)", "http://127.0.0.1:61234/deep/path"),
+    ] {
+        let id = register(&client, redirect).await;
+        let url = client.authorize_url(&request_to(&client, &id, redirect, "mcp:read"));
+        let (status, page) = Browser::of("alice").page(url).await;
+        assert_eq!(status, 200, "{redirect}: {page}");
+        assert!(page.contains(name) && page.contains(shown), "{redirect}: {page}");
+    }
+}
+
+#[tokio::test]
+async fn consent_is_for_the_redirect_uri_that_was_shown() {
+    let site = Site::start().await;
+    let client = site.client();
+    let uris = ["com.example.app:/cb", "com.example.app:/run"];
+    let response = client.try_register(&json!({ "redirect_uris": uris })).await;
+    let id = body(response).await["client_id"].as_str().unwrap().to_owned();
+    let url = |uri| client.authorize_url(&request_to(&client, &id, uri, "mcp:read"));
+
+    let mut alice = Browser::of("alice");
+    let back = alice.log_in(url(uris[0]), "allow").await;
+    assert!(back.as_str().starts_with(uris[0]), "{back}");
+
+    let (status, page) = alice.page(url(uris[1])).await;
+    assert!(status == 200 && page.contains(uris[1]), "{page}");
+    let again = alice.follow(url(uris[0]), uris[0]).await;
+    assert!(again.is_ok(), "the first one is not asked for again");
 }
 
 #[tokio::test]
