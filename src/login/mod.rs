@@ -28,7 +28,7 @@ mod tokens;
 pub(crate) use self::{
     authorize::challenge,
     providers::{AccessClient, AccessClientOptions},
-    rate::RateLimit,
+    rate::{RateLimit, host_of},
 };
 pub use self::{
     authorize::{Cookie, Step, cookie_name},

@@ -41,7 +41,7 @@ impl RateLimit {
 }
 
 /// The address that stands for a host: one host of IPv6 has at least the addresses of a /64.
-pub(super) fn host_of(peer: Option<IpAddr>) -> IpAddr {
+pub(crate) fn host_of(peer: Option<IpAddr>) -> IpAddr {
     match peer.map(|peer| peer.to_canonical()) {
         Some(IpAddr::V6(address)) => {
             let [a, b, c, d, ..] = address.segments();

@@ -24,7 +24,8 @@ use crate::{
     auth::{Identity, MAX_TOKEN_BYTES, bearer_token},
     http::{
         Endpoint,
-        error::{HttpError, json_response},
+        error::{HttpError, json_response, set_retry_after},
+        instrument::peer,
     },
 };
 
@@ -76,6 +77,14 @@ pub(super) async fn log_in(State(endpoint): State<Arc<Endpoint>>, request: Reque
     if !endpoint.authenticator.is_required() {
         return StatusCode::NO_CONTENT.into_response();
     }
+
+    // The slot is held until there is a response.
+    let Some(_slot) = console(&endpoint).login_slots.take(peer(&head.extensions)) else {
+        let text = "Too many logins of this address are in progress. Try again shortly.";
+        let mut response = problem(StatusCode::TOO_MANY_REQUESTS, text);
+        set_retry_after(&mut response, Duration::from_secs(1));
+        return response;
+    };
 
     let form = tokio::time::timeout(FORM_TIME, to_bytes(body, FORM_BYTES)).await;
     let Ok(Ok(form)) = form else { return HttpError::Incomplete.into_response() };

@@ -3,6 +3,7 @@
 mod browser;
 mod calls;
 mod files;
+mod floods;
 mod login;
 mod oidc;
 mod operator;
