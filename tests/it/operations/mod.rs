@@ -10,6 +10,7 @@ mod crowds;
 mod dashboards;
 mod deployed;
 mod ends;
+mod floods;
 mod health;
 mod https;
 mod labels;
