@@ -159,7 +159,10 @@ async fn a_burst_of_streams_that_are_reset_at_once_ends_its_connection_alone() {
 #[tokio::test]
 async fn streams_that_are_reset_one_after_the_other_leave_no_request_behind() {
     let (address, running) = server().await;
-    let (mut read, mut write) = TcpStream::connect(address).await.unwrap().into_split();
+    let stream = TcpStream::connect(address).await.unwrap();
+    // Small frames in a row would wait for acknowledgements.
+    stream.set_nodelay(true).unwrap();
+    let (mut read, mut write) = stream.into_split();
     write.write_all(&[PREFACE, &frame(SETTINGS, 0, 0, &[])].concat()).await.unwrap();
 
     // The answer to the ping behind a request says that the server has read it.
