@@ -23,8 +23,8 @@ use crate::{
     config::{AuthMode, Config, ConfigError, PublicUrl},
     content_link::{BaseUrl, ContentLinks},
     http::{
-        self, AllowedHosts, Certificate, CertificateError, Dependencies, Endpoint, HttpOptions,
-        ProtectedResource, RequestDurations, ServeLimits, StopStages,
+        self, AllowedHosts, Certificate, CertificateError, Dependencies, Endpoint, FormSlots,
+        HttpOptions, ProtectedResource, RequestDurations, ServeLimits, StopStages,
     },
     key_ring::KeyRing,
     registry::Registry,
@@ -220,6 +220,7 @@ impl App {
             console: self.console.clone(),
             stages,
             dependencies: self.dependencies(),
+            forms: FormSlots::default(),
             unknown_callers: UnknownCallers::new(Arc::clone(&self.clock)),
             random: self.random.clone(),
             durations: RequestDurations::default(),

@@ -18,6 +18,7 @@ mod endpoint;
 mod error;
 mod fast_path;
 mod first_bytes;
+mod form_slots;
 mod headers;
 mod health;
 mod host_check;
@@ -53,6 +54,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 pub use certificate_error::CertificateError;
 pub(crate) use console::OidcLogin;
 pub(crate) use console::{Console, SessionOptions};
+pub(crate) use form_slots::FormSlots;
 pub use health::Dependencies;
 pub(crate) use health::PROBE_PATHS;
 pub use host_check::AllowedHosts;
@@ -171,6 +173,8 @@ pub(crate) struct Endpoint {
     /// The parts that the server depends on.
     pub(crate) dependencies: Dependencies,
 
+    /// The forms of nobody known that are read.
+    pub(crate) forms: FormSlots,
     /// Logs refused requests without valid credentials.
     pub(crate) unknown_callers: UnknownCallers,
     /// Generates request IDs.

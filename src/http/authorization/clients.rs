@@ -1,15 +1,17 @@
 //! What clients ask for: JSON, readable by pages of any origin, because nothing depends on
 //! cookies.
 
+use std::sync::Arc;
+
 use axum::{
-    extract::Request,
+    extract::{Request, State},
     response::{IntoResponse, Response},
 };
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 
 use super::{
-    super::{error::json_response, instrument::peer},
+    super::{Endpoint, error::json_response, instrument::peer},
     Login, add_retry_after, body, has_credentials, status,
 };
 use crate::login::{ErrorCode, MAX_PARAMETER_BYTES, MAX_REGISTRATION, Problem};
@@ -37,9 +39,13 @@ pub(super) async fn keys(Login(login): Login) -> Response {
 }
 
 /// Registers a client (RFC 7591).
-pub(super) async fn register(Login(login): Login, request: Request) -> Response {
+pub(super) async fn register(
+    Login(login): Login,
+    State(endpoint): State<Arc<Endpoint>>,
+    request: Request,
+) -> Response {
     let peer = peer(request.extensions());
-    let registration = match body(request.into_body(), MAX_REGISTRATION).await {
+    let registration = match body(&endpoint, request, MAX_REGISTRATION).await {
         Ok(registration) => registration,
         Err(response) => return allow_any_origin(*response),
     };
@@ -51,10 +57,14 @@ pub(super) async fn register(Login(login): Login, request: Request) -> Response 
 }
 
 /// Gives tokens for a code or a refresh token.
-pub(super) async fn token(Login(login): Login, request: Request) -> Response {
+pub(super) async fn token(
+    Login(login): Login,
+    State(endpoint): State<Arc<Endpoint>>,
+    request: Request,
+) -> Response {
     let peer = peer(request.extensions());
     let has_credentials = has_credentials(request.headers());
-    let form = match form(request).await {
+    let form = match form(&endpoint, request).await {
         Ok(form) => form,
         Err(response) => return *response,
     };
@@ -66,10 +76,14 @@ pub(super) async fn token(Login(login): Login, request: Request) -> Response {
 }
 
 /// Revokes a token (RFC 7009).
-pub(super) async fn revoke(Login(login): Login, request: Request) -> Response {
+pub(super) async fn revoke(
+    Login(login): Login,
+    State(endpoint): State<Arc<Endpoint>>,
+    request: Request,
+) -> Response {
     let peer = peer(request.extensions());
     let has_credentials = has_credentials(request.headers());
-    let form = match form(request).await {
+    let form = match form(&endpoint, request).await {
         Ok(form) => form,
         Err(response) => return *response,
     };
@@ -82,7 +96,7 @@ pub(super) async fn revoke(Login(login): Login, request: Request) -> Response {
 
 /// The form of a request, which must not be one that a page could send without a preflight as
 /// something else.
-async fn form(request: Request) -> Result<Vec<u8>, Box<Response>> {
+async fn form(endpoint: &Endpoint, request: Request) -> Result<Vec<u8>, Box<Response>> {
     let content_type = request.headers().get(header::CONTENT_TYPE);
     let content_type = content_type.and_then(|value| value.to_str().ok()).unwrap_or_default();
     let media_type = content_type.split(';').next().unwrap_or_default().trim();
@@ -91,7 +105,7 @@ async fn form(request: Request) -> Result<Vec<u8>, Box<Response>> {
         return Err(Box::new(refusal(&Problem::Refused(ErrorCode::InvalidRequest, text))));
     }
 
-    body(request.into_body(), MAX_PARAMETER_BYTES)
+    body(endpoint, request, MAX_PARAMETER_BYTES)
         .await
         .map_err(|response| Box::new(allow_any_origin(*response)))
 }

@@ -8,8 +8,8 @@ use std::{sync::Arc, time::Duration};
 
 use axum::{
     Router,
-    body::{Body, to_bytes},
-    extract::FromRequestParts,
+    body::to_bytes,
+    extract::{FromRequestParts, Request},
     response::{IntoResponse, Response},
     routing,
 };
@@ -18,7 +18,8 @@ use serde_json::json;
 
 use super::{
     Endpoint,
-    error::{HttpError, json_response},
+    error::{HttpError, json_response, set_retry_after},
+    instrument::peer,
 };
 use crate::login::{ErrorCode, FetchLimit, LoginServer, Problem};
 
@@ -78,19 +79,32 @@ impl FromRequestParts<Arc<Endpoint>> for Login {
     }
 }
 
-/// A bounded body, or the response that says why there is none.
-async fn body(body: Body, max: usize) -> Result<Vec<u8>, Box<Response>> {
+/// The bounded body of a request, or the response that says why there is none.
+async fn body(endpoint: &Endpoint, request: Request, max: usize) -> Result<Vec<u8>, Box<Response>> {
+    let (head, body) = request.into_parts();
+    let Some(_slot) = endpoint.forms.take(peer(&head.extensions)) else {
+        let text = "Too many forms of this address are in progress. Try again shortly.";
+        let mut response =
+            error_response(StatusCode::TOO_MANY_REQUESTS, ErrorCode::TemporarilyUnavailable, text);
+        set_retry_after(&mut response, Duration::from_secs(1));
+        return Err(Box::new(response));
+    };
+
     let read = tokio::time::timeout(BODY_TIME, to_bytes(body, max)).await;
     match read {
         Ok(Ok(body)) => Ok(body.into()),
         Ok(Err(_)) => {
-            let code = ErrorCode::InvalidRequest.as_str();
             let text = format!("The body is over {max} bytes, or incomplete.");
-            let error = json!({ "error": code, "error_description": text }).to_string();
-            Err(Box::new(json_response(StatusCode::PAYLOAD_TOO_LARGE, error.into())))
+            let status = StatusCode::PAYLOAD_TOO_LARGE;
+            Err(Box::new(error_response(status, ErrorCode::InvalidRequest, &text)))
         }
         Err(_) => Err(Box::new(HttpError::TooSlow.into_response())),
     }
+}
+
+fn error_response(status: StatusCode, code: ErrorCode, text: &str) -> Response {
+    let error = json!({ "error": code.as_str(), "error_description": text }).to_string();
+    json_response(status, error.into())
 }
 
 pub(super) fn status(problem: &Problem) -> StatusCode {
@@ -108,7 +122,7 @@ pub(super) fn status(problem: &Problem) -> StatusCode {
 pub(super) fn add_retry_after(problem: &Problem, response: &mut Response) {
     if let Problem::Limited(after) | Problem::Busy(_, after) | Problem::Unavailable(after) = problem
     {
-        super::error::set_retry_after(response, *after);
+        set_retry_after(response, *after);
     }
 }
 

@@ -1,14 +1,16 @@
 //! What browsers see: redirects, the question, and pages that say why a login fails.
 
+use std::sync::Arc;
+
 use axum::{
-    extract::{RawQuery, Request},
+    extract::{RawQuery, Request, State},
     response::Response,
 };
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use super::{
     super::{
-        browser,
+        Endpoint, browser,
         instrument::peer,
         page::{escape, page},
     },
@@ -64,20 +66,23 @@ pub(super) async fn ask(
 }
 
 /// The user has decided.
-pub(super) async fn decide(Login(login): Login, request: Request) -> Response {
-    let (head, content) = request.into_parts();
+pub(super) async fn decide(
+    Login(login): Login,
+    State(endpoint): State<Arc<Endpoint>>,
+    request: Request,
+) -> Response {
     // Browsers name the origin of each form: a page of another origin must not answer.
-    if !browser::is_same_origin(&head.headers, login.base_url()) {
+    if !browser::is_same_origin(request.headers(), login.base_url()) {
         let text = "This answer does not come from the page of this server.";
         return problem_page(&Problem::Refused(ErrorCode::AccessDenied, text.to_owned()));
     }
 
-    let form = match body(content, MAX_PARAMETER_BYTES).await {
+    let browser = browser::cookie(request.headers(), CONSENT_COOKIE);
+    let form = match body(&endpoint, request, MAX_PARAMETER_BYTES).await {
         Ok(form) => form,
         Err(response) => return *response,
     };
 
-    let browser = browser::cookie(&head.headers, CONSENT_COOKIE);
     let step = match decision(&form) {
         Ok((ticket, allows)) => login.decide(&ticket, browser.as_deref(), allows).await,
         Err(problem) => Err(problem),

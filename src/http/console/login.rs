@@ -79,7 +79,7 @@ pub(super) async fn log_in(State(endpoint): State<Arc<Endpoint>>, request: Reque
     }
 
     // The slot is held until there is a response.
-    let Some(_slot) = console(&endpoint).login_slots.take(peer(&head.extensions)) else {
+    let Some(_slot) = endpoint.forms.take(peer(&head.extensions)) else {
         let text = "Too many logins of this address are in progress. Try again shortly.";
         let mut response = problem(StatusCode::TOO_MANY_REQUESTS, text);
         set_retry_after(&mut response, Duration::from_secs(1));

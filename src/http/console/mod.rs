@@ -7,7 +7,6 @@ mod cookie;
 mod events;
 mod files;
 mod login;
-mod login_slots;
 mod oidc;
 mod operator;
 mod origin;
@@ -25,7 +24,7 @@ use http::StatusCode;
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-use self::{cookie::Cookies, login_slots::LoginSlots, sessions::Sessions};
+use self::{cookie::Cookies, sessions::Sessions};
 use super::{Endpoint, error::json_response};
 use crate::{clock::Clock, random::Random, vault::Slots};
 
@@ -44,7 +43,6 @@ pub(crate) struct Console {
 
     cookies: Cookies,
     sessions: Sessions,
-    login_slots: LoginSlots,
     samples: traffic::Samples,
     /// The turn to delete what an owner has stored.
     purging: Arc<Semaphore>,
@@ -73,7 +71,6 @@ impl Console {
             public_origin,
             is_tls,
             sessions,
-            login_slots: LoginSlots::default(),
             samples,
             purging: Arc::new(Semaphore::new(1)),
             oidc: None,

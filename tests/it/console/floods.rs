@@ -2,13 +2,9 @@
 
 use futures_util::{StreamExt, future::join_all, stream};
 use serde_json::json;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
-};
 
 use super::{Browser, said, server};
-use crate::support::{Answer, Server, eventually, http, patiently};
+use crate::support::{Answer, Server, UnfinishedForm, eventually, http};
 
 /// Forms of one address that are read at the same time.
 const PER_ADDRESS: usize = 64;
@@ -32,34 +28,16 @@ async fn log_in(server: &Server, address: &str, token: &str) -> Answer {
     Answer::of(request).await
 }
 
-/// A login from an address whose form never arrives. Returns when the server reads the form, or
-/// with the head of its refusal.
-async fn begun(server: &Server, address: &str) -> (TcpStream, String) {
-    let mut stream = TcpStream::connect(server.address).await.unwrap();
-    let head = format!(
-        "POST /console/login HTTP/1.1\r\nhost: {host}\r\norigin: http://{host}\r\n\
-         x-forwarded-for: {address}\r\nexpect: 100-continue\r\ncontent-length: 40000\r\n\
-         content-type: application/x-www-form-urlencoded\r\n\r\n",
-        host = server.address
-    );
-    stream.write_all(head.as_bytes()).await.unwrap();
-
-    let mut answer = vec![0; 4096];
-    let read = patiently("an answer", stream.read(&mut answer)).await.unwrap();
-    let answer = String::from_utf8_lossy(&answer[..read]).into_owned();
-    (stream, answer)
-}
-
 #[tokio::test]
 async fn unfinished_logins_of_one_address_are_bounded_and_keep_nobody_else_out() {
     let server = proxied().await;
-    let flood = join_all((0..2 * PER_ADDRESS).map(|_| begun(&server, STRANGER))).await;
+    let begin = || UnfinishedForm::begin(&server, "/console/login", STRANGER, 40_000);
+    let flood = join_all((0..2 * PER_ADDRESS).map(|_| begin())).await;
 
-    let is_read = |(_, answer): &&(TcpStream, String)| answer.starts_with("HTTP/1.1 100");
-    assert_eq!(flood.iter().filter(is_read).count(), PER_ADDRESS);
-    for (_, refusal) in flood.iter().filter(|begun| !is_read(begun)) {
-        assert!(refusal.starts_with("HTTP/1.1 429"), "{refusal}");
-        assert!(refusal.to_lowercase().contains("\r\nretry-after: 1\r\n"), "{refusal}");
+    assert_eq!(flood.iter().filter(|form| form.is_read()).count(), PER_ADDRESS);
+    for UnfinishedForm { answer, .. } in flood.iter().filter(|form| !form.is_read()) {
+        assert!(answer.starts_with("HTTP/1.1 429"), "{answer}");
+        assert!(answer.to_lowercase().contains("\r\nretry-after: 1\r\n"), "{answer}");
     }
 
     let refused = log_in(&server, STRANGER, "anna").await;

@@ -29,7 +29,7 @@ pub(crate) use fixtures::{TextFile, files_below, noise, numbered_lines, sha256};
 pub(crate) use larder::testing::{RedisServer, S3Server, free_port};
 pub(crate) use legacy::Legacy;
 pub(crate) use modern::Modern;
-pub(crate) use raw::{Raw, RawAnswer};
+pub(crate) use raw::{Raw, RawAnswer, UnfinishedForm};
 pub(crate) use redis_access::{LOGIN, admit, encrypted};
 pub(crate) use server::{Server, Setup, patient_config};
 pub(crate) use tool_control::{ToolControl, ToolState};

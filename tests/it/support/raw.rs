@@ -12,6 +12,38 @@ pub(crate) struct Raw {
     stream: TcpStream,
 }
 
+/// A form of a client behind a trusted proxy, which announces a length and never arrives.
+pub(crate) struct UnfinishedForm {
+    /// Held so that the form stays unfinished.
+    _stream: TcpStream,
+    /// The head of the first response: `100 Continue` when the server reads the form.
+    pub(crate) answer: String,
+}
+
+impl UnfinishedForm {
+    /// Begins to send a form of `length` bytes from a client's address, and waits for the first
+    /// response.
+    pub(crate) async fn begin(server: &Server, path: &str, client: &str, length: usize) -> Self {
+        let mut stream = TcpStream::connect(server.address).await.unwrap();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: {host}\r\norigin: http://{host}\r\n\
+             x-forwarded-for: {client}\r\nexpect: 100-continue\r\ncontent-length: {length}\r\n\
+             content-type: application/x-www-form-urlencoded\r\n\r\n",
+            host = server.address
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+
+        let mut answer = vec![0; 4096];
+        let read = patiently("an answer", stream.read(&mut answer)).await.unwrap();
+        let answer = String::from_utf8_lossy(&answer[..read]).into_owned();
+        Self { _stream: stream, answer }
+    }
+
+    pub(crate) fn is_read(&self) -> bool {
+        self.answer.starts_with("HTTP/1.1 100")
+    }
+}
+
 /// The response, up to where the server closed the connection.
 #[derive(Debug)]
 pub(crate) struct RawAnswer {

@@ -1,5 +1,5 @@
-//! [`LoginSlots`]: how many forms of logins are read and checked at the same time. Nobody is known
-//! before a form is read, so no limit of a caller counts it.
+//! [`FormSlots`]: how many forms of logins and registrations are read at the same time. Nobody is
+//! known before a form is read, so no limit of a caller counts it.
 
 use std::{collections::HashMap, net::IpAddr};
 
@@ -15,7 +15,7 @@ const TOTAL: usize = 1_024;
 
 /// The slots of one server. An address without a form has no entry.
 #[derive(Debug, Default)]
-pub(super) struct LoginSlots {
+pub(crate) struct FormSlots {
     used: Mutex<Used>,
 }
 
@@ -25,16 +25,16 @@ struct Used {
     addresses: HashMap<IpAddr, usize>,
 }
 
-/// One form that is read or checked.
+/// One form that is read.
 #[derive(Debug)]
-pub(super) struct LoginSlot<'a> {
-    slots: &'a LoginSlots,
+pub(super) struct FormSlot<'a> {
+    slots: &'a FormSlots,
     address: IpAddr,
 }
 
-impl LoginSlots {
+impl FormSlots {
     /// A slot for a form from this address, if there is one.
-    pub(super) fn take(&self, peer: Option<IpAddr>) -> Option<LoginSlot<'_>> {
+    pub(super) fn take(&self, peer: Option<IpAddr>) -> Option<FormSlot<'_>> {
         let address = host_of(peer);
         let mut used = self.used.lock();
 
@@ -45,11 +45,11 @@ impl LoginSlots {
 
         used.total += 1;
         used.addresses.insert(address, own + 1);
-        Some(LoginSlot { slots: self, address })
+        Some(FormSlot { slots: self, address })
     }
 }
 
-impl Drop for LoginSlot<'_> {
+impl Drop for FormSlot<'_> {
     fn drop(&mut self) {
         let mut used = self.slots.used.lock();
         used.total -= 1;
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn one_address_leaves_slots_for_all_others_until_all_are_taken() {
-        let slots = LoginSlots::default();
+        let slots = FormSlots::default();
         let address = |host: usize| format!("2001:db8:0:{host:x}::1").parse().ok();
 
         let held: Vec<_> = (0..2 * TOTAL).filter_map(|_| slots.take(address(0))).collect();
