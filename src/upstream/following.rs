@@ -44,7 +44,7 @@ async fn subscribe(link: &Arc<Link>, subscriptions: &Subscriptions) {
         let change = *changes.borrow_and_update();
         let wanted = subscriptions.wanted();
 
-        if link.declares_flag("resources", "subscribe") {
+        if link.capabilities().announces_updates() {
             let ended = active.difference(&wanted).map(|uri| ("resources/unsubscribe", uri));
             let begun = wanted.difference(&active).map(|uri| ("resources/subscribe", uri));
             for (method, uri) in ended.chain(begun) {
@@ -124,18 +124,19 @@ async fn listen(link: &Arc<Link>, subscriptions: &Subscriptions) {
 
 /// What the upstream is asked to announce. `None` for nothing.
 fn filter(link: &Link, wanted: &HashSet<String>) -> Option<Value> {
+    let declared = link.capabilities();
     let mut filter = Map::new();
-    for (capability, list) in [
-        ("tools", "toolsListChanged"),
-        ("prompts", "promptsListChanged"),
-        ("resources", "resourcesListChanged"),
+    for (features, list) in [
+        (declared.tools, "toolsListChanged"),
+        (declared.prompts, "promptsListChanged"),
+        (declared.resources, "resourcesListChanged"),
     ] {
-        if link.declares_flag(capability, "listChanged") {
+        if features.is_some_and(|features| features.list_changed) {
             filter.insert(list.into(), json!(true));
         }
     }
 
-    if link.declares_flag("resources", "subscribe") && !wanted.is_empty() {
+    if declared.announces_updates() && !wanted.is_empty() {
         let wanted = json!(wanted.iter().collect::<BTreeSet<_>>());
         filter.insert("resourceSubscriptions".into(), wanted);
     }

@@ -278,7 +278,7 @@ impl Link {
     pub(super) fn raise_log_level(&self, level: LogLevel) -> bool {
         let mut state = self.state.lock();
         let is_set = state.log_level.is_some_and(|set| set <= level);
-        if is_set || state.era != Some(Era::Legacy) || !state.capabilities.has("logging") {
+        if is_set || state.era != Some(Era::Legacy) || state.capabilities.logging.is_none() {
             return false;
         }
 
@@ -293,14 +293,9 @@ impl Link {
         state.capabilities = capabilities;
     }
 
-    /// Whether the upstream declares the capability.
-    pub(super) fn declares(&self, capability: &str) -> bool {
-        self.state.lock().capabilities.has(capability)
-    }
-
-    /// Whether the upstream declares a feature of the capability.
-    pub(super) fn declares_flag(&self, capability: &str, flag: &str) -> bool {
-        self.state.lock().capabilities.has_feature(capability, flag)
+    /// The capabilities that the upstream declares.
+    pub(super) fn capabilities(&self) -> Capabilities {
+        self.state.lock().capabilities
     }
 
     /// The protocol era, once the start has found it out.

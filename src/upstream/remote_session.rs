@@ -59,7 +59,7 @@ impl RemoteSession {
         let Session { id, version } = self.now.lock().clone();
         let text = |header: HeaderValue| header.to_str().ok().map(str::to_owned);
         let (id, version) = (text(id?)?, version.and_then(text));
-        Some(SavedSession { id, version, capabilities: capabilities.clone() })
+        Some(SavedSession { id, version, capabilities: *capabilities })
     }
 }
 

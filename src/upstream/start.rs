@@ -24,7 +24,7 @@ use super::{
         line::{Incoming, read_line},
     },
     process::Process,
-    received::{Capabilities, Discovered, Done, Initialized},
+    received::{Capabilities, Discovered, Done, Initialized, VersionName},
     remote_session::{KeptSession, RemoteSession, SavedSession},
     settings::{Settings, Target},
     stderr::LastLines,
@@ -221,7 +221,7 @@ async fn initialize(link: &Arc<Link>, session: &RemoteSession) -> Result<Capabil
     });
 
     let Initialized { version, capabilities } = link.request("initialize", params).await?;
-    session.negotiated(version.as_deref());
+    session.negotiated(version.as_ref().map(VersionName::as_str));
     link.notify("notifications/initialized", &json!({})).await;
     Ok(capabilities)
 }

@@ -65,15 +65,16 @@ impl<'a> Loading<'a> {
 
     /// Reads the lists that the upstream declares.
     pub(super) async fn all(mut self) -> Result<Arc<Catalogue>, UpstreamError> {
-        if self.source.link.declares("tools") {
+        let declared = self.source.link.capabilities();
+        if declared.tools.is_some() {
             self.list::<ToolList>().await?;
             let tools = self.catalogue.tools.iter();
             self.source.link.mirrored.set(tools.map(|tool| (&tool.own_name, &tool.provided)));
         }
-        if self.source.link.declares("prompts") {
+        if declared.prompts.is_some() {
             self.list::<PromptList>().await?;
         }
-        if self.source.link.declares("resources") {
+        if declared.resources.is_some() {
             self.list::<ResourceList>().await?;
             // Older servers know no templates.
             let _ = self.list::<TemplateList>().await;

@@ -53,11 +53,7 @@ impl Connection {
     /// process ends or the caller has no access: then returns why.
     pub(super) async fn serve(&self, link: &Arc<Link>) -> Option<UpstreamError> {
         let mut changed = link.lists_changed();
-        let announces = |list| link.declares_flag(list, "listChanged");
-
-        if link.era() == Some(Era::Modern)
-            && ["tools", "prompts", "resources"].into_iter().any(announces)
-        {
+        if link.era() == Some(Era::Modern) && link.capabilities().announces_lists() {
             // Listed after the subscription, so that no change is missed.
             tokio::select! {
                 _ = tokio::time::timeout(SUBSCRIBED, link.acknowledged(1)) => {}

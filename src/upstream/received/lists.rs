@@ -14,6 +14,9 @@ use super::{
 };
 use crate::{schema::Validator, upstream::budget::VALUE_BYTES};
 
+/// The most bytes of a cursor.
+const CURSOR_BYTES: usize = 16 << 10;
+
 /// A list of an upstream.
 pub(in crate::upstream) trait List {
     const METHOD: &'static str;
@@ -64,11 +67,11 @@ impl<L: List> Answer for Page<L> {
     fn read(result: RawResult) -> Result<Self, Problem> {
         let mut page = result.object()?;
         let definitions = page.take_list(L::MEMBER)?;
-        let next = match page.take("nextCursor") {
-            None => None,
-            Some(Value::String(cursor)) => Some(cursor).filter(|cursor| !cursor.is_empty()),
-            Some(other) => return Err(Problem::of("nextCursor must be a text", &other)),
+        let next = match page.get("nextCursor") {
+            None | Some(Value::String(_)) => page.take_short_text("nextCursor", CURSOR_BYTES)?,
+            Some(other) => return Err(Problem::of("nextCursor must be a text", other)),
         };
+        let next = next.filter(|cursor| !cursor.is_empty());
         Ok(Self { definitions, next, list: PhantomData })
     }
 }

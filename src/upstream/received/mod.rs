@@ -43,7 +43,7 @@ pub(super) use self::{
     question::{InputRequest, Question},
     result::{Answer, Done, RawResult},
     rounds::{InputRequired, Round},
-    start::{Discovered, Initialized},
+    start::{Discovered, Initialized, VersionName},
     task::TaskState,
 };
 

@@ -46,6 +46,24 @@ impl Object {
         }
     }
 
+    /// A text that is kept. Nothing else counts.
+    ///
+    /// # Errors
+    /// It has more bytes than `max`.
+    pub(super) fn take_short_text(
+        &mut self,
+        name: &str,
+        max: usize,
+    ) -> Result<Option<String>, Problem> {
+        match self.take_text(name) {
+            Some(text) if text.len() > max => {
+                let expected = format!("{name} must have at most {max} bytes");
+                Err(Problem::of(&expected, &Value::String(text)))
+            }
+            text => Ok(text),
+        }
+    }
+
     /// The items of a list. Without one it has none: languages write an empty list so.
     pub(super) fn take_list(&mut self, name: &str) -> Result<Vec<Value>, Problem> {
         match self.take(name) {

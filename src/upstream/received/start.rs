@@ -7,11 +7,24 @@ use super::{
 };
 use crate::protocol::ProtocolVersion;
 
+/// The most bytes of a protocol version.
+const VERSION_BYTES: usize = 64;
+
 /// The answer of `initialize`.
 pub(in crate::upstream) struct Initialized {
     /// The protocol version, if the upstream says one.
-    pub(in crate::upstream) version: Option<String>,
+    pub(in crate::upstream) version: Option<VersionName>,
     pub(in crate::upstream) capabilities: Capabilities,
+}
+
+/// A protocol version that Larder may not know, of at most [`VERSION_BYTES`].
+#[derive(Debug)]
+pub(in crate::upstream) struct VersionName(String);
+
+impl VersionName {
+    pub(in crate::upstream) fn as_str(&self) -> &str {
+        &self.0
+    }
 }
 
 /// The answer of `server/discover`.
@@ -24,8 +37,9 @@ pub(in crate::upstream) struct Discovered {
 impl Answer for Initialized {
     fn read(result: RawResult) -> Result<Self, Problem> {
         let mut result = result.object()?;
-        let version = result.take_text("protocolVersion");
-        Ok(Self { version, capabilities: Capabilities::of(result.take("capabilities")) })
+        let version = result.take_short_text("protocolVersion", VERSION_BYTES)?;
+        let capabilities = result.take("capabilities").unwrap_or_default().into();
+        Ok(Self { version: version.map(VersionName), capabilities })
     }
 }
 
@@ -34,6 +48,7 @@ impl Answer for Discovered {
         let mut result = result.object()?;
         let versions = result.take_list("supportedVersions")?;
         let is_modern = versions.iter().any(|version| version == ProtocolVersion::LATEST.as_str());
-        Ok(Self { is_modern, capabilities: Capabilities::of(result.take("capabilities")) })
+        let capabilities = result.take("capabilities").unwrap_or_default().into();
+        Ok(Self { is_modern, capabilities })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde::Serialize;
 use serde_json::Value;
 
 use super::{
@@ -12,15 +13,22 @@ use super::{
 };
 use crate::quote::bounded;
 
+/// The most bytes of a task's id.
+const ID_BYTES: usize = 1 << 10;
+
 /// The state of a task.
 pub(in crate::upstream) struct TaskState {
-    /// Its id, which the upstream has chosen.
-    pub(in crate::upstream) id: String,
+    pub(in crate::upstream) id: TaskId,
     pub(in crate::upstream) is_working: bool,
     pub(in crate::upstream) message: Option<String>,
     /// How often the upstream wants to be asked for it.
     pub(in crate::upstream) poll: Option<Duration>,
 }
+
+/// The id of a task, which the upstream has chosen, of at most [`ID_BYTES`].
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+pub(in crate::upstream) struct TaskId(String);
 
 impl TaskState {
     pub(super) fn of(task: Value) -> Result<Self, Problem> {
@@ -28,7 +36,7 @@ impl TaskState {
     }
 
     fn of_object(mut task: Object) -> Result<Self, Problem> {
-        let Some(id) = task.take_text("taskId") else {
+        let Some(id) = task.take_short_text("taskId", ID_BYTES)? else {
             return Err(Problem::of("a task must have a taskId", &task.into_value()));
         };
 
@@ -36,7 +44,7 @@ impl TaskState {
         let message =
             task.text("statusMessage").map(|text| bounded(text, MESSAGE_CHARS).into_owned());
         let poll = task.take("pollInterval").and_then(|interval| interval.as_u64());
-        Ok(Self { id, is_working, message, poll: poll.map(Duration::from_millis) })
+        Ok(Self { id: TaskId(id), is_working, message, poll: poll.map(Duration::from_millis) })
     }
 }
 

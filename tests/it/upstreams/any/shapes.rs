@@ -84,6 +84,33 @@ async fn a_start_or_a_list_of_any_shape_is_told_to_the_caller() {
     }
 }
 
+#[tokio::test]
+async fn a_name_that_is_kept_is_short_and_a_long_one_is_told_by_its_beginning() {
+    let long = "x".repeat(1_000_000);
+    let begun = format!(r#"{{"protocolVersion":"{long}","capabilities":{{"tools":{{}}}}}}"#);
+    let listed = format!(r#"{{"tools":[],"nextCursor":"{long}"}}"#);
+    let task = format!(r#"{{"task":{{"taskId":"{long}","status":"working"}}}}"#);
+
+    for way in WAYS {
+        for (chosen, call, expected) in [
+            (vec![("initialize", &begun)], "{}", "protocolVersion must have at most 64 bytes"),
+            (vec![("tools/list", &listed)], "{}", "nextCursor must have at most 16384 bytes"),
+            (vec![], &task, "taskId must have at most 1024 bytes"),
+        ] {
+            if way == Way::Stdio && !chosen.is_empty() {
+                // The arguments of a process are too short for it.
+                continue;
+            }
+            let chosen = chosen.into_iter().map(|(method, sent)| (method, result(sent).into()));
+            let any = Any::choosing(way, chosen.collect()).await;
+            let answer = patiently("an answer", any.call(result(call))).await.result();
+            let said = text(&answer);
+            assert!(said.contains(expected) && said.contains(r#""xxx"#), "{way:?}: {said:.500}");
+            assert!(said.len() < 1_000, "{way:?}: {} bytes", said.len());
+        }
+    }
+}
+
 /// Messages whose meaning is clear although they are no JSON-RPC of MCP, and the text that they mean.
 fn clear() -> Vec<(&'static str, Vec<u8>, String)> {
     let block = |text: &str| format!(r#"{{"content":[{{"type":"text","text":"{text}"}}]}}"#);
