@@ -25,12 +25,15 @@ pub(in crate::upstream) enum Cut {
     Time(Duration),
     /// The memory for messages has no room for it.
     NoRoom(usize),
+    /// A request for a part of it failed with an error of this class. The error may have data of
+    /// callers, so only the log has it.
+    Failed(&'static str),
 }
 
 impl CutList {
     /// Whether there may be room for the list later.
     pub(in crate::upstream) fn is_transient(&self) -> bool {
-        matches!(self.why, Cut::NoRoom(_) | Cut::Time(_))
+        matches!(self.why, Cut::NoRoom(_) | Cut::Time(_) | Cut::Failed(_))
     }
 }
 
@@ -38,12 +41,12 @@ impl fmt::Display for CutList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} is cut: ", self.method)?;
 
-        match self.why {
+        match &self.why {
             Cut::Items => write!(f, "it has more than {MAX_ITEMS} items"),
             Cut::Pages => write!(f, "it has more than {MAX_PAGES} pages"),
             Cut::Circle => f.write_str("one of its cursors comes again"),
             Cut::Bytes(max) => {
-                write!(f, "all lists are over {} (upstreams.max_catalogue)", bytes(max))
+                write!(f, "all lists are over {} (upstreams.max_catalogue)", bytes(*max))
             }
             Cut::Time(after) => {
                 write!(f, "it took over {} s (upstreams.call_timeout)", after.as_secs_f64())
@@ -51,8 +54,9 @@ impl fmt::Display for CutList {
             Cut::NoRoom(max) => write!(
                 f,
                 "there is no room beside other lists and messages, of {} (limits.upstream_bytes)",
-                bytes(max)
+                bytes(*max)
             ),
+            Cut::Failed(kind) => write!(f, "a request for it failed ({kind}), as the log says"),
         }
     }
 }

@@ -11,6 +11,7 @@ use super::{
     pool::{CataloguePool, Kept, Table, digest},
 };
 use crate::{
+    protocol::ErrorResponse,
     registry::{ProvidedTool, lookup},
     upstream::{
         budget::{Charge, MessageBudget, NoRoom, Payer},
@@ -76,8 +77,7 @@ impl<'a> Loading<'a> {
         }
         if declared.resources.is_some() {
             self.list::<ResourceList>().await?;
-            // Older servers know no templates.
-            let _ = self.list::<TemplateList>().await;
+            self.templates().await?;
         }
 
         Ok(self.finish())
@@ -112,6 +112,21 @@ impl<'a> Loading<'a> {
             self.catalogue.cuts.push(CutList { method: L::METHOD, why });
         }
         Ok(())
+    }
+
+    /// Reads the list of templates. Its failure, which is told, costs no other list.
+    async fn templates(&mut self) -> Result<(), UpstreamError> {
+        match self.list::<TemplateList>().await {
+            Err(error) if error.is_callers() => Err(error),
+            // Older servers know no templates.
+            Err(UpstreamError::Refused(ErrorResponse { code: -32601, .. })) | Ok(()) => Ok(()),
+            Err(error) => {
+                tracing::warn!(upstream = %self.source.settings.name, %error, "its templates cannot be read");
+                let why = Cut::Failed(error.kind());
+                self.catalogue.cuts.push(CutList { method: TemplateList::METHOD, why });
+                Ok(())
+            }
+        }
     }
 
     async fn pages<L: Offered>(&mut self) -> Result<Result<(), Cut>, UpstreamError> {

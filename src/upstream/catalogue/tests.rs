@@ -198,6 +198,31 @@ async fn a_list_without_room_beside_others_is_cut_for_now() {
 }
 
 #[tokio::test]
+async fn templates_that_cannot_be_read_are_told_and_cost_no_other_list() {
+    let budget = of(32 * MIB);
+    let shared = shared(2 * MIB, &budget);
+    let catalogue = load(&shared, |method, number| match method {
+        // Its second page is none.
+        "resources/templates/list" if number == 1 => json!(5),
+        _ if number == 0 => {
+            let mut page = page(method, 0, 1, 10);
+            if method != "resources/templates/list" {
+                page["nextCursor"] = Value::Null;
+            }
+            page
+        }
+        _ => json!({}),
+    })
+    .await;
+
+    let expected =
+        "resources/templates/list is cut: a request for it failed (error), as the log says";
+    assert_eq!(cuts(&catalogue), [expected]);
+    assert!(catalogue.cuts[0].is_transient());
+    assert_eq!((catalogue.items(), catalogue.templates.len()), (4, 1));
+}
+
+#[tokio::test]
 async fn sessions_that_are_offered_the_same_share_it() {
     let budget = of(256 * MIB);
     let shared = shared(64 * MIB, &budget);
