@@ -67,9 +67,12 @@ pub(super) struct Charge {
     bytes: usize,
 }
 
+#[derive(Clone)]
 struct Account {
     budget: Arc<MessageBudget>,
     payer: Payer,
+    /// Whether it may wait for room.
+    may_wait: bool,
 }
 
 /// The owner, or the upstream, has taken its share.
@@ -103,7 +106,8 @@ impl MessageBudget {
 
     /// An empty charge of this payer.
     pub(super) fn charge(self: &Arc<Self>, payer: Payer) -> Charge {
-        Charge { account: Some(Account { budget: Arc::clone(self), payer }), bytes: 0 }
+        let account = Account { budget: Arc::clone(self), payer, may_wait: true };
+        Charge { account: Some(account), bytes: 0 }
     }
 
     /// Takes more, if there is room for it in the payer's share.
@@ -168,6 +172,14 @@ fn take<K: Eq + Hash>(entries: &mut HashMap<K, usize>, key: &K, bytes: usize) {
 }
 
 impl Charge {
+    /// The charge, which never waits for room.
+    pub(super) fn at_once(mut self) -> Self {
+        if let Some(account) = &mut self.account {
+            account.may_wait = false;
+        }
+        self
+    }
+
     /// Takes room for a message of so many bytes. Waits for other messages, but not for long.
     ///
     /// # Errors
@@ -184,10 +196,13 @@ impl Charge {
     /// # Errors
     /// [`NoRoom`]. It keeps what it has.
     pub(super) async fn cover_all(&mut self, bytes: usize) -> Result<(), NoRoom> {
-        let Some(Account { budget, payer }) = &self.account else { return Ok(()) };
+        let Some(Account { budget, payer, may_wait }) = &self.account else { return Ok(()) };
         let held = &mut self.bytes;
         if bytes <= *held || budget.try_grow(payer, held, bytes) {
             return Ok(());
+        }
+        if !may_wait {
+            return Err(NoRoom);
         }
 
         let room = async {
@@ -209,7 +224,7 @@ impl Charge {
     /// # Errors
     /// [`NoRoom`]. It keeps what it has.
     pub(super) fn try_cover_all(&mut self, bytes: usize) -> Result<(), NoRoom> {
-        let Some(Account { budget, payer }) = &self.account else { return Ok(()) };
+        let Some(Account { budget, payer, .. }) = &self.account else { return Ok(()) };
         let fits = bytes <= self.bytes || budget.try_grow(payer, &mut self.bytes, bytes);
         fits.then_some(()).ok_or(NoRoom)
     }
@@ -218,12 +233,7 @@ impl Charge {
     pub(super) fn split(&mut self, bytes: usize) -> Self {
         let bytes = bytes.min(self.bytes);
         self.bytes -= bytes;
-        let account = self.account.as_ref();
-        let account = account.map(|Account { budget, payer }| Account {
-            budget: Arc::clone(budget),
-            payer: payer.clone(),
-        });
-        Self { account, bytes }
+        Self { account: self.account.clone(), bytes }
     }
 
     /// Takes over the bytes of another part of the message.
@@ -264,7 +274,9 @@ impl Charge {
 
 impl Drop for Charge {
     fn drop(&mut self) {
-        if let Some(Account { budget, payer }) = self.account.as_ref().filter(|_| self.bytes > 0) {
+        if let Some(Account { budget, payer, .. }) =
+            self.account.as_ref().filter(|_| self.bytes > 0)
+        {
             budget.used.lock().remove(payer, self.bytes);
             budget.freed.notify_waiters();
         }

@@ -40,7 +40,10 @@ const pages = {
 const run = {
   echo: async () => ({ content: [{ type: 'text', text: 'echo' }] }),
   // Rows that only fit into memory.
-  rows: async ({ bytes }) => ({ content: [], structuredContent: { rows: Array(Math.ceil(bytes / 100)).fill('x'.repeat(97)) } }),
+  rows: async ({ bytes, file }) => {
+    if (file) appendFileSync(file, 'x\n');
+    return { content: [], structuredContent: { rows: Array(Math.ceil(bytes / 100)).fill('x'.repeat(97)) } };
+  },
   // The beginning of a message that never ends.
   drip: ({ bytes, file }, id) => new Promise(() => {
     const begun = `{"jsonrpc":"2.0","id":${id},"result":{"content":[],"structuredContent":{"rows":[`;

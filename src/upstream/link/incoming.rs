@@ -65,7 +65,7 @@ impl Link {
         drop(charge);
 
         for bytes in messages {
-            let charge = self.budget.charge(self.payer(source.request()));
+            let charge = self.charge_of(source.request());
             let message = Arrived { bytes, charge, stored: None };
             let Some(message) = self.read(source, message).await else { continue };
             match message.received {

@@ -9,13 +9,14 @@ use crate::{
     upstream::{
         budget::{Charge, Payer, VALUE_BYTES},
         message::{Calls, line::answered_first},
+        settings::SessionPolicy,
     },
 };
 
 impl Calls for Link {
     fn charge(&self, request: Option<i64>, head: &[u8]) -> Charge {
         let request = request.or_else(|| answered_first(head));
-        self.budget.charge(self.payer(request))
+        self.charge_of(request)
     }
 
     /// Many servers write the id after the result. Then the message may be for any call that
@@ -56,6 +57,13 @@ impl Link {
         Payer { owner: owner.cloned(), upstream: Arc::clone(&self.name) }
     }
 
+    /// An empty charge of a message. Where callers share the upstream, it never waits for room: the one
+    /// reader of their answers would wait.
+    pub(super) fn charge_of(&self, request: Option<i64>) -> Charge {
+        let charge = self.budget.charge(self.payer(request));
+        if self.settings.session == SessionPolicy::All { charge.at_once() } else { charge }
+    }
+
     /// The charge of a message that is kept until somebody takes it, which counts however short it
     /// is. `None` if there is no room for it.
     pub(super) fn keep(
@@ -67,7 +75,7 @@ impl Link {
         if !charge.is_empty() {
             return Some(charge);
         }
-        let mut charge = self.budget.charge(self.payer(request));
+        let mut charge = self.charge_of(request);
         let values = count_values(message, self.settings.max_values)?;
         charge.try_cover_all(message.len() + values * VALUE_BYTES).ok()?;
         Some(charge)

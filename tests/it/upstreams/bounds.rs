@@ -5,7 +5,7 @@ use std::path::Path;
 use larder::{
     config::{AuthMode, TokenConfig},
     tools::{self, ToolOptions},
-    upstream::{Settings, Upstreams},
+    upstream::{SessionPolicy, Settings, Upstreams},
 };
 use serde_json::{Value, json};
 use tokio::process::Command;
@@ -89,6 +89,53 @@ async fn sessions_share_the_same_list() {
     let least = |sessions: &[usize]| sessions.iter().copied().min().unwrap();
     let grown = least(&used[9..]).saturating_sub(least(&used[..3]));
     assert!(grown < 60 * MIB, "{used:?}");
+}
+
+#[tokio::test]
+async fn a_caller_without_room_delays_no_answer_of_another_caller() {
+    const CALLS: usize = 7;
+
+    let folder = tempfile::tempdir().unwrap();
+    let (slow, sent) = (folder.path().join("slow"), folder.path().join("sent"));
+    let builder = larder::Registry::builder("gateway").with(tools::reading(ToolOptions::default()));
+    let mut shared = large("shared", &[]);
+    shared.session = SessionPolicy::All;
+    let upstreams = vec![large("slow", &[]), shared];
+    let upstreams = Upstreams::new(upstreams, Vec::new(), builder.tool_names()).unwrap();
+    upstreams.limit_messages(4 * MIB);
+    let builder = upstreams.providers().into_iter().fold(builder, larder::Builder::provider);
+    let registry = builder.build().unwrap();
+    let server = Server::configured(|setup| {
+        setup.config.auth.mode = AuthMode::Static;
+        setup.config.auth.tokens = ["mallory", "bob"].map(token).into();
+        setup.offers = Box::new(|_, _| registry);
+    })
+    .await;
+
+    // An answer that never ends takes most of mallory's share.
+    let mallory = Legacy::bearing(&server, "mallory").await;
+    let bob = Legacy::bearing(&server, "bob").await;
+    assert_eq!(text(&bob.call("shared__echo", json!({})).await.result()), "echo");
+    let arguments = json!({ "bytes": 2 * MIB - 100_000, "file": slow });
+    let call = mallory.clone();
+    let dripping = tokio::spawn(async move { call.call("slow__drip", arguments).await });
+    eventually("the beginning", async || lines(&slow).len() == 1).await;
+
+    let mut refused = Vec::new();
+    for _ in 0..CALLS {
+        let (mallory, arguments) = (mallory.clone(), json!({ "bytes": MIB, "file": sent }));
+        refused.push(tokio::spawn(async move { mallory.call("shared__rows", arguments).await }));
+    }
+    eventually("what mallory asks for", async || lines(&sent).len() == CALLS).await;
+    // Each answer of mallory would wait for ten seconds.
+    let answer = patiently("an answer", bob.call("shared__echo", json!({}))).await;
+    assert_eq!(text(&answer.result()), "echo");
+
+    for refused in refused {
+        let said = patiently("a refusal", refused).await.unwrap().result();
+        assert!(text(&said).contains("limits.upstream_bytes"), "{said:.300}");
+    }
+    dripping.abort();
 }
 
 #[tokio::test]
