@@ -318,8 +318,8 @@ impl Http {
                 Ok(Incoming::Message(message)) => {
                     link.receive(Source::Stream(request), message).await;
                 }
-                Ok(Incoming::Refused { answers, why }) => {
-                    link.refuse_message(answers.or(request), why);
+                Ok(Incoming::Refused { what, why }) => {
+                    link.refuse_message(Source::Stream(request), what, why);
                 }
                 Ok(Incoming::End) | Err(_) => return,
             }

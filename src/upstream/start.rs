@@ -320,7 +320,7 @@ async fn read(link: Arc<Link>, stdout: ChildStdout, max_message: usize) {
         match read_line(&mut stdout, Assembly::of(max_message, &*link, None)).await {
             Ok(Incoming::Message(line)) if line.bytes.trim_ascii().is_empty() => {}
             Ok(Incoming::Message(line)) => link.receive(Source::Shared, line).await,
-            Ok(Incoming::Refused { answers, why }) => link.refuse_message(answers, why),
+            Ok(Incoming::Refused { what, why }) => link.refuse_message(Source::Shared, what, why),
             Ok(Incoming::End) | Err(_) => return,
         }
     }

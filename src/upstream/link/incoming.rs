@@ -12,7 +12,10 @@ use crate::{
     upstream::{
         budget::{Charge, FREE_BYTES, Payer, VALUE_BYTES},
         error::UpstreamError,
-        message::{Arrived, Refusal, StoredTexts, line::answered_by},
+        message::{
+            Arrived, Refusal, StoredTexts,
+            line::{Discarded, answered_by},
+        },
         received::{self, AnswerTo, Notification, Outcome, Question, Received},
         wire,
     },
@@ -81,7 +84,7 @@ impl Link {
     async fn read(&self, source: Source, message: Arrived) -> Option<Message> {
         let Arrived { bytes, mut charge, stored } = message;
         if let Err(why) = self.cover_values(&bytes, &mut charge).await {
-            self.refuse_message(answered_by(&bytes).or(source.request()), why);
+            self.refuse_message(source, Discarded::by(&bytes), why);
             return None;
         }
 
@@ -287,13 +290,27 @@ impl Link {
         Compute::run(&self.name, size, work).done().await.ok()
     }
 
-    /// A message was discarded. Without knowing which request it answers, all running ones fail.
-    pub(in crate::upstream) fn refuse_message(&self, answers: Option<i64>, why: Refusal) {
+    /// A message was discarded. One that may be the answer to any request fails all that run.
+    pub(in crate::upstream) fn refuse_message(
+        &self,
+        source: Source,
+        what: Discarded,
+        why: Refusal,
+    ) {
         let failed: Vec<_> = {
             let running = &mut self.state.lock().running;
-            match answers {
-                Some(id) => running.remove(&id).into_iter().collect(),
-                None => std::mem::take(running).into_values().collect(),
+            match (what, source) {
+                (Discarded::Answer(id), _)
+                | (Discarded::Unknown, Source::Stream(Some(id)) | Source::Body(id)) => {
+                    running.remove(&id).into_iter().collect()
+                }
+                (Discarded::Unknown, Source::Shared) => {
+                    std::mem::take(running).into_values().collect()
+                }
+                (Discarded::Other, _) | (Discarded::Unknown, Source::Stream(None)) => {
+                    tracing::warn!(upstream = %self.name, ?why, "a message of an upstream is discarded");
+                    return;
+                }
             }
         };
 

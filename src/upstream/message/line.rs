@@ -17,12 +17,20 @@ pub(in crate::upstream) enum Incoming {
     Message(Arrived),
     /// A message that was discarded.
     Refused {
-        /// The id of the request that it answers, if it is a response that says
-        /// so at one of its ends.
-        answers: Option<i64>,
+        what: Discarded,
         why: Refusal,
     },
     End,
+}
+
+/// What a discarded message was, as far as its ends say it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::upstream) enum Discarded {
+    /// The response to that request.
+    Answer(i64),
+    /// A request or a notification.
+    Other,
+    Unknown,
 }
 
 /// Reads a line into the message. Discards it if the message is refused.
@@ -60,7 +68,7 @@ pub(in crate::upstream) async fn read_line(
         if at_end || feed.is_some() {
             return Ok(match (message, ends) {
                 (_, Some((head, tail, why))) => {
-                    Incoming::Refused { answers: answered(&head, &tail), why }
+                    Incoming::Refused { what: Discarded::between(&head, &tail), why }
                 }
                 (Some(message), _) if !at_end || !message.is_empty() => {
                     Incoming::Message(message.finish())
@@ -74,39 +82,62 @@ pub(in crate::upstream) async fn read_line(
 /// The id of the request that a message answers, if it is a response that says so at one of its
 /// ends.
 pub(in crate::upstream) fn answered_by(message: &[u8]) -> Option<i64> {
-    let head = &message[..message.len().min(END_BYTES)];
-    answered(head, &message[message.len().saturating_sub(END_BYTES)..])
+    Discarded::by(message).answers()
 }
 
-/// The same for a message of which only the first bytes are known.
+/// The id of the request that a message answers, if its first bytes say so.
 pub(in crate::upstream) fn answered_first(head: &[u8]) -> Option<i64> {
-    answered(&head[..head.len().min(END_BYTES)], &[])
+    Discarded::between(&head[..head.len().min(END_BYTES)], &[]).answers()
 }
 
-/// The id in the envelope of a response, which implementations write before or
-/// after the result.
-fn answered(head: &[u8], tail: &[u8]) -> Option<i64> {
-    let compact = |bytes: &[u8]| -> String {
-        let bytes = bytes.iter().filter(|b| !b.is_ascii_whitespace());
-        bytes.map(|b| char::from(*b)).collect()
-    };
-    let (head, tail) = (compact(head), compact(tail));
-    // Some upstreams write the number as a string.
-    let digits = |text: &str| -> Option<i64> {
-        let text = text.strip_prefix('"').unwrap_or(text);
-        text.split(|c: char| !c.is_ascii_digit()).next().and_then(|digits| digits.parse().ok())
-    };
-
-    let begun = [r#"{"jsonrpc":"2.0","id":"#, r#"{"id":"#];
-    if let Some(id) = begun.iter().find_map(|begin| digits(head.strip_prefix(begin)?)) {
-        return Some(id);
+impl Discarded {
+    /// What a message is, as far as its ends say it.
+    pub(in crate::upstream) fn by(message: &[u8]) -> Self {
+        let head = &message[..message.len().min(END_BYTES)];
+        Self::between(head, &message[message.len().saturating_sub(END_BYTES)..])
     }
 
+    fn answers(self) -> Option<i64> {
+        match self {
+            Self::Answer(id) => Some(id),
+            Self::Other | Self::Unknown => None,
+        }
+    }
+
+    /// Looks for the envelope, whose members implementations write before or after the result.
+    fn between(head: &[u8], tail: &[u8]) -> Self {
+        let (head, tail) = (compact(head), compact(tail));
+        let begun = head.strip_prefix('{').unwrap_or_default();
+        let begun = begun.strip_prefix(r#""jsonrpc":"2.0","#).unwrap_or(begun);
+        let after_id = begun.strip_prefix(r#""id":"#).and_then(|id| id.split_once(','));
+        let (_, next) = after_id.unwrap_or(("", begun));
+
+        if next.starts_with(r#""method":"#) {
+            return Self::Other;
+        }
+        let first = begun.strip_prefix(r#""id":"#).and_then(digits);
+        first.or_else(|| id_at_end(&tail)).map_or(Self::Unknown, Self::Answer)
+    }
+}
+
+/// The id at the end of an envelope.
+fn id_at_end(tail: &str) -> Option<i64> {
     let tail = tail.strip_suffix('}')?;
     let tail = tail.strip_suffix(r#","jsonrpc":"2.0""#).unwrap_or(tail);
     let (_, id) = tail.rsplit_once(r#","id":"#)?;
     let is_id = |id: &str| id.bytes().all(|b| b.is_ascii_digit());
     is_id(id.trim_matches('"')).then(|| digits(id))?
+}
+
+/// The number with which a text begins. Some upstreams write it as a string.
+fn digits(text: &str) -> Option<i64> {
+    let text = text.strip_prefix('"').unwrap_or(text);
+    text.split(|c: char| !c.is_ascii_digit()).next().and_then(|digits| digits.parse().ok())
+}
+
+fn compact(bytes: &[u8]) -> String {
+    let bytes = bytes.iter().filter(|b| !b.is_ascii_whitespace());
+    bytes.map(|b| char::from(*b)).collect()
 }
 
 #[cfg(test)]
@@ -127,7 +158,7 @@ mod tests {
                 match read_line(&mut input, Assembly::plain(max, Charge::default())).await.unwrap()
                 {
                     Incoming::Message(line) => String::from_utf8(line.bytes.to_vec()).unwrap(),
-                    Incoming::Refused { answers, .. } => format!("{answers:?}"),
+                    Incoming::Refused { what, .. } => format!("{what:?}"),
                     Incoming::End => return lines,
                 },
             );
@@ -140,10 +171,11 @@ mod tests {
         let before = format!(r#"{{"jsonrpc":"2.0","id":17,"result":{{"a":"{content}","id":5}}}}"#);
         let after = format!(r#"{{"result":{{"a":"{content}"}},"jsonrpc":"2.0","id":23}}"#);
         let unclear = format!(r#"{{"result":{{"a":"{content}","id":4}}}}"#);
-        let text = format!("{before}\nshort\n{after}\n{unclear}\nlast");
+        let question = format!(r#"{{"jsonrpc":"2.0","id":5,"method":"a","params":"{content}"}}"#);
+        let text = format!("{before}\nshort\n{after}\n{unclear}\n{question}\nlast");
 
         let read = read(&text, 500).await;
-        assert_eq!(read, ["Some(17)", "short", "Some(23)", "None", "last"]);
+        assert_eq!(read, ["Answer(17)", "short", "Answer(23)", "Unknown", "Other", "last"]);
     }
 
     #[tokio::test(start_paused = true)]
@@ -159,7 +191,9 @@ mod tests {
 
         let refused = read_line(&mut input, next()).await.unwrap();
         let why = Refusal::NoRoom;
-        assert!(matches!(refused, Incoming::Refused { answers: Some(17), why: w } if w == why));
+        assert!(
+            matches!(refused, Incoming::Refused { what: Discarded::Answer(17), why: w } if w == why)
+        );
 
         let short = read_line(&mut input, next()).await.unwrap();
         assert!(matches!(short, Incoming::Message(line) if line.bytes == "short"));

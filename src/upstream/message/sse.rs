@@ -7,7 +7,7 @@ use tokio::io::AsyncBufRead;
 
 use super::{
     assembly::{Arrived, Assembly, Calls},
-    line::{Incoming, read_line},
+    line::{Discarded, Incoming, read_line},
     refusal::Refusal,
 };
 
@@ -53,7 +53,7 @@ pub(in crate::upstream) async fn read_event(
                     None => line,
                     Some(before) => match join(before, line, max_bytes, calls, request).await {
                         Ok(joined) => joined,
-                        Err(why) => return Ok(Incoming::Refused { answers: None, why }),
+                        Err((what, why)) => return Ok(Incoming::Refused { what, why }),
                     },
                 });
             }
@@ -68,10 +68,11 @@ async fn join(
     max_bytes: usize,
     calls: &dyn Calls,
     request: Option<i64>,
-) -> Result<Arrived, Refusal> {
+) -> Result<Arrived, (Discarded, Refusal)> {
+    let discarded = Discarded::by(&before.bytes);
     let length = before.bytes.len() + 1 + line.bytes.len();
     if length > max_bytes {
-        return Err(Refusal::TooLong);
+        return Err((discarded, Refusal::TooLong));
     }
 
     if before.charge.is_empty() {
@@ -79,7 +80,7 @@ async fn join(
         before.charge = calls.charge(request, &before.bytes);
     }
     before.charge.add(line.charge);
-    before.charge.cover(length).await.map_err(|_| Refusal::NoRoom)?;
+    before.charge.cover(length).await.map_err(|_| (discarded, Refusal::NoRoom))?;
 
     let mut joined = BytesMut::from(before.bytes);
     joined.extend_from_slice(b"\n");

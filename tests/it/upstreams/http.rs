@@ -1,7 +1,22 @@
 //! Upstreams over Streamable HTTP.
 
-use std::{process::Stdio, time::Duration};
+use std::{
+    convert::Infallible,
+    process::Stdio,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
+use axum::{
+    Router,
+    body::{Body, Bytes},
+    response::Response,
+    routing,
+};
+use futures_util::{StreamExt, stream};
 use larder::{
     Registry,
     config::{AuthMode, TokenConfig},
@@ -9,7 +24,10 @@ use larder::{
     upstream::{Remote, Settings, Upstream},
 };
 use serde_json::{Value, json};
-use tokio::process::{Child, Command};
+use tokio::{
+    process::{Child, Command},
+    sync::Notify,
+};
 
 use super::{command_line, in_front_of, listed, odd, package, text};
 use crate::support::{Legacy, Modern, Server, eventually, free_port, sha256};
@@ -42,6 +60,74 @@ async fn both_eras_work_over_http() {
         let stored = legacy.call("far__echo", large).await.result();
         assert!(text(&stored).starts_with("PREVIEW ONLY"), "{stored}");
     }
+}
+
+/// An upstream that sends a message over its limit on the stream of notifications while a call runs,
+/// and answers the call when Larder has read the next notification.
+async fn too_long_on_the_stream_of_notifications() -> Settings {
+    const LIMIT: usize = 64 << 10;
+    let (called, listed) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let lists = Arc::new(AtomicUsize::new(0));
+
+    let begun = Arc::clone(&called);
+    let notifications = move || async move {
+        let long = "x".repeat(2 * LIMIT);
+        let messages = [
+            format!(
+                r#"{{"params":{{"level":"info","data":"{long}"}},"method":"notifications/message","jsonrpc":"2.0"}}"#
+            ),
+            r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#.to_owned(),
+        ];
+        let events = messages.map(|message| format!("data: {message}\n\n")).concat();
+        let sent = stream::once(async move {
+            begun.notified().await;
+            Ok::<_, Infallible>(events)
+        });
+        let body = Body::from_stream(sent.chain(stream::pending()));
+        Response::builder().header("content-type", "text/event-stream").body(body).unwrap()
+    };
+    let answer = move |body: Bytes| async move {
+        let request: Value = serde_json::from_slice(&body).unwrap();
+        let Some(id) = request.get("id") else { return String::new() };
+        let result = match request["method"].as_str().unwrap() {
+            "initialize" => json!({
+                "protocolVersion": "2025-11-25", "capabilities": { "tools": {} },
+                "serverInfo": { "name": "far", "version": "1" },
+            }),
+            "tools/list" => {
+                if lists.fetch_add(1, Ordering::Relaxed) > 0 {
+                    listed.notify_one();
+                }
+                json!({ "tools": [{ "name": "wait", "inputSchema": { "type": "object" } }] })
+            }
+            "tools/call" => {
+                called.notify_one();
+                listed.notified().await;
+                json!({ "content": [{ "type": "text", "text": "waited" }] })
+            }
+            _ => {
+                let error = json!({ "code": -32601, "message": "Method not found" });
+                return json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string();
+            }
+        };
+        json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string()
+    };
+
+    let router = Router::new().route("/mcp", routing::post(answer).get(notifications));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    let mut settings = remote("far", &url);
+    settings.max_message = LIMIT;
+    settings
+}
+
+#[tokio::test]
+async fn a_message_over_the_limit_fails_no_call_that_it_cannot_answer() {
+    let server = in_front_of(vec![too_long_on_the_stream_of_notifications().await]).await;
+    let client = Legacy::of(&server).await;
+    let waited = client.call("wait", json!({})).await.result();
+    assert_eq!(text(&waited), "waited");
 }
 
 /// A server of npm over HTTP, which may not listen yet, and its URL.
