@@ -144,7 +144,7 @@ pub use larder_store::{session_contract, store_contract, task_contract, testing,
 pub(crate) use larder_network as network;
 pub(crate) use larder_protocol::{quote, schema};
 pub(crate) use larder_runtime::{
-    compute, environment, hex, histograms, in_flight, in_span, key_ring, metric, panics,
+    compute, environment, held, hex, histograms, in_flight, in_span, key_ring, metric, panics,
 };
 
 // Generated code names the crate `larder`, so this crate needs the alias, too.

@@ -28,7 +28,7 @@ pub(crate) async fn measure() {
         writer.append(message.clone()).await.expect("it is written");
     }
     let start = writer.start();
-    writer.finish(message, Retention::Kept).await.expect("it is written");
+    writer.finish(message.into(), Retention::Kept).await.expect("it is written");
     let mut raw = raw(&server).await;
     let mut keys = ::redis::cmd("KEYS");
     let keys: Vec<String> = keys.arg("*:stream:*").query_async(&mut raw).await.expect("it lists");

@@ -65,8 +65,9 @@ pub struct LimitsConfig {
     pub total_body_bytes: usize,
 
     /// Bytes of all upstreams together, parsed values included: their lists, and messages that are
-    /// received or in use. A caller holds at most twice what is free, and at one upstream at most
-    /// what is free. A message over this share waits for 10 seconds, then its call fails.
+    /// received, in use or on the way to a client. A caller holds at most twice what is free, and at
+    /// one upstream at most what is free. A message over this share waits for 10 seconds, then its
+    /// call fails; where all callers share the upstream, its call fails at once.
     pub upstream_bytes: usize,
 
     /// Connections of all callers together. Connections over the limit get a 503.

@@ -25,7 +25,7 @@ use serde::Deserialize;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use end::End;
-pub use reply::{CacheHint, ContentReply, ReadReply, Reply};
+pub use reply::{CacheHint, ContentReply, HeldReply, ReadReply, Reply};
 pub use running::{Running, Step};
 pub use traffic::{Traffic, TrafficCounts};
 
@@ -254,13 +254,13 @@ impl Dispatcher {
         mut handler: Handler,
         lifecycle: Lifecycle,
         owner: Owner,
-    ) -> Result<Reply, Fault> {
+    ) -> Result<HeldReply, Fault> {
         let result = tokio::select! {
             biased;
             result = handler.poll() => result,
             (end, fault) = lifecycle.deadline().passed(&self.stopping) => {
                 lifecycle.interrupt(end);
-                return interrupted(method, end, fault);
+                return interrupted(method, end, fault).map(HeldReply::from);
             }
         };
 
@@ -270,7 +270,7 @@ impl Dispatcher {
             Ok(Err(Suspended::Task)) => match self.tasks.create(&owner).await {
                 Ok((view, task)) => {
                     self.continue_as_task(handler, task, lifecycle);
-                    return Ok(Reply::TaskCreated(Box::new(view)));
+                    return Ok(Reply::TaskCreated(Box::new(view)).into());
                 }
                 Err(fault) => Err(fault),
             },
@@ -278,7 +278,8 @@ impl Dispatcher {
         };
 
         lifecycle.finish(&outcome);
-        outcome
+        let held = handler.control.take_held();
+        outcome.map(|reply| HeldReply { reply, held })
     }
 
     /// Boxes the future of each method. Together in one future they are large, and every

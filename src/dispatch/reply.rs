@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures_util::Stream;
 use rmcp::model;
 
-use crate::{handler::InputRequired, registry::CacheRule, store::Kind, task::TaskView};
+use crate::{handler::InputRequired, held::Held, registry::CacheRule, store::Kind, task::TaskView};
 
 /// The result of a call. Large variants are boxed, because a reply is moved often.
 pub enum Reply {
@@ -36,6 +36,20 @@ pub enum Reply {
     Templates(model::ListResourceTemplatesResult, CacheHint),
     /// `resources/read`
     Read(ReadReply, CacheHint),
+}
+
+/// A reply, and the counted memory that it takes until it is sent or dropped.
+pub struct HeldReply {
+    /// The reply.
+    pub reply: Reply,
+    /// Its memory.
+    pub held: Held,
+}
+
+impl From<Reply> for HeldReply {
+    fn from(reply: Reply) -> Self {
+        Self { reply, held: Held::default() }
+    }
 }
 
 /// The contents of a resource.

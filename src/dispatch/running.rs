@@ -4,7 +4,7 @@ use std::{future::poll_fn, panic::AssertUnwindSafe, pin::Pin, sync::Arc, task::P
 
 use futures_util::FutureExt;
 
-use super::Reply;
+use super::{HeldReply, Reply};
 use crate::{
     handler::{AskMode, Cancellation, Control, OutboxReader, Suspended},
     in_span::InSpan,
@@ -36,14 +36,14 @@ impl Handler {
 }
 
 /// The future of a call's outcome.
-pub(super) type Outcome = dyn Future<Output = Result<Reply, Fault>> + Send;
+pub(super) type Outcome = dyn Future<Output = Result<HeldReply, Fault>> + Send;
 
 /// A running call. It yields messages and then an outcome. It runs only while it is polled;
 /// dropping it stops it.
 pub struct Running {
     /// None once the outcome is known.
     future: Option<InSpan<Outcome>>,
-    outcome: Option<Result<Reply, Fault>>,
+    outcome: Option<Result<HeldReply, Fault>>,
     messages: OutboxReader,
     cancellation: Cancellation,
 }
@@ -53,7 +53,7 @@ pub enum Step {
     /// A message of the call.
     Message(Outgoing),
     /// The end of the call.
-    Outcome(Result<Reply, Fault>),
+    Outcome(Result<HeldReply, Fault>),
 }
 
 impl Running {
@@ -99,7 +99,7 @@ impl Running {
     }
 
     /// Waits for the outcome and discards the messages.
-    pub async fn outcome(mut self) -> Result<Reply, Fault> {
+    pub async fn outcome(mut self) -> Result<HeldReply, Fault> {
         loop {
             match self.next().await {
                 Some(Step::Message(_)) => {}

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::DetachableCall;
 use crate::{
-    dispatch::{Reply, Running, Step},
+    dispatch::{HeldReply, Running, Step},
     protocol::{Fault, Outgoing},
 };
 
@@ -38,7 +38,7 @@ impl Steps for DetachableCall {
 /// The form of a response.
 pub enum ResponseMode {
     /// One message: the call ended before it sent any message.
-    Single(Result<Reply, Fault>),
+    Single(Result<HeldReply, Fault>),
     /// A stream, which begins with this message if there is one.
     Stream(Option<Outgoing>),
     /// No response: the call was cancelled.

@@ -14,7 +14,11 @@ use tokio::sync::SetOnce;
 
 use super::ReceivedText;
 use super::{AskMode, InputRequired, ReceivedResult, Receiving};
-use crate::{protocol::Fault, task::TaskRun};
+use crate::{
+    held::{Counted, Held},
+    protocol::Fault,
+    task::TaskRun,
+};
 
 /// The maximum depth of nested calls. Tools that call each other in a circle would
 /// otherwise overflow the stack.
@@ -28,8 +32,8 @@ pub struct Control {
     waker: AtomicWaker,
     /// The number of calls around this call.
     depth: u8,
-    /// Guards that are dropped with the call.
-    kept: Mutex<Vec<Box<dyn std::any::Any + Send>>>,
+    /// The counted memory of the result, until the call ends with it.
+    held: Mutex<Held>,
 
     /// Decides whether long strings of the result are stored while they arrive.
     receiving: OnceLock<Decide>,
@@ -88,9 +92,14 @@ impl Control {
         Ok(Self { depth: self.depth + 1, ..Self::default() })
     }
 
-    /// Keeps a guard until the call ends.
-    pub(crate) fn keep(&self, guard: Box<dyn std::any::Any + Send>) {
-        self.kept.lock().push(guard);
+    /// Holds memory for as long as the result of the call takes it.
+    pub(crate) fn hold(&self, memory: Box<dyn Counted>) {
+        self.held.lock().add(memory);
+    }
+
+    /// Takes the memory of the result, which is on its way to the client.
+    pub(crate) fn take_held(&self) -> Held {
+        std::mem::take(&mut *self.held.lock())
     }
 
     /// Lets long strings of the result be stored while they arrive. `decide` is called when the

@@ -13,7 +13,7 @@ use super::{
     sse,
 };
 use crate::{
-    dispatch::{Reply, Running, Step},
+    dispatch::{HeldReply, Running, Step},
     era::{
         Encoded, Era, MirroredHeaders, ResponseEncoder, ResponseMode, Subscription, encode_error,
         encode_reply,
@@ -110,7 +110,7 @@ fn messages(
 /// status is sent.
 async fn response(
     id: &RequestId,
-    outcome: Result<Reply, Fault>,
+    outcome: Result<HeldReply, Fault>,
     encoder: &ResponseEncoder,
 ) -> Encoded {
     let encoded = match outcome {

@@ -197,8 +197,8 @@ impl Connection {
 
         match legacy.begin(session, request, meta, Identity::local(), true).await? {
             SessionRequest::Answered(reply) => {
-                let message = encode_outcome(&id, Ok(reply), &encoder).await;
-                let _ = output.send(message).await;
+                let message = encode_outcome(&id, Ok(reply.into()), &encoder).await;
+                let _ = output.send(message.into_bytes()).await;
             }
             SessionRequest::Started(mut call) => {
                 // The session's own cancellation ends the call.
@@ -346,7 +346,7 @@ async fn send(
             Some(message) => message,
             None => return Some(()),
         },
-        Step::Outcome(outcome) => encode_outcome(id, outcome, encoder).await,
+        Step::Outcome(outcome) => encode_outcome(id, outcome, encoder).await.into_bytes(),
     };
 
     output.send(message).await.ok()
@@ -354,7 +354,43 @@ async fn send(
 
 #[cfg(test)]
 mod tests {
+    use crate::{
+        dispatch::{HeldReply, Reply, Traffic},
+        held::{Counted, Held},
+        protocol::ProtocolVersion,
+    };
+
     use super::*;
+
+    /// Memory of a result, which lives as long as it counts.
+    struct Memory(#[allow(dead_code, reason = "it is counted")] Arc<()>);
+
+    impl Counted for Memory {
+        fn bytes(&self) -> usize {
+            1
+        }
+
+        fn shrink(&mut self, _: usize) {}
+    }
+
+    #[tokio::test]
+    async fn an_answer_counts_until_it_is_written() {
+        let counts = Arc::new(());
+        let mut held = Held::default();
+        held.add(Box::new(Memory(Arc::clone(&counts))));
+
+        let (output, mut waiting) = mpsc::channel(1);
+        let info = rmcp::model::Implementation::new("s", "1");
+        let traffic = Arc::<Traffic>::default();
+        let encoder = ResponseEncoder::new(Era::Legacy, &info, ProtocolVersion::LATEST, traffic);
+        let outcome = Step::Outcome(Ok(HeldReply { reply: Reply::Empty, held }));
+        send(&output, outcome, &RequestId::Number(1), &encoder).await.expect("the output is open");
+
+        let message = waiting.recv().await.expect("it waits");
+        assert!(message.starts_with(b"{") && Arc::strong_count(&counts) == 2);
+        drop(message);
+        assert_eq!(Arc::strong_count(&counts), 1);
+    }
 
     #[tokio::test]
     async fn an_id_is_free_when_its_request_has_ended_or_panicked() {

@@ -14,7 +14,7 @@ use std::{
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::auth::Owner;
+use crate::{auth::Owner, held::Counted};
 
 /// The size up to which messages do not count while they arrive. Calls are limited, so these are,
 /// too.
@@ -269,6 +269,17 @@ impl Charge {
     /// Whether it takes anything.
     pub(super) fn is_empty(&self) -> bool {
         self.bytes == 0
+    }
+}
+
+impl Counted for Charge {
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn shrink(&mut self, bytes: usize) {
+        let kept = if bytes <= FREE_BYTES { 0 } else { bytes.next_multiple_of(STEP) };
+        drop(self.split(self.bytes.saturating_sub(kept)));
     }
 }
 

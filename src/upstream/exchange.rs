@@ -231,8 +231,8 @@ impl Exchange {
                         _ => scope.control.set_received(received),
                     }
                     if !charge.is_empty() {
-                        // The result takes memory until the call ends.
-                        scope.control.keep(Box::new(charge));
+                        // The result takes memory until the client has it.
+                        scope.control.hold(Box::new(charge));
                     }
 
                     return Ok(Step::Done(result));

@@ -43,11 +43,12 @@ const LEVELS: [(&str, &[&str]); 3] = [
 ];
 
 /// The crates that the server exports as modules, by the names of these.
-const EXPORTED: [&str; 26] = [
+const EXPORTED: [&str; 27] = [
     "auth",
     "clock",
     "compute",
     "environment",
+    "held",
     "hex",
     "histograms",
     "in_flight",

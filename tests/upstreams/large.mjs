@@ -54,8 +54,14 @@ const run = {
 const handle = {
   'server/discover': ({ id }) => send({ id, error: { code: -32601, message: 'Method not found' } }),
   initialize: ({ id, params }) =>
-    send({ id, result: { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'large', version: '1' } } }),
+    send({ id, result: { protocolVersion: params.protocolVersion, capabilities: { tools: {}, prompts: {}, completions: {} }, serverInfo: { name: 'large', version: '1' } } }),
   'tools/list': ({ id }) => send({ id, result: pages[list]() }),
+  'prompts/list': ({ id }) => send({ id, result: { prompts: [{ name: 'words', arguments: [{ name: 'word' }] }] } }),
+  // Words of so many bytes together.
+  'completion/complete': ({ id, params }) => {
+    const values = Array(100).fill('w'.repeat(Number(params.argument.value) / 100));
+    send({ id, result: { completion: { values } } });
+  },
   'tools/call': async ({ id, params }) => send({ id, result: await (run[params.name] ?? run.echo)(params.arguments ?? {}, id) }),
 };
 

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::{
     dispatch::{CacheHint, Traffic},
     era::Era,
+    held::{Held, HeldBytes},
     protocol::{Fault, ProtocolVersion, RequestId, SERVER_INFO},
 };
 
@@ -24,6 +25,22 @@ pub enum Encoded {
 }
 
 impl Encoded {
+    /// The message, which holds this memory until all of its bytes are sent or dropped.
+    pub(super) fn holding(self, held: Held) -> Self {
+        if held.is_empty() {
+            return self;
+        }
+
+        match self {
+            Self::Complete(bytes) => Self::Complete(HeldBytes::new(bytes, held).into_bytes()),
+            Self::Chunks(chunks) => {
+                let held = Arc::new(held);
+                let chunks = chunks.map_ok(move |chunk| HeldBytes::part(chunk, &held).into_bytes());
+                Self::Chunks(chunks.boxed())
+            }
+        }
+    }
+
     /// Collects the message.
     ///
     /// # Errors
@@ -174,4 +191,41 @@ fn write_json(json: &mut Vec<u8>, value: &impl Serialize) -> Result<(), Fault> {
         tracing::error!(%error, "a result cannot be encoded as JSON");
         Fault::Internal("The result cannot be encoded as JSON.".into())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::stream;
+
+    use super::*;
+    use crate::held::Counted;
+
+    /// Memory of a result, which lives as long as it counts.
+    struct Memory(#[allow(dead_code, reason = "it is counted")] Arc<()>);
+
+    impl Counted for Memory {
+        fn bytes(&self) -> usize {
+            1
+        }
+
+        fn shrink(&mut self, _: usize) {}
+    }
+
+    #[tokio::test]
+    async fn a_message_in_chunks_counts_until_its_last_chunk_is_dropped() {
+        let counts = Arc::new(());
+        let mut held = Held::default();
+        held.add(Box::new(Memory(Arc::clone(&counts))));
+        let chunks = ["a", "b"].map(|chunk| Ok(Bytes::from_static(chunk.as_bytes())));
+
+        let message = Encoded::Chunks(stream::iter(chunks).boxed()).holding(held);
+        let Encoded::Chunks(mut chunks) = message else { panic!("it has chunks") };
+        drop(chunks.next().await);
+        let last = chunks.next().await;
+        drop(chunks);
+
+        assert_eq!(Arc::strong_count(&counts), 2);
+        drop(last);
+        assert_eq!(Arc::strong_count(&counts), 1);
+    }
 }

@@ -5,7 +5,6 @@ mod encoder;
 mod error;
 mod escape;
 
-use bytes::Bytes;
 use serde_json::{Value, json};
 
 pub(super) use self::encoder::frame;
@@ -16,7 +15,8 @@ pub use self::{
 };
 use super::Era;
 use crate::{
-    dispatch::Reply,
+    dispatch::{HeldReply, Reply},
+    held::{Held, HeldBytes},
     protocol::{Fault, RequestId},
     task::TaskView,
 };
@@ -34,15 +34,21 @@ macro_rules! list {
     }};
 }
 
-/// Encodes the response to a request.
+/// Encodes the response to a request, which holds the memory of the reply until all of its bytes
+/// are sent or dropped.
 ///
 /// # Errors
 /// The reply's content cannot be read. Nothing has been sent then.
 pub async fn encode_reply(
     id: &RequestId,
-    reply: Reply,
+    reply: impl Into<HeldReply>,
     encoder: &ResponseEncoder,
 ) -> Result<Encoded, Fault> {
+    let HeldReply { reply, held } = reply.into();
+    Ok(encode(id, reply, encoder).await?.holding(held))
+}
+
+async fn encode(id: &RequestId, reply: Reply, encoder: &ResponseEncoder) -> Result<Encoded, Fault> {
     let message = match reply {
         Reply::Empty => {
             let mut meta = None;
@@ -130,12 +136,12 @@ fn task_result(task: &TaskView, result_type: &str, encoder: &ResponseEncoder) ->
 /// Encodes an outcome as one message. Errors become error responses.
 pub async fn encode_outcome(
     id: &RequestId,
-    outcome: Result<Reply, Fault>,
+    outcome: Result<HeldReply, Fault>,
     encoder: &ResponseEncoder,
-) -> Bytes {
-    let encoded = match outcome {
-        Ok(reply) => encode_reply(id, reply, encoder).await,
-        Err(fault) => Err(fault),
+) -> HeldBytes {
+    let (encoded, held) = match outcome {
+        Ok(HeldReply { reply, held }) => (encode(id, reply, encoder).await, held),
+        Err(fault) => (Err(fault), Held::default()),
     };
 
     let message = match encoded {
@@ -146,5 +152,6 @@ pub async fn encode_outcome(
         Err(fault) => Err(fault),
     };
 
-    message.unwrap_or_else(|fault| encode_error(Some(id), &fault, encoder.era()))
+    let message = message.unwrap_or_else(|fault| encode_error(Some(id), &fault, encoder.era()));
+    HeldBytes::new(message, held)
 }

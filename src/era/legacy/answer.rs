@@ -1,6 +1,11 @@
 //! Answers requests with one message or with a resumable stream.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, OnceLock, Weak},
+    time::Duration,
+};
+
+use futures_util::StreamExt;
 
 use super::{Legacy, has_priming_events};
 use crate::{
@@ -11,6 +16,7 @@ use crate::{
         encode::{encode_outcome, encode_reply},
     },
     handler::AskMode,
+    held::Held,
     protocol::{ClientFacts, Fault, Meta, Method, Outgoing, Request, RequestId},
     session::{Deliveries, EventId, Retention, Session, SessionError, StreamWriter},
 };
@@ -41,6 +47,10 @@ pub enum SessionRequest {
 /// The largest answer of `resources/read` that is kept for resumption, in bytes. The client can
 /// read again what is larger.
 const MAX_KEPT_READ: usize = 256 * 1024;
+
+/// The memory of a stream's last message, held until the response with the stream is sent or dropped:
+/// a store elsewhere brings the message back into memory.
+type StreamMemory = OnceLock<Arc<Held>>;
 
 /// How the stream of a call is written.
 #[derive(Debug, Clone, Copy)]
@@ -166,12 +176,17 @@ impl Legacy {
             }
         };
 
+        let sent = Arc::new(StreamMemory::new());
+        let last = Arc::downgrade(&sent);
+        let deliveries = deliveries.inspect(move |_| _ = &sent).boxed();
+
         let legacy = Arc::clone(self);
         let id = request.id;
         let primed = has_priming_events(session);
         let is_read = request.method == Method::ReadResource.as_str();
         let rules = StreamRules { primed, is_read };
-        self.tasks.spawn(async move { legacy.write_stream(call, first, writer, &id, rules).await });
+        self.tasks
+            .spawn(async move { legacy.write_stream(call, first, writer, &id, rules, last).await });
         Ok(Answer::Stream { prime: primed.then_some(start), deliveries })
     }
 
@@ -248,6 +263,7 @@ impl Legacy {
         mut writer: Box<dyn StreamWriter>,
         id: &RequestId,
         rules: StreamRules,
+        response: Weak<StreamMemory>,
     ) {
         loop {
             let step = match first.take() {
@@ -266,7 +282,11 @@ impl Legacy {
                 },
                 Some(Step::Outcome(outcome)) => {
                     let answer = encode_outcome(id, outcome, &self.encoder).await;
-                    let retention = rules.retention(answer.len());
+                    let retention = rules.retention(answer.as_bytes().len());
+                    if let Some(response) = response.upgrade() {
+                        // Set once: a call has one outcome.
+                        let _ = response.set(Arc::clone(answer.held()));
+                    }
                     writer.finish(answer, retention).await
                 }
                 // The client has cancelled the call and expects no response.

@@ -17,21 +17,26 @@ use crate::support::{
     sha256,
 };
 
-const MIB: usize = 1 << 20;
+pub(super) const MIB: usize = 1 << 20;
 
 /// The server that is too large.
-fn large(name: &str, flags: &[&str]) -> Settings {
+pub(super) fn large(name: &str, flags: &[&str]) -> Settings {
     let script = format!("{FOLDER}/large.mjs");
     let command = ["node", &script].into_iter().chain(flags.iter().copied());
     Settings::new(name, command.map(str::to_owned).collect::<Vec<_>>())
 }
 
-/// The binary in front of it, with these limits in bytes.
-fn serving(flags: &[&str], upstream_bytes: usize, max_catalogue: &str) -> (TextFile, Command) {
+/// The binary in front of it, with these limits in bytes and further settings of the upstream.
+pub(super) fn serving(
+    flags: &[&str],
+    upstream_bytes: usize,
+    max_catalogue: &str,
+    more: &str,
+) -> (TextFile, Command) {
     let command = json!([&["node", &format!("{FOLDER}/large.mjs")], flags].concat());
     let file = TextFile::new(&format!(
         "[limits]\nupstream_bytes = {upstream_bytes}\n[metrics]\nlisten = \"127.0.0.1:0\"\n\
-        [[upstreams]]\nname = \"large\"\ncommand = {command}\nmax_catalogue = \"{max_catalogue}\"\n"
+        [[upstreams]]\nname = \"large\"\ncommand = {command}\nmax_catalogue = \"{max_catalogue}\"\n{more}\n"
     ));
     let command = larder(&["serve", "--config", file.path()]);
     (file, command)
@@ -52,7 +57,7 @@ async fn metrics_of(server: &mut Process) -> String {
 
 #[tokio::test]
 async fn a_list_without_end_is_cut_and_told() {
-    let (_file, command) = serving(&["--list=endless", "--size=9000"], 32 * MIB, "8MiB");
+    let (_file, command) = serving(&["--list=endless", "--size=9000"], 32 * MIB, "8MiB", "");
     let mut server = Process::start(command).await;
     let metrics = metrics_of(&mut server).await;
     let client = Legacy::at_url(&server.url).await;
@@ -75,7 +80,7 @@ async fn a_list_without_end_is_cut_and_told() {
 #[tokio::test]
 async fn sessions_share_the_same_list() {
     let flags = ["--list=long", "--items=1000", "--size=9000"];
-    let (_file, command) = serving(&flags, 256 * MIB, "64MiB");
+    let (_file, command) = serving(&flags, 256 * MIB, "64MiB", "");
     let server = Process::start(command).await;
     let mut clients = Vec::new();
     let mut used = Vec::new();
@@ -191,7 +196,7 @@ fn token(name: &str) -> TokenConfig {
 async fn with_a_daemon(pids: &Path, more: &[&str]) -> (TextFile, Process, Legacy) {
     let pids_flag = format!("--pids={}", pids.display());
     let flags: Vec<_> = [&*pids_flag].into_iter().chain(more.iter().copied()).collect();
-    let (file, command) = serving(&flags, 32 * MIB, "8MiB");
+    let (file, command) = serving(&flags, 32 * MIB, "8MiB", "");
     let server = Process::start(command).await;
     let client = Legacy::at_url(&server.url).await;
     assert_eq!(text(&client.call("echo", json!({})).await.result()), "echo");
@@ -233,7 +238,7 @@ async fn nothing_of_an_upstream_survives_a_killed_larder() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_supervised_program_ends_and_fails_as_by_itself() {
-    let (_file, command) = serving(&["--list=short"], 32 * MIB, "8MiB");
+    let (_file, command) = serving(&["--list=short"], 32 * MIB, "8MiB", "");
     let server = Process::start(command).await;
     let client = Legacy::at_url(&server.url).await;
     assert_eq!(text(&client.call("echo", json!({})).await.result()), "echo");

@@ -20,6 +20,7 @@ mod streaming;
 mod subscriptions;
 mod tasks;
 mod token_exchange;
+mod unread;
 
 use std::{collections::BTreeMap, path::Path, time::Duration};
 

@@ -21,6 +21,7 @@ use bytes::Bytes;
 use futures_util::Stream;
 use larder_identity::{Owner, Principal};
 use larder_protocol::{Announcement, ClientFacts, LogLevel, ProtocolVersion, RequestId};
+use larder_runtime::held::HeldBytes;
 use serde_json::json;
 
 pub use claims::{Claims, Notes, SharedParts};
@@ -204,7 +205,13 @@ pub trait StreamWriter: Send {
     /// If the message is not kept, or the budget of kept streams has no room for it, only the
     /// present follower receives it. Without a follower, the stream then ends with an error response
     /// that asks the client to send the request again.
-    async fn finish(&mut self, message: Bytes, retention: Retention) -> Result<(), SessionError>;
+    ///
+    /// The memory of the message counts until no follower has it any more, unless it counts as kept.
+    async fn finish(
+        &mut self,
+        message: HeldBytes,
+        retention: Retention,
+    ) -> Result<(), SessionError>;
 
     /// Asks the follower to reconnect once everything appended so far is delivered.
     async fn disconnect(&mut self, retry: Duration) -> Result<(), SessionError>;

@@ -4,7 +4,10 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
-use larder_runtime::clock::{Clock, Timestamp};
+use larder_runtime::{
+    clock::{Clock, Timestamp},
+    held::HeldBytes,
+};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
@@ -106,20 +109,22 @@ impl Log {
     /// can be resumed.
     pub(super) fn finish(
         &self,
-        message: Bytes,
+        message: HeldBytes,
         retention: Retention,
         reserve: impl Fn(usize) -> Option<ReplayReservation>,
         lost: impl FnOnce() -> Bytes,
     ) -> bool {
         let is_kept = {
             let mut state = self.state.lock();
-            let bytes = state.bytes + message.len();
+            let bytes = state.bytes + message.as_bytes().len();
             let reservation = (retention == Retention::Kept).then(|| reserve(bytes)).flatten();
             let is_kept = reservation.is_some() || !state.following;
 
-            let last = if reservation.is_some() || state.following {
+            let last = if reservation.is_some() {
                 state.reservation = reservation;
-                message
+                message.into_uncounted()
+            } else if state.following {
+                message.into_bytes()
             } else {
                 state.make_room(reserve);
                 lost()
@@ -318,6 +323,60 @@ impl Drop for Follower {
         state.following = false;
         if !state.closed {
             state.last_used = self.log.clock.now();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use larder_identity::Owner;
+    use larder_runtime::{
+        clock::ManualClock,
+        held::{Counted, Held},
+    };
+
+    use super::*;
+    use crate::session::budget::ReplayBudget;
+
+    /// Memory of a result, which lives as long as it counts.
+    struct Memory(#[allow(dead_code, reason = "it is counted")] Arc<()>);
+
+    impl Counted for Memory {
+        fn bytes(&self) -> usize {
+            1
+        }
+
+        fn shrink(&mut self, _: usize) {}
+    }
+
+    #[tokio::test]
+    async fn a_last_message_counts_in_one_limit_while_its_follower_has_it() {
+        for retention in [Retention::Kept, Retention::NotKept] {
+            let limits = SessionLimits::default();
+            let (budget, owner) = (ReplayBudget::new(&limits), Owner::new("ana"));
+            let log = Arc::new(Log::new("s".into(), &limits, Arc::new(ManualClock::new())));
+            let mut deliveries = log.follow(0).expect("it begins");
+
+            let counts = Arc::new(());
+            let mut held = Held::default();
+            held.add(Box::new(Memory(Arc::clone(&counts))));
+            let message = HeldBytes::new(Bytes::from_static(b"{}"), held);
+            let is_kept = log.finish(
+                message,
+                retention,
+                |bytes| budget.reserve(&owner, bytes),
+                || unreachable!("it has a follower"),
+            );
+
+            // What is kept counts in the limit of what is kept.
+            assert_eq!(is_kept, retention == Retention::Kept);
+            assert_eq!(Arc::strong_count(&counts), 1 + usize::from(!is_kept));
+
+            let delivered = deliveries.next().await.expect("it is delivered");
+            drop((log, deliveries));
+            assert_eq!(Arc::strong_count(&counts), 1 + usize::from(!is_kept));
+            drop(delivered);
+            assert_eq!(Arc::strong_count(&counts), 1);
         }
     }
 }

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 
 use larder_identity::{Owner, Principal};
 use larder_protocol::{Announcement, ClientFacts, LogLevel, ProtocolVersion, RequestId};
-use larder_runtime::{clock::Clock, random::Random};
+use larder_runtime::{clock::Clock, held::HeldBytes, random::Random};
 
 use self::{
     log::Log,
@@ -289,7 +289,11 @@ impl StreamWriter for MemoryWriter {
         Ok(())
     }
 
-    async fn finish(&mut self, message: Bytes, retention: Retention) -> Result<(), SessionError> {
+    async fn finish(
+        &mut self,
+        message: HeldBytes,
+        retention: Retention,
+    ) -> Result<(), SessionError> {
         let lost = || unkept_answer_error(&self.call).into();
         if self.log.finish(message, retention, |bytes| self.reserve(bytes), lost) {
             return Ok(());

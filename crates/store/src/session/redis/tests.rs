@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use larder_identity::Principal;
 use larder_protocol::{Announcement, ClientFacts, ProtocolVersion, RequestId};
@@ -89,7 +90,7 @@ async fn an_expired_session_leaves_no_keys() {
     let mut writer = sessions.open(&session, &RequestId::Number(1)).await.expect("it opens");
     writer.append("1".into()).await.expect("it is appended");
     drop(sessions.standalone(&session).await.expect("it can be followed"));
-    writer.finish("2".into(), Retention::Kept).await.expect("it is appended");
+    writer.finish(Bytes::from("2").into(), Retention::Kept).await.expect("it is appended");
     drop((writer, sessions));
 
     let redis = harness.0.redis(0).await;

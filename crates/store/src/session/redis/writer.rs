@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use larder_identity::Owner;
 use larder_protocol::RequestId;
+use larder_runtime::held::HeldBytes;
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -111,7 +112,12 @@ impl StreamWriter for RedisWriter {
         Ok(())
     }
 
-    async fn finish(&mut self, message: Bytes, retention: Retention) -> Result<(), SessionError> {
+    async fn finish(
+        &mut self,
+        message: HeldBytes,
+        retention: Retention,
+    ) -> Result<(), SessionError> {
+        let message = message.as_bytes();
         let budget = &self.inner.budget;
         let is_kept = retention == Retention::Kept;
         let mut kept = is_kept.then(|| budget.reserve(&self.owner, self.bytes + message.len()));
@@ -123,7 +129,7 @@ impl StreamWriter for RedisWriter {
             last.trim = kept.as_ref().is_some_and(Option::is_none);
         }
 
-        self.write(&message, Some(last)).await?;
+        self.write(message, Some(last)).await?;
         self.finished = true;
         self.inner.keep(kept.flatten());
         Ok(())

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use bytes::Bytes;
 use futures_util::StreamExt;
 
 use super::{Harness, Stage, append, begin, call, in_time, next, texts};
@@ -132,7 +133,7 @@ pub async fn a_finished_stream_ends_with_its_last_message(harness: &dyn Harness)
     let follower = stage.follow(&writer.start()).await;
 
     append(&mut writer, "1").await;
-    writer.finish("result".into(), Retention::Kept).await.expect("it is appended");
+    writer.finish(Bytes::from("result").into(), Retention::Kept).await.expect("it is appended");
     assert_eq!(texts(follower).await, ["1", "result"]);
     assert_eq!(texts(stage.follow(&writer.start()).await).await, ["1", "result"]);
 }
@@ -193,7 +194,7 @@ pub async fn an_answer_that_is_not_kept_reaches_the_present_follower_alone(harne
     let follower = stage.follow(&writer.start()).await;
 
     append(&mut writer, "1").await;
-    writer.finish("result".into(), Retention::NotKept).await.expect("it is appended");
+    writer.finish(Bytes::from("result").into(), Retention::NotKept).await.expect("it is appended");
     assert_eq!(texts(follower).await, ["1", "result"]);
     let again = stage.other.follow(&stage.session, &writer.start()).await.err();
     assert_eq!(again, Some(SessionError::NoStream(writer.start().to_string())));
@@ -201,7 +202,7 @@ pub async fn an_answer_that_is_not_kept_reaches_the_present_follower_alone(harne
     // Without a follower, an error takes the place of the answer.
     let mut writer = stage.open().await;
     append(&mut writer, "1").await;
-    writer.finish("result".into(), Retention::NotKept).await.expect("it is appended");
+    writer.finish(Bytes::from("result").into(), Retention::NotKept).await.expect("it is appended");
     let messages = texts(stage.follow(&writer.start()).await).await;
     assert_eq!((messages.len(), &*messages[0]), (2, "1"));
     let error = &messages[1];
@@ -220,7 +221,10 @@ pub async fn finished_streams_are_kept_within_a_budget(harness: &dyn Harness) {
     let answer = "x".repeat(600);
     let finished = async || {
         let mut writer = stage.open().await;
-        writer.finish(answer.clone().into(), Retention::Kept).await.expect("it is appended");
+        writer
+            .finish(Bytes::from(answer.clone()).into(), Retention::Kept)
+            .await
+            .expect("it is appended");
         texts(stage.follow(&writer.start()).await).await.remove(0)
     };
 
