@@ -8,8 +8,9 @@
 use std::{
     fs::{self, File},
     io::{self, Write},
-    os::unix::process::CommandExt,
+    os::{fd::AsFd, unix::process::CommandExt},
     process::{Command, ExitCode},
+    time::Duration,
 };
 
 use rustix::{
@@ -28,6 +29,10 @@ pub(super) const COMMAND: &str = "upstream-process";
 
 /// The exit code for a program that cannot be started, as of shells.
 const NOT_STARTED: u8 = 127;
+
+/// How long the killed processes of a program may take to end. Larder waits a little longer for this
+/// process.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Runs the program of an upstream until it, or the Larder with this process ID, has ended. SIGTERM
 /// is passed on to the program's group; SIGINT ends all of its processes at once.
@@ -61,6 +66,8 @@ async fn supervise(larder: u32, line: &[String]) -> io::Result<Option<WaitStatus
         return Ok(None);
     }
 
+    // The program gets the streams of this process, which keeps its own way to the log.
+    let mut log = File::from(io::stderr().as_fd().try_clone_to_owned()?);
     let program = start(line)?;
     let ended = loop {
         tokio::select! {
@@ -77,7 +84,11 @@ async fn supervise(larder: u32, line: &[String]) -> io::Result<Option<WaitStatus
         }
     };
 
-    end_all();
+    if !end_all(&mut Children(child_ended)).await {
+        // A write fails only if Larder has ended.
+        let _ =
+            writeln!(log, "larder: a process of the program cannot be killed, and is left behind");
+    }
     Ok(ended)
 }
 
@@ -115,18 +126,68 @@ fn reap(program: Pid) -> Option<WaitStatus> {
     None
 }
 
-/// Kills all descendants, and waits until none is left. Only children are killed, whose process IDs
-/// are not used again before they are reaped; their own children become children of this process.
-fn end_all() {
-    loop {
+/// The processes of a program, which end one after the other.
+trait Family {
+    /// Kills the children of this process. Only children are killed, whose process IDs are not used
+    /// again before they are reaped; their own children become children of this process.
+    fn kill_children(&mut self);
+
+    /// Reaps a child that has ended, without waiting for it.
+    fn reap(&mut self) -> Reaped;
+
+    /// Waits until a child may have ended.
+    fn child_ended(&mut self) -> impl Future<Output = ()>;
+}
+
+/// What [`Family::reap`] has found.
+enum Reaped {
+    /// A child that has ended, and perhaps has left others.
+    Child,
+    /// All children are still running.
+    Nothing,
+    /// No child is left.
+    Last,
+}
+
+/// Kills all descendants, and waits until none is left, but not for ever: a process that waits for a
+/// disk or another user's cannot be killed. Returns whether none is left.
+async fn end_all(family: &mut impl Family) -> bool {
+    let ended = async {
+        loop {
+            family.kill_children();
+            loop {
+                match family.reap() {
+                    Reaped::Child => {}
+                    Reaped::Nothing => break,
+                    Reaped::Last => return,
+                }
+            }
+            family.child_ended().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, ended).await.is_ok()
+}
+
+/// The children of this process, and the signal of their ends.
+struct Children(Signals);
+
+impl Family for Children {
+    fn kill_children(&mut self) {
         for child in children() {
             let _ = kill_process(child, Signal::KILL);
         }
-        match wait(WaitOptions::empty()) {
-            Ok(_) | Err(Errno::INTR) => {}
-            // No child is left.
-            Err(_) => return,
+    }
+
+    fn reap(&mut self) -> Reaped {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) | Err(Errno::INTR) => Reaped::Child,
+            Ok(None) => Reaped::Nothing,
+            Err(_) => Reaped::Last,
         }
+    }
+
+    async fn child_ended(&mut self) {
+        self.0.recv().await;
     }
 }
 
@@ -168,7 +229,50 @@ fn end_like(status: WaitStatus) -> ExitCode {
 
 #[cfg(test)]
 mod tests {
+    use tokio::time::Instant;
+
     use super::*;
+
+    /// Processes of which the last cannot be killed, if there is such a process.
+    struct Processes {
+        alive: usize,
+        killed: usize,
+        is_last_stuck: bool,
+    }
+
+    impl Family for Processes {
+        fn kill_children(&mut self) {
+            self.killed = self.alive - usize::from(self.is_last_stuck);
+        }
+
+        fn reap(&mut self) -> Reaped {
+            match (self.killed, self.alive) {
+                (_, 0) => Reaped::Last,
+                (0, _) => Reaped::Nothing,
+                _ => {
+                    (self.killed, self.alive) = (self.killed - 1, self.alive - 1);
+                    Reaped::Child
+                }
+            }
+        }
+
+        async fn child_ended(&mut self) {
+            std::future::pending().await
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_end_is_not_awaited_for_ever() {
+        for is_last_stuck in [false, true] {
+            let mut family = Processes { alive: 3, killed: 0, is_last_stuck };
+            let begun = Instant::now();
+            let is_ended = tokio::time::timeout(PATIENCE * 2, end_all(&mut family)).await;
+
+            assert_eq!(is_ended, Ok(!is_last_stuck));
+            assert_eq!(family.alive, usize::from(is_last_stuck));
+            assert_eq!(begun.elapsed() == PATIENCE, is_last_stuck);
+        }
+    }
 
     #[test]
     fn the_parent_follows_a_name_of_any_characters() {
