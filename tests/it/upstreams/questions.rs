@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The next message that is a question or the response.
-async fn next(events: &mut Events) -> Value {
+pub(super) async fn next(events: &mut Events) -> Value {
     loop {
         let event = events.next().await.expect("a message");
         let message: Value = serde_json::from_str(&event.data).unwrap_or_default();
@@ -43,7 +43,7 @@ async fn answered(client: &Legacy, tool: &str, arguments: Value) -> (Vec<String>
 }
 
 /// What the client says to a question.
-fn response(method: &str) -> Value {
+pub(super) fn response(method: &str) -> Value {
     match method {
         "roots/list" => {
             json!({ "roots": [{ "uri": "file:///srv/project", "name": "the project" }] })

@@ -11,13 +11,16 @@ use proptest::{
     test_runner::{Config, TestRunner},
 };
 use serde_json::{Value, json};
-use tokio::runtime::Runtime;
+use tokio::{runtime::Runtime, time::timeout};
 
-use super::{super::text, Any, Way, result, upstream};
+use super::{
+    super::{SOON, text},
+    Any, Way, result, upstream,
+};
 use crate::support::{Answer, Legacy, Server, patiently};
 
 /// Members that methods of MCP look at, and one that none does.
-const NAMES: [&str; 24] = [
+const NAMES: [&str; 30] = [
     "content",
     "type",
     "text",
@@ -41,9 +44,15 @@ const NAMES: [&str; 24] = [
     "inputSchema",
     "capabilities",
     "annotations",
+    "resultType",
+    "inputRequests",
+    "requestState",
+    "method",
+    "params",
+    "status",
     "other",
 ];
-const WORDS: [&str; 12] = [
+const WORDS: [&str; 14] = [
     "text",
     "image",
     "resource",
@@ -54,11 +63,13 @@ const WORDS: [&str; 12] = [
     "larder://r/a",
     "complete",
     "input_required",
+    "working",
+    "elicitation/create",
     "\u{0}\u{1b}",
     "",
 ];
 
-fn any_json() -> impl Strategy<Value = Value> {
+pub(super) fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         3 => prop::sample::select(WORDS.to_vec()).prop_map(Value::from),
         1 => any::<i64>().prop_map(Value::from),
@@ -77,14 +88,14 @@ fn any_json() -> impl Strategy<Value = Value> {
 }
 
 /// An answer with any result or error.
-fn any_answer() -> impl Strategy<Value = Vec<u8>> {
+pub(super) fn any_answer() -> impl Strategy<Value = Vec<u8>> {
     let member = prop::sample::select(vec!["result", "result", "result", "error"]);
     (member, any_json())
         .prop_map(|(member, json)| super::response(&format!(r#""{member}":{json}"#)).into_bytes())
 }
 
 /// Bytes that were an answer, or never one.
-fn any_bytes() -> impl Strategy<Value = Vec<u8>> {
+pub(super) fn any_bytes() -> impl Strategy<Value = Vec<u8>> {
     let changes = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6);
     let changed = (any_answer(), changes).prop_map(|(mut bytes, changes)| {
         for (at, byte) in changes {
@@ -130,7 +141,17 @@ fn any_messages() -> impl Strategy<Value = Vec<u8>> {
 /// Whether a request was answered, by a result or by an error.
 fn is_answered(answer: &Answer) -> bool {
     let message = answer.json();
-    message["id"] == 1 && (message.get("result").is_some() != message.get("error").is_some())
+    message["id"] == 1 && is_response(&message)
+}
+
+pub(super) fn is_response(message: &Value) -> bool {
+    message.get("result").is_some() != message.get("error").is_some()
+}
+
+/// Waits for the answer to a request that the upstream answers at once. `SOON` tells an answer from one
+/// that only a limit of time has brought.
+async fn soon(answer: impl Future<Output = Answer>) -> Answer {
+    timeout(SOON, answer).await.expect("it ends soon after the last byte")
 }
 
 impl Any {
@@ -148,15 +169,15 @@ impl Any {
     /// Sends each request that can bring its answer.
     async fn ask_all(&self, bytes: &[u8]) -> [Answer; 4] {
         [
-            patiently("an answer", self.call(bytes)).await,
-            patiently("an answer", self.read(bytes)).await,
-            patiently("an answer", self.prompt(bytes)).await,
-            patiently("an answer", self.complete(bytes)).await,
+            soon(self.call(bytes)).await,
+            soon(self.read(bytes)).await,
+            soon(self.prompt(bytes)).await,
+            soon(self.complete(bytes)).await,
         ]
     }
 }
 
-fn runner(cases: u32) -> TestRunner {
+pub(super) fn runner(cases: u32) -> TestRunner {
     TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() })
 }
 

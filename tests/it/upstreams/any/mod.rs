@@ -4,6 +4,7 @@
 mod anything;
 mod errors;
 mod shapes;
+mod steps;
 
 use std::convert::Infallible;
 
@@ -113,6 +114,11 @@ fn answered(way: Way, chosen: &Chosen, body: &[u8]) -> Response {
         Some(bytes) => with_id(&bytes, &id.to_string()),
         None => usual(method, id).to_string().into_bytes(),
     };
+    framed(way, bytes)
+}
+
+/// The response over HTTP with these messages, one a line.
+fn framed(way: Way, bytes: Vec<u8>) -> Response {
     match way {
         Way::Events => {
             let mut stream = Vec::new();
