@@ -55,11 +55,11 @@ impl RemoteSession {
     }
 
     /// What another link needs to go on. `None` for a server without sessions.
-    pub(super) fn save(&self, capabilities: &Capabilities) -> Option<SavedSession> {
+    pub(super) fn save(&self, capabilities: Capabilities) -> Option<SavedSession> {
         let Session { id, version } = self.now.lock().clone();
         let text = |header: HeaderValue| header.to_str().ok().map(str::to_owned);
         let (id, version) = (text(id?)?, version.and_then(text));
-        Some(SavedSession { id, version, capabilities: *capabilities })
+        Some(SavedSession { id, version, capabilities })
     }
 }
 

@@ -175,7 +175,7 @@ pub(super) async fn start(
     match opened {
         Ok(capabilities) => {
             if let Some(kept) = kept
-                && let Some(saved) = session.save(&capabilities)
+                && let Some(saved) = session.save(capabilities)
             {
                 kept.save(&saved).await;
             }

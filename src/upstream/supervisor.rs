@@ -257,7 +257,7 @@ mod tests {
         }
 
         async fn child_ended(&mut self) {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 

@@ -110,9 +110,9 @@ mod tests {
     struct Part(usize, Arc<AtomicUsize>);
 
     impl Part {
-        fn of(bytes: usize, total: &Arc<AtomicUsize>) -> Box<Self> {
+        fn of(bytes: usize, total: &Arc<AtomicUsize>) -> Self {
             total.fetch_add(bytes, Ordering::Relaxed);
-            Box::new(Self(bytes, Arc::clone(total)))
+            Self(bytes, Arc::clone(total))
         }
     }
 
@@ -138,8 +138,8 @@ mod tests {
     fn memory_counts_until_the_last_slice_of_its_bytes_is_dropped() {
         let total = Arc::default();
         let mut held = Held::default();
-        held.add(Part::of(700, &total));
-        held.add(Part::of(500, &total));
+        held.add(Box::new(Part::of(700, &total)));
+        held.add(Box::new(Part::of(500, &total)));
 
         // The bytes take less than the result that they were made of.
         let mut bytes = HeldBytes::new(Bytes::from(vec![0; 900]), held).into_bytes();
@@ -156,7 +156,7 @@ mod tests {
     fn a_place_that_counts_the_bytes_by_itself_gives_the_memory_back() {
         let total = Arc::default();
         let mut held = Held::default();
-        held.add(Part::of(700, &total));
+        held.add(Box::new(Part::of(700, &total)));
 
         let bytes = HeldBytes::new(Bytes::from(vec![0; 700]), held).into_uncounted();
         assert_eq!((bytes.len(), total.load(Ordering::Relaxed)), (700, 0));

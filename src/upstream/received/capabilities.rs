@@ -25,13 +25,13 @@ pub(in crate::upstream) struct Features {
 
 impl Capabilities {
     /// Whether the upstream announces changes of one of its lists.
-    pub(in crate::upstream) fn announces_lists(&self) -> bool {
+    pub(in crate::upstream) fn announces_lists(self) -> bool {
         let lists = [self.tools, self.prompts, self.resources];
         lists.iter().flatten().any(|list| list.list_changed)
     }
 
     /// Whether resources can be subscribed to.
-    pub(in crate::upstream) fn announces_updates(&self) -> bool {
+    pub(in crate::upstream) fn announces_updates(self) -> bool {
         self.resources.is_some_and(|resources| resources.subscribe)
     }
 }
