@@ -34,6 +34,9 @@ pub(super) enum UpstreamError {
         "{name} sent more than {max} JSON values in one message (upstreams.max_values); nothing was kept."
     )]
     TooManyValues { name: Arc<str>, max: usize },
+    /// It sent too many messages in one.
+    #[error("{name} sent more than {max} messages in one batch; nothing was kept.")]
+    TooManyMessages { name: Arc<str>, max: usize },
     /// There is no room for its message.
     #[error(
         "{name} sent a message for which there is no room: the share of these calls in the {} for messages of upstreams is used up (limits.upstream_bytes). Nothing was kept. Try again when other calls have ended, or ask for less.",
@@ -164,7 +167,9 @@ impl UpstreamError {
             Self::Start(_) => "start",
             Self::Ended { .. } => "ended",
             Self::TimedOut { .. } => "timeout",
-            Self::TooLong { .. } | Self::TooManyValues { .. } => "too_long",
+            Self::TooLong { .. } | Self::TooManyValues { .. } | Self::TooManyMessages { .. } => {
+                "too_long"
+            }
             Self::NoRoom { .. } => "no_room",
             Self::Refused(_) | Self::Status(_) => "refused",
             _ => "error",

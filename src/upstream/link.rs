@@ -28,6 +28,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     budget::{Charge, MessageBudget},
     error::UpstreamError,
+    log_rate::LogRate,
     mirrored::Mirrored,
     received::{Capabilities, Question, RawResult},
     settings::Settings,
@@ -80,6 +81,8 @@ pub(super) struct Link {
 
     /// The arguments that are mirrored into headers.
     pub(super) mirrored: Mirrored,
+    /// Limits the lines of the log about messages that are ignored.
+    log_rate: Mutex<LogRate>,
 }
 
 #[derive(Default)]
@@ -183,6 +186,7 @@ impl Link {
             acknowledged: watch::Sender::new(0),
             updates: OnceLock::new(),
             mirrored: Mirrored::default(),
+            log_rate: Mutex::new(LogRate::new()),
         };
 
         (Arc::new(link), messages)

@@ -19,6 +19,7 @@ mod following;
 mod guarded;
 mod http;
 mod link;
+mod log_rate;
 mod login;
 mod message;
 mod mirrored;

@@ -1,16 +1,14 @@
 //! The standard error of a child process, for operators: logged at a limited rate, and its last lines
 //! again when the process fails. Callers never read it, because it may have secrets.
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{collections::VecDeque, sync::Arc};
 
 use parking_lot::Mutex;
-use tokio::{
-    io::{AsyncRead, BufReader},
-    time::Instant,
-};
+use tokio::io::{AsyncRead, BufReader};
 
 use super::{
     budget::Charge,
+    log_rate::LogRate,
     message::{
         Assembly,
         line::{Incoming, read_line},
@@ -24,10 +22,6 @@ const LINE_BYTES: usize = 8 << 10;
 const LINE_CHARS: usize = 1_000;
 /// How many last lines are kept.
 const KEPT_LINES: usize = 5;
-/// How many lines are logged at once.
-const BURST: u32 = 50;
-/// After which time another line may be logged.
-const INTERVAL: Duration = Duration::from_millis(200);
 
 /// The last lines of a process, escaped.
 #[derive(Debug, Clone, Default)]
@@ -43,7 +37,7 @@ impl LastLines {
     /// Reads lines until the end.
     pub(super) async fn read(self, upstream: Arc<str>, stderr: impl AsyncRead + Unpin) {
         let mut stderr = BufReader::new(stderr);
-        let mut rate = Rate::new();
+        let mut rate = LogRate::new();
 
         loop {
             let line = match read_line(&mut stderr, Assembly::plain(LINE_BYTES, Charge::default()))
@@ -76,38 +70,6 @@ impl LastLines {
     }
 }
 
-/// Limits how many lines are logged.
-struct Rate {
-    left: u32,
-    since: Instant,
-    /// How many lines were not logged since the last one that was.
-    skipped: u64,
-}
-
-impl Rate {
-    fn new() -> Self {
-        Self { left: BURST, since: Instant::now(), skipped: 0 }
-    }
-
-    /// Whether a line may be logged: then how many were not before it.
-    fn take(&mut self) -> Option<u64> {
-        let intervals = self.since.elapsed().as_nanos() / INTERVAL.as_nanos();
-        if intervals > 0 {
-            self.since = Instant::now();
-            self.left =
-                u32::try_from(intervals).unwrap_or(BURST).saturating_add(self.left).min(BURST);
-        }
-
-        if self.left == 0 {
-            self.skipped += 1;
-            return None;
-        }
-
-        self.left -= 1;
-        Some(std::mem::take(&mut self.skipped))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,16 +85,5 @@ mod tests {
 
         assert!(shown.starts_with(r"first | red \u{1b}[31m\u{202e} | xxx"), "{shown}");
         assert!(shown.chars().count() < 1_100);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_flood_of_lines_is_logged_in_part() {
-        let mut rate = Rate::new();
-
-        let logged = (0..1_000).filter_map(|_| rate.take()).count();
-        assert_eq!(logged, 50);
-
-        tokio::time::advance(INTERVAL).await;
-        assert_eq!((rate.take(), rate.take()), (Some(950), None));
     }
 }

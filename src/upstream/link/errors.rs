@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Link;
-use crate::upstream::{error::UpstreamError, message::Refusal};
+use crate::upstream::{error::UpstreamError, message::Refusal, received::MAX_BATCH};
 
 impl Link {
     /// The error for what the upstream should not have sent.
@@ -30,6 +30,7 @@ impl Link {
             Refusal::TooManyValues => {
                 UpstreamError::TooManyValues { name, max: self.settings.max_values }
             }
+            Refusal::TooManyMessages => UpstreamError::TooManyMessages { name, max: MAX_BATCH },
             Refusal::NotJson => {
                 UpstreamError::Invalid { name, problem: "a text in it is not JSON".to_owned() }
             }

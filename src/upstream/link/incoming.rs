@@ -58,8 +58,12 @@ impl Link {
     /// Handles a message of the upstream.
     pub(in crate::upstream) async fn receive(&self, source: Source, message: Arrived) {
         let Some(message) = self.read(source, message).await else { return };
-        let Received::Batch(messages) = message.received else {
-            return self.handle(source, message);
+        let messages = match message.received {
+            Received::Batch(messages) => messages,
+            Received::LongBatch => {
+                return self.refuse_message(source.request(), Refusal::TooManyMessages);
+            }
+            _ => return self.handle(source, message),
         };
 
         // Each message of the batch pays for its values; the buffer is that of all of them.
@@ -72,8 +76,8 @@ impl Link {
             let message = Arrived { bytes, charge, stored: None };
             let Some(message) = self.read(source, message).await else { continue };
             match message.received {
-                Received::Batch(_) => {
-                    tracing::warn!(upstream = %self.name, "an upstream sent a batch in a batch");
+                Received::Batch(_) | Received::LongBatch => {
+                    self.log_ignored("an upstream sent a batch in a batch", None);
                 }
                 _ => self.handle(source, message),
             }
@@ -116,7 +120,7 @@ impl Link {
             Received::Question(Question { id, .. }) | Received::Request { id, .. }
                 if is_long(&id) =>
             {
-                tracing::warn!(upstream = %self.name, "a request with a long id is ignored");
+                self.log_ignored("a request with a long id is ignored", None);
             }
             Received::Question(question) => match self.keep(&bytes, charge, source.request()) {
                 Some(charge) => self.ask(question.with_charge(charge), source.request()),
@@ -132,7 +136,7 @@ impl Link {
                 self.notified(notification, kept);
             }
             Received::Nothing(answers, problem) => self.received_nothing(source, answers, &problem),
-            Received::Batch(_) => {}
+            Received::Batch(_) | Received::LongBatch => {}
         }
     }
 
@@ -214,7 +218,7 @@ impl Link {
         };
         let running = request.and_then(|id| self.state.lock().running.remove(&id));
         let Some(running) = running else {
-            tracing::warn!(upstream = %self.name, %problem, "an upstream sent no valid message");
+            self.log_ignored("an upstream sent no valid message", Some(problem));
             return;
         };
 
@@ -223,6 +227,14 @@ impl Link {
             None => self.no_answer(&format!("there is no response in its body: {problem}")),
         };
         let _ = running.reply.send(Err(error));
+    }
+
+    /// Logs, at a limited rate, that a message is ignored.
+    fn log_ignored(&self, what: &str, problem: Option<&received::Problem>) {
+        let Some(skipped) = self.log_rate.lock().take() else { return };
+        let skipped = Some(skipped).filter(|skipped| *skipped > 0);
+        let problem = problem.map(tracing::field::display);
+        tracing::warn!(upstream = %self.name, problem, skipped, "{what}");
     }
 
     /// Handles a notification. `kept` is the charge of one that is kept until a call takes it;

@@ -9,6 +9,8 @@ pub(in crate::upstream) enum Refusal {
     NoRoom,
     /// It has more JSON values than allowed.
     TooManyValues,
+    /// It is a batch of more messages than allowed.
+    TooManyMessages,
     /// A string in it is not JSON.
     NotJson,
 }

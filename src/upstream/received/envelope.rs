@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Value, value::RawValue};
 
 use super::{
+    batch::Batch,
     error,
     notification::Notification,
     problem::{Problem, shown_bytes},
@@ -33,6 +34,8 @@ pub(in crate::upstream) enum Received {
     Notification(Notification),
     /// Several messages in one.
     Batch(Vec<Bytes>),
+    /// More messages in one than may be.
+    LongBatch,
     /// No message. The id is that of an answer, if it looks like one.
     Nothing(Option<i64>, Problem),
 }
@@ -111,9 +114,11 @@ fn read_json(message: &Bytes, repaired: Repaired) -> Result<Received, Torn> {
         .map_err(|_| Torn { answers: None, problem: "it is not UTF-8".to_owned() })?;
 
     if text.trim_start().starts_with('[') {
-        let batch: Vec<&RawValue> = serde_json::from_str(text).map_err(|error| torn(&error))?;
-        let messages = batch.iter().map(|one| message.slice_ref(one.get().as_bytes()));
-        return Ok(Received::Batch(messages.collect()));
+        let Batch(batch) = serde_json::from_str(text).map_err(|error| torn(&error))?;
+        return Ok(batch.map_or(Received::LongBatch, |batch| {
+            let messages = batch.iter().map(|one| message.slice_ref(one.get().as_bytes()));
+            Received::Batch(messages.collect())
+        }));
     }
 
     let wire: Wire<'_> = serde_json::from_str(text).map_err(|error| torn(&error))?;
@@ -208,7 +213,7 @@ fn what_is_wrong(error: &serde_json::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::batch::MAX_BATCH, *};
 
     fn read_text(text: &str) -> Received {
         read(&Bytes::from(text.to_owned()), |_| Some(9))
@@ -256,5 +261,16 @@ mod tests {
     fn a_batch_is_its_messages() {
         let Received::Batch(messages) = read_text(r#" [{"id":1}, 5 ,[]]"#) else { panic!() };
         assert_eq!(messages, [&br#"{"id":1}"#[..], b"5", b"[]"]);
+    }
+
+    #[test]
+    fn a_batch_has_only_so_many_messages() {
+        let batch = |messages: usize| format!("[{}5]", "5,".repeat(messages - 1));
+        let Received::Batch(messages) = read_text(&batch(MAX_BATCH)) else { panic!() };
+        assert_eq!(messages.len(), MAX_BATCH);
+
+        assert!(matches!(read_text(&batch(MAX_BATCH + 1)), Received::LongBatch));
+        let torn = read_text(&format!("[{}", "5,".repeat(MAX_BATCH + 1)));
+        assert!(matches!(torn, Received::Nothing(..)));
     }
 }

@@ -5,6 +5,7 @@
 //! on is [`RawResult::read`], into the type of the method's [`Answer`]. A [`Problem`] says what was
 //! sent instead. Nothing else in `upstream` reads JSON of unknown shape.
 
+mod batch;
 mod block;
 mod call;
 mod capabilities;
@@ -27,6 +28,7 @@ mod start;
 mod task;
 
 pub(super) use self::{
+    batch::MAX_BATCH,
     call::CallAnswer,
     capabilities::Capabilities,
     completion::Completed,

@@ -3,6 +3,7 @@
 
 mod anything;
 mod errors;
+mod noise;
 mod shapes;
 mod steps;
 

@@ -1,0 +1,69 @@
+//! Messages that nobody needs, in any number.
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use serde_json::{Value, json};
+
+use super::{
+    super::{FOLDER, text},
+    Any, WAYS, result,
+};
+use crate::support::{
+    Legacy, TextFile, patiently,
+    process::{Process, larder},
+};
+
+/// How many useless messages come before an answer.
+const MESSAGES: usize = 2_000;
+
+fn fine() -> String {
+    result(r#"{"content":[{"type":"text","text":"fine"}]}"#)
+}
+
+/// The binary in front of an upstream that writes any bytes to its standard output.
+async fn serving() -> (TextFile, Process) {
+    let command = json!(["node", format!("{FOLDER}/any.mjs")]);
+    let config = format!("[[upstreams]]\nname = \"any\"\ncommand = {command}\n");
+    let file = TextFile::new(&config);
+    let server = Process::start(larder(&["serve", "--config", file.path()])).await;
+    (file, server)
+}
+
+#[tokio::test]
+async fn useless_messages_are_logged_at_a_limited_rate() {
+    let (_file, server) = serving().await;
+    let client = Legacy::at_url(&server.url).await;
+
+    let id = "i".repeat(2_000);
+    let nested = format!("[{}[]]", "[],".repeat(900));
+    for (useless, logged) in [
+        ("listening on port 3000".to_owned(), "no valid message"),
+        (json!({ "jsonrpc": "2.0", "id": id, "method": "ping" }).to_string(), "a long id"),
+        (nested, "a batch in a batch"),
+    ] {
+        let sent = format!("{useless}\n").repeat(MESSAGES) + &fine();
+        let bytes = BASE64_STANDARD.encode(sent);
+        let called = client.call("say", json!({ "bytes": bytes }));
+        assert_eq!(text(&patiently("an answer", called).await.result()), "fine", "{logged}");
+
+        let stderr = server.stderr();
+        let lines = stderr.lines().filter(|line| line.contains(logged)).count();
+        assert!(lines < MESSAGES / 4, "{logged}: {lines} lines");
+    }
+    assert!(server.stderr().contains("no valid message"));
+}
+
+#[tokio::test]
+async fn a_batch_of_too_many_messages_fails_its_call() {
+    for way in WAYS {
+        let any = Any::by(way).await;
+        let batch = |others: usize| format!("[{}{}]", fine(), ",5".repeat(others));
+
+        let answer = patiently("an answer", any.call(batch(999))).await.result();
+        assert_eq!(text(&answer), "fine", "{way:?}");
+
+        let answer: Value = patiently("an answer", any.call(batch(1_000))).await.result();
+        let said = text(&answer);
+        assert!(said.contains("more than 1000 messages in one batch"), "{way:?}: {said}");
+        assert_eq!(answer["isError"], true, "{way:?}");
+    }
+}
