@@ -2,6 +2,7 @@
 //! an upstream that is down at once; otherwise attempts to start it back off.
 
 mod offering;
+mod pace;
 
 use std::{
     sync::{Arc, atomic::AtomicBool},

@@ -5,7 +5,9 @@ use std::{
     time::Duration,
 };
 
-use super::{Connection, Phase};
+use tokio::sync::watch;
+
+use super::{Connection, Phase, pace::Pace};
 use crate::upstream::{
     catalogue::{Catalogue, CutList, Source},
     error::UpstreamError,
@@ -53,6 +55,7 @@ impl Connection {
     /// process ends or the caller has no access: then returns why.
     pub(super) async fn serve(&self, link: &Arc<Link>) -> Option<UpstreamError> {
         let mut changed = link.lists_changed();
+        let mut pace = Pace::new();
         if link.era() == Some(Era::Modern) && link.capabilities().announces_lists() {
             // Listed after the subscription, so that no change is missed.
             tokio::select! {
@@ -79,6 +82,7 @@ impl Connection {
                 },
                 () = link.ended() => return None,
             }
+            pace.read();
 
             self.state.send_if_modified(|state| {
                 let is_new = matches!(state.phase, Phase::Starting);
@@ -90,10 +94,18 @@ impl Connection {
             });
 
             tokio::select! {
-                Ok(()) = changed.changed() => {}
-                () = self.retry() => {}
+                () = self.until_next(&mut changed, &mut pace) => {}
                 () = link.ended() => return None,
             }
+        }
+    }
+
+    /// Waits until the lists should be read again. Changes that are announced during the pause are
+    /// in the lists that are read after it.
+    async fn until_next(&self, changed: &mut watch::Receiver<u64>, pace: &mut Pace) {
+        tokio::select! {
+            Ok(()) = changed.changed() => tokio::time::sleep(pace.changed()).await,
+            () = self.retry() => {}
         }
     }
 
@@ -134,6 +146,115 @@ impl Connection {
 
         for announcement in changed {
             self.shared.announce(announcement);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::{
+        collections::HashSet,
+        sync::atomic::{AtomicBool, AtomicUsize},
+    };
+
+    use bytes::Bytes;
+    use serde_json::{Value, json};
+    use tokio::{sync::mpsc, time::sleep};
+
+    use super::{super::Part, *};
+    use crate::upstream::{
+        budget::{Charge, MessageBudget},
+        link,
+        message::Arrived,
+        names::Naming,
+        settings::Settings,
+    };
+
+    /// An upstream with one tool.
+    #[derive(Default)]
+    struct Listed {
+        /// How often its tools were listed.
+        times: AtomicUsize,
+        /// The number of its tool.
+        tool: AtomicUsize,
+        /// Whether it announces a change after each list.
+        announces: AtomicBool,
+    }
+
+    impl Listed {
+        async fn answer(&self, link: &Link, mut requests: mpsc::Receiver<Bytes>) {
+            while let Some(request) = requests.recv().await {
+                let request: Value = serde_json::from_slice(&request).unwrap();
+                let Some(id) = request["id"].as_i64() else { continue };
+                let times = self.times.fetch_add(1, Ordering::SeqCst) + 1;
+                assert!(times < 1_000, "the lists are read without a pause");
+
+                let name = format!("t{}", self.tool.load(Ordering::SeqCst));
+                let tools = json!([{ "name": name, "inputSchema": { "type": "object" } }]);
+                send(link, json!({ "id": id, "result": { "tools": tools } })).await;
+                if self.announces.load(Ordering::SeqCst) {
+                    announce(link).await;
+                }
+            }
+        }
+    }
+
+    async fn announce(link: &Link) {
+        send(link, json!({ "method": "notifications/tools/list_changed" })).await;
+    }
+
+    async fn send(link: &Link, mut message: Value) {
+        message["jsonrpc"] = "2.0".into();
+        let bytes = Bytes::from(message.to_string());
+        let arrived = Arrived { bytes, charge: Charge::default(), stored: None };
+        link.receive(link::Source::Shared, arrived).await;
+    }
+
+    fn connection() -> (Arc<Connection>, Arc<Link>, mpsc::Receiver<Bytes>) {
+        let settings = Settings::new("odd", vec!["odd".to_owned()]);
+        let naming =
+            Naming { upstream: "odd".into(), is_prefixed: false, reserved: HashSet::new() };
+        let budget = Arc::new(MessageBudget::default());
+        let shared = Arc::new(Shared::new(settings, naming, Arc::clone(&budget)));
+        let (link, requests) = Link::new(Arc::clone(&shared.settings), budget, json!({}));
+        let declared = json!({ "tools": { "listChanged": true } });
+        link.set_era(Era::Legacy, serde_json::from_value(declared).unwrap());
+
+        let forget = Box::new(|| false);
+        (Connection::new(shared, json!({}), Part::Own, None, forget), link, requests)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn lists_that_always_change_are_read_ever_more_seldom_and_no_change_is_lost() {
+        let (connection, link, requests) = connection();
+        let listed = Listed { announces: true.into(), ..Listed::default() };
+        let offers =
+            |tool: &str| connection.known().is_some_and(|known| known.tool(tool).is_some());
+
+        let changes = async {
+            sleep(Duration::from_secs(600)).await;
+            let times = listed.times.load(Ordering::SeqCst);
+            assert!((12..=20).contains(&times), "{times}");
+
+            // The change after a reading is the last one, and comes during a pause.
+            listed.tool.store(1, Ordering::SeqCst);
+            listed.announces.store(false, Ordering::SeqCst);
+            sleep(Duration::from_secs(60)).await;
+            assert!(offers("t1"));
+
+            sleep(Duration::from_secs(10)).await;
+            listed.tool.store(2, Ordering::SeqCst);
+            announce(&link).await;
+            sleep(Duration::from_millis(1)).await;
+            assert!(offers("t2"), "after quiet, a change is seen at once");
+        };
+
+        tokio::select! {
+            _ = connection.serve(&link) => panic!("the upstream has not ended"),
+            () = listed.answer(&link, requests) => panic!("the link has not ended"),
+            () = changes => {}
         }
     }
 }
