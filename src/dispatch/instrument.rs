@@ -123,9 +123,9 @@ impl CallMetrics {
         let has_result = matches!(end, End::Done | End::InputRequired | End::ToolError);
         let tool = self.tool.as_deref().filter(|_| has_result).unwrap_or_default();
 
-        let is_listed = |tool: &str| self.registry.lists_tool(tool);
+        let listed_by = |tool: &str| self.registry.listed_by(tool);
         let took = self.started.elapsed();
-        self.traffic.record(self.method, tool, end.error_type(), took, is_listed);
+        self.traffic.record(self.method, tool, end.error_type(), took, listed_by);
     }
 }
 

@@ -33,7 +33,7 @@ impl StepAccounts for Accounts {
     }
 
     fn record(&self, method: Method, tool: Option<&str>, error: &'static str, took: Duration) {
-        let is_listed = |tool: &str| self.registry.lists_tool(tool);
-        self.traffic.record(method, tool.unwrap_or_default(), error, took, is_listed);
+        let listed_by = |tool: &str| self.registry.listed_by(tool);
+        self.traffic.record(method, tool.unwrap_or_default(), error, took, listed_by);
     }
 }

@@ -15,6 +15,7 @@ use crate::{
     in_flight::{InFlight, InFlightCount},
     metric::{self, Label, LabelNames},
     protocol::Method,
+    registry::ListedBy,
 };
 
 /// The counters of a server's traffic.
@@ -93,20 +94,20 @@ impl Traffic {
         }
     }
 
-    /// Records the duration of a call or of a step. `tool` is empty if there is none. A tool has a
-    /// label of its own if `is_listed` says that the server lists it.
+    /// Records the duration of a call or of a step. `tool` is empty if there is none. A tool may have
+    /// a label of its own if `listed_by` says who lists it.
     pub(super) fn record(
         &self,
         method: Method,
         tool: &str,
         error: &'static str,
         took: Duration,
-        is_listed: impl FnOnce(&str) -> bool,
+        listed_by: impl FnOnce(&str) -> Option<ListedBy>,
     ) {
         let histogram = self.durations.known(&CallLabelsRef { method, tool, error });
 
         let histogram = histogram.unwrap_or_else(|| {
-            let label = self.tool_label(tool, is_listed);
+            let label = self.tool_label(tool, listed_by);
             let labels = CallLabelsRef { method, tool: label.as_str(), error };
             self.durations.get(&labels, || labels.register(label.clone()))
         });
@@ -114,11 +115,15 @@ impl Traffic {
         histogram.record(took);
     }
 
-    fn tool_label(&self, tool: &str, is_listed: impl FnOnce(&str) -> bool) -> Label {
-        match tool {
-            "" => Label::fixed(""),
-            listed if is_listed(listed) => self.tools.label(listed),
-            _ => Label::OTHER,
+    fn tool_label(&self, tool: &str, listed_by: impl FnOnce(&str) -> Option<ListedBy>) -> Label {
+        if tool.is_empty() {
+            return Label::fixed("");
+        }
+
+        match listed_by(tool) {
+            Some(ListedBy::Server) => self.tools.label(tool),
+            Some(ListedBy::Upstream(name)) => self.tools.label_from(&name, tool),
+            None => Label::OTHER,
         }
     }
 }

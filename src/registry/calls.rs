@@ -11,7 +11,7 @@ use super::{
     definition::Registry,
     headers::HeaderParameter,
     prompt,
-    provider::{FoundTool, ProvidedTool, as_object, unknown_tool},
+    provider::{FoundTool, ListedBy, ProvidedTool, as_object, unknown_tool},
     resource::CacheRule,
 };
 use crate::{
@@ -34,11 +34,16 @@ impl Registry {
         self.definition.providers.iter().find_map(|provider| provider.known_tool(name))
     }
 
-    /// Whether a tool of that name was listed to somebody, as far as that is known: the name is
-    /// no caller's invention.
-    pub(crate) fn lists_tool(&self, name: &str) -> bool {
-        self.catalog().tools.get(name).is_some()
-            || self.definition.providers.iter().any(|provider| provider.lists_tool(name))
+    /// Who has listed a tool of that name to somebody, as far as that is known. `None` for a name
+    /// that may be a caller's invention.
+    pub(crate) fn listed_by(&self, name: &str) -> Option<ListedBy> {
+        if self.catalog().tools.get(name).is_some() {
+            return Some(ListedBy::Server);
+        }
+
+        let mut providers = self.definition.providers.iter();
+        let provider = providers.find(|provider| provider.lists_tool(name))?;
+        Some(provider.origin().map_or(ListedBy::Server, ListedBy::Upstream))
     }
 
     /// The tool's arguments that it stores as they are, not parsed.

@@ -49,6 +49,7 @@ pub(crate) use output_rules::lookup;
 pub use output_rules::{OutputRules, Spill};
 pub use paging::{Cursor, ListPage};
 pub use prompt::Prompt;
+pub(crate) use provider::ListedBy;
 pub use provider::{Followed, FoundTool, Offer, ProvidedTool, Provider, ProviderState, Subscriber};
 pub(crate) use resource::ResourceStat;
 pub use resource::{CacheRule, Resource};

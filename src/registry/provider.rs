@@ -241,6 +241,15 @@ pub struct ProviderState {
     pub error_seconds_ago: Option<u64>,
 }
 
+/// Who has listed a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ListedBy {
+    /// This server.
+    Server,
+    /// Another server behind this one, by its name.
+    Upstream(Arc<str>),
+}
+
 /// A tool that a call names, as a provider has found it.
 #[derive(Debug, Clone)]
 pub enum FoundTool {

@@ -4,7 +4,11 @@
 //! Other code records only metrics without labels by the macros of the crate `metrics`; a test
 //! checks that.
 
-use std::{borrow::Cow, collections::HashSet, sync::Arc};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use metrics::{Counter, Gauge, Histogram, SharedString};
 use parking_lot::RwLock;
@@ -52,32 +56,68 @@ impl From<Label> for SharedString {
 /// not take the labels of real ones.
 #[derive(Debug)]
 pub struct LabelNames {
-    names: RwLock<HashSet<Arc<str>>>,
+    taken: RwLock<TakenNames>,
     limit: usize,
     max_bytes: usize,
+}
+
+/// The names that have labels.
+#[derive(Debug, Default)]
+struct TakenNames {
+    names: HashSet<Arc<str>>,
+    /// How many of them each other server has listed first.
+    by_server: HashMap<Arc<str>, usize>,
 }
 
 impl LabelNames {
     /// Labels for at most `limit` names of at most `max_bytes` bytes each.
     pub fn new(limit: usize, max_bytes: usize) -> Self {
-        Self { names: RwLock::default(), limit, max_bytes }
+        Self { taken: RwLock::default(), limit, max_bytes }
     }
 
-    /// The label of a listed name.
+    /// The label of a name that this server itself has listed.
     pub fn label(&self, name: &str) -> Label {
+        self.label_where(name, |_, _| true)
+    }
+
+    /// The label of a name that another server has listed. It gets a label if that server has fewer
+    /// than are free, so that each server leaves as many to the others as it has.
+    pub fn label_from(&self, server: &str, name: &str) -> Label {
+        self.label_where(name, |taken, free| {
+            let own = taken.by_server.get(server).copied().unwrap_or(0);
+            if own >= free {
+                return false;
+            }
+
+            taken.by_server.insert(server.into(), own + 1);
+            true
+        })
+    }
+
+    /// The label of a name. `may_take` says whether a new name gets one, of so many that are free.
+    fn label_where(
+        &self,
+        name: &str,
+        may_take: impl FnOnce(&mut TakenNames, usize) -> bool,
+    ) -> Label {
         let label = || Label(Cow::Owned(name.to_owned()));
         if name.is_empty() || name.len() > self.max_bytes {
             return Label::OTHER;
         }
-        if self.names.read().contains(name) {
+        if self.taken.read().names.contains(name) {
             return label();
         }
 
-        let mut names = self.names.write();
-        if names.len() >= self.limit && !names.contains(name) {
+        let mut taken = self.taken.write();
+        if taken.names.contains(name) {
+            return label();
+        }
+
+        let free = self.limit.saturating_sub(taken.names.len());
+        if free == 0 || !may_take(&mut taken, free) {
             return Label::OTHER;
         }
-        names.insert(name.into());
+        taken.names.insert(name.into());
         label()
     }
 }
@@ -128,6 +168,20 @@ mod tests {
         let names = LabelNames::default();
         let labels: HashSet<_> = (0..10_000).map(|n| names.label(&format!("tool-{n}"))).collect();
         assert_eq!(labels.len(), 1_001);
+    }
+
+    #[test]
+    fn a_server_with_ten_thousand_names_leaves_labels_to_the_others() {
+        let names = LabelNames::default();
+        let listed = |server: &str, count: usize| {
+            let labels = (0..count).map(|n| names.label_from(server, &format!("{server}__{n}")));
+            labels.filter(|label| *label != Label::OTHER).count()
+        };
+
+        assert_eq!(listed("greedy", 10_000), 500);
+        assert_eq!((listed("good", 100), listed("better", 100)), (100, 100));
+        assert_eq!(listed("greedy", 10_000), 500, "names keep their labels");
+        assert_ne!(names.label("own"), Label::OTHER);
     }
 
     #[test]
