@@ -57,6 +57,8 @@ struct Report {
     keys: bool,
     upstreams: bool,
 
+    /// Whether a list of an upstream is cut, or cannot be read.
+    are_upstreams_degraded: bool,
     /// Why the store is not available although it responds.
     full: Option<String>,
 }
@@ -70,6 +72,11 @@ impl Report {
             ("keys", self.keys),
             ("upstreams", self.upstreams),
         ]
+    }
+
+    /// The parts that are available, but not with all that they have.
+    fn degraded(&self) -> Vec<&'static str> {
+        if self.are_upstreams_degraded { vec!["upstreams"] } else { Vec::new() }
     }
 
     fn is_complete(&self) -> bool {
@@ -119,8 +126,10 @@ impl Dependencies {
 
         let (store, full) = store.unwrap_or((false, None));
         let (sessions, keys) = (sessions.unwrap_or(false), keys.unwrap_or(false));
-        let upstreams = self.dispatcher.registry().providers_ready();
-        let report = Report { store, sessions, keys, upstreams, full };
+        let registry = self.dispatcher.registry();
+        let upstreams = registry.providers_ready();
+        let are_upstreams_degraded = registry.providers_degraded();
+        let report = Report { store, sessions, keys, upstreams, are_upstreams_degraded, full };
 
         let previous = last.replace((Instant::now(), report.clone()));
         if previous.is_none_or(|(_, previous)| previous != report) {
@@ -183,6 +192,10 @@ async fn dependencies(State(endpoint): State<Arc<Endpoint>>) -> Response {
     let mut body = json!({ "status": text });
     for (name, available) in report.parts() {
         body[name] = available.into();
+    }
+    let degraded = report.degraded();
+    if !degraded.is_empty() {
+        body["degraded"] = degraded.into();
     }
     if let Some(reason) = report.full {
         body["reason"] = reason.into();

@@ -39,6 +39,11 @@ impl Registry {
         self.definition.providers.load().iter().all(|provider| provider.is_ready())
     }
 
+    /// Whether a provider offers only a part of its items.
+    pub fn providers_degraded(&self) -> bool {
+        self.definition.providers.load().iter().any(|provider| provider.is_degraded())
+    }
+
     /// Tells the provider of a tool how many bytes of a call's result were stored instead of
     /// sent.
     pub fn count_kept_out(&self, tool: &str, bytes: u64) {

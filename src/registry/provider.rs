@@ -205,6 +205,11 @@ pub trait Provider: Send + Sync + 'static {
         true
     }
 
+    /// Whether the provider serves calls, but offers only a part of its items.
+    fn is_degraded(&self) -> bool {
+        false
+    }
+
     /// The provider's state, if the provider is another server.
     fn state(&self) -> Option<ProviderState> {
         None

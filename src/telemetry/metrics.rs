@@ -32,7 +32,7 @@ pub enum Kind {
 }
 
 /// Every metric: type, name, description.
-pub const METRICS: [(Kind, &str, &str); 27] = [
+pub const METRICS: [(Kind, &str, &str); 28] = [
     (
         Kind::Histogram,
         "mcp_server_operation_duration_seconds",
@@ -96,6 +96,11 @@ pub const METRICS: [(Kind, &str, &str); 27] = [
         Kind::UpstreamGauge,
         "larder_upstream_up",
         "Whether an upstream can be used: 0 after a failed start, until the next one.",
+    ),
+    (
+        Kind::UpstreamGauge,
+        "larder_upstream_degraded",
+        "Whether a list of a running upstream is cut or cannot be read.",
     ),
     (Kind::UpstreamGauge, "larder_upstream_processes", "Running processes of an upstream."),
     (

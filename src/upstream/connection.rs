@@ -165,11 +165,7 @@ impl Connection {
         match &progress.phase {
             Phase::Starting if !has_task => State::Idle,
             Phase::Starting if !progress.is_failing => State::Starting,
-            Phase::Up(link) if !link.has_ended() => {
-                let catalogue = self.catalogue.load();
-                let is_whole = catalogue.as_ref().is_none_or(|known| known.cuts.is_empty());
-                if is_whole { State::Up } else { State::Degraded }
-            }
+            Phase::Up(link) if !link.has_ended() => self.listed_state(),
             // The upstream may run for other callers.
             Phase::Down(error) if error.caller.is_some() => State::Idle,
             Phase::Starting | Phase::Up(_) | Phase::Down(_) => State::Down,

@@ -243,13 +243,11 @@ impl Connections {
         })
     }
 
-    /// Why a part of the lists is not offered, in a process that runs.
-    pub(super) fn degraded(&self) -> Option<String> {
+    /// Why a part of the lists is not offered, in a process that runs. `show` gives the text of an
+    /// error.
+    pub(super) fn degraded(&self, show: impl Fn(&UpstreamError) -> String) -> Option<String> {
         let is_degraded = |connection: &&Arc<Connection>| connection.status() == State::Degraded;
-        let connections = self.all();
-        let catalogue = connections.iter().find(is_degraded)?.known()?;
-        let cuts: Vec<_> = catalogue.cuts.iter().map(ToString::to_string).collect();
-        (!cuts.is_empty()).then(|| cuts.join("; "))
+        self.all().iter().find(is_degraded)?.degraded(show)
     }
 
     /// Waits until the calls of now have ended.

@@ -105,7 +105,7 @@ impl Upstream {
         Status {
             name: self.naming.upstream.clone(),
             state,
-            degraded: self.connections.degraded(),
+            degraded: self.connections.degraded(UpstreamError::to_string),
             processes,
             era,
             tools: shared.latest.load().as_ref().map(|latest| latest.tools.len()),
@@ -183,7 +183,8 @@ impl Upstream {
 #[async_trait]
 impl Provider for Upstream {
     fn state(&self) -> Option<ProviderState> {
-        let Status { name, state, degraded, tools, .. } = self.status();
+        let Status { name, state, tools, .. } = self.status();
+        let degraded = self.connections.degraded(|error| error.kind().to_owned());
         let error = self.connections.shared.statistics.last_error();
 
         Some(ProviderState {
@@ -443,6 +444,10 @@ impl Provider for Upstream {
     fn is_ready(&self) -> bool {
         let is_required = self.connections.shared.settings.required;
         !is_required || self.connections.states().0 != State::Down
+    }
+
+    fn is_degraded(&self) -> bool {
+        self.connections.states().0 == State::Degraded
     }
 
     fn count_kept_out(&self, bytes: u64) {

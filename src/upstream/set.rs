@@ -115,11 +115,13 @@ impl Upstreams {
         let before = std::mem::replace(&mut *measured, names);
 
         for name in before.difference(&measured) {
-            set_gauges(name, f64::NAN, f64::NAN);
+            set_gauges(name, [f64::NAN; 3]);
         }
 
         for Status { name, state, processes, kept_out_bytes, failures, .. } in statuses {
-            set_gauges(&name, f64::from(u8::from(state != State::Down)), processes as f64);
+            let is_up = f64::from(u8::from(state != State::Down));
+            let is_degraded = f64::from(u8::from(state == State::Degraded));
+            set_gauges(&name, [is_up, is_degraded, processes as f64]);
             metric::counter("larder_upstream_failures_total", [("upstream", label(&name))])
                 .absolute(failures);
             metric::counter("larder_upstream_kept_out_bytes_total", [("upstream", label(&name))])
@@ -128,9 +130,14 @@ impl Upstreams {
     }
 }
 
-fn set_gauges(name: &str, up: f64, processes: f64) {
-    metric::gauge("larder_upstream_up", [("upstream", label(name))]).set(up);
-    metric::gauge("larder_upstream_processes", [("upstream", label(name))]).set(processes);
+/// The gauges of each upstream.
+const GAUGES: [&str; 3] =
+    ["larder_upstream_up", "larder_upstream_degraded", "larder_upstream_processes"];
+
+fn set_gauges(name: &str, values: [f64; 3]) {
+    for (gauge, value) in GAUGES.into_iter().zip(values) {
+        metric::gauge(gauge, [("upstream", label(name))]).set(value);
+    }
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use crate::upstream::{
     error::UpstreamError,
     link::{Era, Link},
     shared::Shared,
+    status::State,
 };
 
 /// How long the lists wait for the subscription to their changes.
@@ -49,6 +50,28 @@ impl Connection {
         let error = self.list_error.lock().clone()?;
         let (name, problem) = (self.name(), format!("its lists cannot be read: {error}"));
         Some(UpstreamError::Unavailable { name, problem })
+    }
+
+    /// The state of a running upstream, by whether its lists were read to their ends.
+    pub(super) fn listed_state(&self) -> State {
+        let catalogue = self.catalogue.load();
+        let is_whole = catalogue.as_ref().is_none_or(|known| known.cuts.is_empty());
+        let is_read = self.list_error.lock().is_none();
+        if is_whole && is_read { State::Up } else { State::Degraded }
+    }
+
+    /// Why a part of the lists is not offered. `show` gives the text of an error.
+    pub(in crate::upstream) fn degraded(
+        &self,
+        show: impl Fn(&UpstreamError) -> String,
+    ) -> Option<String> {
+        let catalogue = self.catalogue.load();
+        let cuts = catalogue.iter().flat_map(|known| &known.cuts).map(ToString::to_string);
+        let error = self.list_error.lock().as_ref().map(show);
+        let failed = error.map(|error| format!("the lists cannot be read: {error}"));
+
+        let reasons: Vec<_> = cuts.chain(failed).collect();
+        (!reasons.is_empty()).then(|| reasons.join("; "))
     }
 
     /// Lists what a running upstream offers, whenever that changes, until the

@@ -1,6 +1,6 @@
 //! The messages that an upstream sends.
 
-use std::sync::Arc;
+use std::{fmt::Display, sync::Arc};
 
 use bytes::Bytes;
 
@@ -61,7 +61,7 @@ impl Link {
         let messages = match message.received {
             Received::Batch(messages) => messages,
             Received::LongBatch => {
-                return self.refuse_message(source.request(), Refusal::TooManyMessages);
+                return self.refuse_message(source, Discarded::Unknown, Refusal::TooManyMessages);
             }
             _ => return self.handle(source, message),
         };
@@ -218,7 +218,7 @@ impl Link {
         };
         let running = request.and_then(|id| self.state.lock().running.remove(&id));
         let Some(running) = running else {
-            self.log_ignored("an upstream sent no valid message", Some(problem));
+            self.log_ignored("an upstream sent no valid message", Some(&problem));
             return;
         };
 
@@ -230,7 +230,7 @@ impl Link {
     }
 
     /// Logs, at a limited rate, that a message is ignored.
-    fn log_ignored(&self, what: &str, problem: Option<&received::Problem>) {
+    fn log_ignored(&self, what: &str, problem: Option<&dyn Display>) {
         let Some(skipped) = self.log_rate.lock().take() else { return };
         let skipped = Some(skipped).filter(|skipped| *skipped > 0);
         let problem = problem.map(tracing::field::display);
@@ -320,8 +320,8 @@ impl Link {
                     std::mem::take(running).into_values().collect()
                 }
                 (Discarded::Other, _) | (Discarded::Unknown, Source::Stream(None)) => {
-                    tracing::warn!(upstream = %self.name, ?why, "a message of an upstream is discarded");
-                    return;
+                    let why = self.refusal_error(why);
+                    return self.log_ignored("a message is discarded", Some(&why));
                 }
             }
         };

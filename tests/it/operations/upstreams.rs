@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use base64::{Engine, prelude::BASE64_STANDARD};
+use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -13,6 +15,8 @@ use crate::support::{
 };
 
 const ODD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/upstreams/odd.mjs");
+const LARGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/upstreams/large.mjs");
+const ANY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/upstreams/any.mjs");
 
 /// The configuration of a server of tests/upstreams, with further settings.
 fn odd(name: &str, flags: &[&str], more: &str) -> String {
@@ -100,6 +104,76 @@ async fn invented_names_of_tools_are_no_labels_while_an_upstream_has_no_list() {
     let calls = "mcp_server_operation_duration_seconds_count";
     let labels = ["mcp_method_name=\"tools/call\"", "error_type=\"tool_error\""];
     assert_eq!(metrics.sum(calls, &labels), 100);
+}
+
+#[tokio::test]
+async fn an_upstream_with_many_tools_leaves_names_in_the_metrics_to_the_others() {
+    const TOOLS: u64 = 1_100;
+
+    let command = json!(["node", LARGE, "--list=long", format!("--items={TOOLS}"), "--size=10"]);
+    let greedy = format!("[[upstreams]]\nname = \"greedy\"\ncommand = {command}\n");
+    let file = TextFile::new(&(greedy + &odd("good", &[], "")));
+    let mut command = larder(&["serve"]);
+    command.env("LARDER_CONFIG", file.path());
+    let server = Measured::start(command).await;
+    let client = Modern::at(&server.process.url);
+
+    let call = async |number: u64| {
+        client.call(&format!("greedy__t{number}"), json!({})).await.result();
+    };
+    stream::iter(0..TOOLS).for_each_concurrent(16, call).await;
+    client.call("good__echo", json!({})).await.result();
+
+    let calls = "mcp_server_operation_duration_seconds_count";
+    eventually("all calls to be recorded", async || {
+        server.metrics.scrape().await.sum(calls, &["\"tools/call\""]) > TOOLS
+    })
+    .await;
+    let metrics = server.metrics.scrape().await;
+    assert!(metrics.has("gen_ai_tool_name=\"good__echo\""));
+    let text = metrics.text();
+    let named = text.lines().filter(|line| line.starts_with(calls) && line.contains("greedy__"));
+    assert_eq!(named.count(), 500);
+}
+
+#[tokio::test]
+async fn lists_that_are_cut_or_fail_are_told_in_the_metrics_and_to_probes() {
+    let endless = json!(["node", LARGE, "--list=endless", "--size=9000"]);
+    let answer = r#"{"jsonrpc":"2.0","id":$ID,"result":5}"#;
+    let failing = format!("--prompts/list={}", BASE64_STANDARD.encode(answer));
+    let failing = json!(["node", ANY, failing]);
+    let config = format!(
+        "[[upstreams]]\nname = \"cut\"\ncommand = {endless}\nmax_catalogue = \"1MiB\"\n\
+        [[upstreams]]\nname = \"failing\"\ncommand = {failing}\n"
+    );
+    let file = TextFile::new(&(config + &odd("good", &[], "")));
+    let mut command = larder(&["serve"]);
+    command.env("LARDER_CONFIG", file.path());
+    let server = Measured::start(command).await;
+    let dependencies = async || {
+        let url = server.process.url.replace("/mcp", "/readyz/dependencies");
+        let answer = Answer::of(http().get(url)).await;
+        (answer.status, answer.json()["degraded"].clone())
+    };
+    assert_eq!(dependencies().await, (200, Value::Null));
+
+    // Starts all.
+    let client = Modern::at(&server.process.url);
+    names(&client).await;
+    eventually("the gauges", async || {
+        let metrics = server.metrics.scrape().await;
+        let of = |name: &str| {
+            metrics.sum("larder_upstream_degraded", &[&format!("upstream=\"{name}\"")])
+        };
+        ["cut", "failing", "good"].map(of) == [1, 1, 0]
+    })
+    .await;
+    eventually("the probe", async || dependencies().await == (200, json!(["upstreams"]))).await;
+
+    let address = server.metrics.url.trim_start_matches("http://").trim_end_matches("/metrics");
+    let shown = run(larder(&["upstreams", "--metrics", address])).await.stdout;
+    let row = shown.lines().find(|line| line.starts_with("failing")).unwrap_or_default();
+    assert!(row.contains("degraded") && row.contains("prompts/list"), "{shown}");
 }
 
 #[tokio::test]
