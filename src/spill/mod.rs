@@ -8,10 +8,13 @@
 //! matches the listed output schema.
 
 mod copies;
+mod lists;
+mod part;
 mod parts;
 mod preview_result;
 mod received;
 pub(crate) mod record_columns;
+mod sizes;
 mod store_parts;
 pub(crate) mod tool_calls;
 
@@ -95,7 +98,7 @@ impl Spiller {
         let received = Received::new(self.scope.control.take_received());
         let policy = self.policy(tool);
 
-        let is_over = || parts::is_over(&result, self.output_bytes, self.media_bytes);
+        let is_over = || sizes::is_over(&result, self.output_bytes, self.media_bytes);
         let spills = match policy {
             _ if !received.is_empty() => true,
             Spill::Never => false,
@@ -130,12 +133,11 @@ impl Spiller {
         all: bool,
     ) -> CallToolResult {
         let fits =
-            received.is_empty() && !parts::is_over(&result, self.output_bytes, self.media_bytes);
+            received.is_empty() && !sizes::is_over(&result, self.output_bytes, self.media_bytes);
         let original = fits.then(|| result.clone());
 
         let with_links = !Registry::from_scope(&self.scope).has_ui(tool);
         let is_error = result.is_error;
-        let meta = result.meta.clone();
 
         // A result that fits is sent if it cannot be stored.
         let failed = |error: StorePartsError| {
@@ -146,7 +148,7 @@ impl Spiller {
 
         let (text_bytes, media_bytes) = (self.output_bytes, self.media_bytes);
         let owner = self.scope.identity.owner().as_str();
-        let bytes = parts::bytes(&result, INLINE_BYTES + 1);
+        let bytes = sizes::bytes(&result, INLINE_BYTES + 1);
         let split = move || Parts::split(result, received, text_bytes, media_bytes, all);
         let parts = match Compute::run(owner, bytes, split).done().await {
             Ok(parts) => parts,
@@ -154,12 +156,12 @@ impl Spiller {
         };
 
         if parts.large.is_empty() {
-            return parts.into_result(is_error, meta);
+            return parts.into_result(is_error);
         }
 
-        let structured = parts.structured;
+        let Parts { large, small, value, structured, meta } = parts;
         let storing = Storing { scope: &self.scope, output_bytes: self.output_bytes };
-        match store_parts(tool, parts.large, &storing).await {
+        match store_parts(tool, large, &storing).await {
             Ok(stored) => {
                 let preview = PreviewResult {
                     tool,
@@ -170,7 +172,7 @@ impl Spiller {
                     output_bytes: self.output_bytes,
                     is_error: is_error == Some(true),
                 };
-                preview.compose(parts.small, parts.value, structured, with_links, meta)
+                preview.compose(small, value, structured, with_links, meta)
             }
             Err(error) => failed(error),
         }

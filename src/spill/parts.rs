@@ -6,53 +6,16 @@ use serde_json::Value;
 
 use super::{
     copies::{CopyKind, find_copy, mirrors_blocks, remove_member_copy},
+    lists::{take_links, take_many, take_metadata},
+    part::Part,
     received::Received,
-};
-use crate::{
-    handler::ReceivedText,
-    protocol::{json_exceeds, json_size, size_up_to},
+    sizes::{FEW_LINKS_BYTES, FRAME_BYTES, is_media, size},
 };
 
 /// How many texts are stored separately. The others are joined.
 const SEPARATE_TEXTS: usize = 8;
 /// The least number of bytes of the budget that is reserved for previews.
 const PREVIEW_BYTES: usize = 4_000;
-
-/// What the links of a result may take in any case, in bytes: without the link to what a tool has
-/// stored, its result is useless. The metadata of a stored resource is smaller.
-const FEW_LINKS_BYTES: usize = 8_000;
-
-/// A part of a result to store.
-pub(super) struct Part {
-    /// Its own name, such as the URI of an embedded resource.
-    pub(super) name: Option<String>,
-    pub(super) mime_type: Option<String>,
-    pub(super) body: Body,
-}
-
-pub(super) enum Body {
-    /// UTF-8 text, in pieces.
-    Text(Vec<Bytes>),
-    /// A value and its JSON.
-    Json(Value, Bytes),
-    /// Base64-encoded bytes.
-    Base64(String),
-    /// Content that was stored while it arrived, and its value if it is JSON and that is known.
-    Received(Box<ReceivedText>, Option<Value>),
-}
-
-impl Body {
-    /// The bytes that are in memory.
-    pub(super) fn size(&self) -> usize {
-        match self {
-            Self::Text(pieces) => pieces.iter().map(Bytes::len).sum(),
-            Self::Json(_, json) => json.len(),
-            Self::Base64(data) => data.len(),
-            // Received content has only its ends in memory.
-            Self::Received(text, _) => text.head.len(),
-        }
-    }
-}
 
 /// A split result.
 pub(super) struct Parts {
@@ -64,50 +27,8 @@ pub(super) struct Parts {
     pub(super) value: Option<Value>,
     /// Whether the result has structured content.
     pub(super) structured: bool,
-}
-
-/// Whether a result is over budget. Text and structured content count
-/// separately, because hosts show one of them; images and audio have their own
-/// budget.
-pub(super) fn is_over(result: &CallToolResult, text_bytes: usize, media_bytes: usize) -> bool {
-    let (mut text, mut links, mut media) = (0usize, 0usize, 0usize);
-    for block in &result.content {
-        match block {
-            ContentBlock::Image(image) => media += image.data.len(),
-            ContentBlock::Audio(audio) => media += audio.data.len(),
-            ContentBlock::ResourceLink(_) => links += json_size(block),
-            other => text += size(other, &Received::default()),
-        }
-    }
-
-    text += links.saturating_sub(FEW_LINKS_BYTES);
-    if text > text_bytes || media > media_bytes {
-        return true;
-    }
-    result.structured_content.as_ref().is_some_and(|value| json_exceeds(value, text_bytes))
-}
-
-/// About how many bytes of text and data a result has. Does not read more than `max` bytes of
-/// structured content.
-pub(super) fn bytes(result: &CallToolResult, max: usize) -> usize {
-    let blocks: usize = result.content.iter().map(|block| size(block, &Received::default())).sum();
-    let value = result.structured_content.as_ref();
-    blocks + value.map_or(0, |value| size_up_to(value, max))
-}
-
-fn size(block: &ContentBlock, received: &Received) -> usize {
-    match block {
-        ContentBlock::Text(text) => received.len_of(&text.text),
-        ContentBlock::Image(image) => received.len_of(&image.data),
-        ContentBlock::Audio(audio) => received.len_of(&audio.data),
-        ContentBlock::Resource(embedded) => match &embedded.resource {
-            ResourceContents::TextResourceContents { text, .. } => received.len_of(text),
-            ResourceContents::BlobResourceContents { blob, .. } => received.len_of(blob),
-            _ => 0,
-        },
-        ContentBlock::ResourceLink(_) => json_size(block),
-        _ => 0,
-    }
+    /// The `_meta` of the result, if it is small enough to send.
+    pub(super) meta: Option<MetaObject>,
 }
 
 impl Parts {
@@ -181,66 +102,33 @@ impl Parts {
             }
         }
 
+        let mut meta = result.meta;
+        let mut lists = Vec::new();
+        let links = take_links(&mut blocks, link_room.max(FEW_LINKS_BYTES), &mut lists);
+        let many_links = links.saturating_sub(FEW_LINKS_BYTES);
+        let metadata_room = link_room.saturating_sub(many_links).max(FRAME_BYTES);
+        let metadata = take_metadata(&mut blocks, &mut meta, metadata_room);
+        let much_metadata = metadata.bytes.saturating_sub(FRAME_BYTES);
+
         take_media(&mut blocks, &mut received, media_room, &mut large);
-        let links = take_links(&mut blocks, link_room.max(FEW_LINKS_BYTES), &mut large);
-        let text_room = text_room.saturating_sub(links.saturating_sub(FEW_LINKS_BYTES));
+        large.append(&mut lists);
+        let text_room = text_room.saturating_sub(many_links + much_metadata);
         take_text(&mut blocks, &mut received, text_room, all, &mut large);
+        take_many(&mut blocks, &received, text_room, &mut large);
+        large.extend(metadata.taken);
 
         let small = blocks.into_iter().flatten().collect();
-        Self { large, small, value, structured }
+        Self { large, small, value, structured, meta }
     }
 
     /// The original result, if nothing of it is stored.
-    pub(super) fn into_result(
-        self,
-        is_error: Option<bool>,
-        meta: Option<MetaObject>,
-    ) -> CallToolResult {
+    pub(super) fn into_result(self, is_error: Option<bool>) -> CallToolResult {
         let mut result = CallToolResult::success(self.small);
         result.structured_content = self.value;
         result.is_error = is_error;
-        result.meta = meta;
+        result.meta = self.meta;
         result
     }
-}
-
-impl Part {
-    fn json(value: Value, json: Bytes) -> Self {
-        let mime_type = Some("application/json".to_owned());
-        Self { name: None, mime_type, body: Body::Json(value, json) }
-    }
-
-    fn of_value(value: Value) -> Self {
-        // A value always serializes.
-        let json = serde_json::to_vec(&value).unwrap_or_default();
-        Self::json(value, json.into())
-    }
-
-    fn received(text: ReceivedText) -> Self {
-        Self { name: None, mime_type: None, body: Body::Received(Box::new(text), None) }
-    }
-
-    /// JSON that was stored while it arrived, and its value if that is known.
-    fn received_json(text: ReceivedText, value: Option<Value>) -> Self {
-        let mime_type = Some("application/json".to_owned());
-        Self { name: None, mime_type, body: Body::Received(Box::new(text), value) }
-    }
-
-    fn text(pieces: Vec<Bytes>) -> Self {
-        Self { name: None, mime_type: None, body: Body::Text(pieces) }
-    }
-
-    fn base64(mime_type: Option<String>, data: String, received: &mut Received) -> Self {
-        let body = match received.take(&data) {
-            Some(content) => Body::Received(Box::new(content), None),
-            None => Body::Base64(data),
-        };
-        Self { name: None, mime_type, body }
-    }
-}
-
-fn is_media(block: &ContentBlock) -> bool {
-    matches!(block, ContentBlock::Image(_) | ContentBlock::Audio(_))
 }
 
 fn text(block: ContentBlock) -> String {
@@ -296,22 +184,6 @@ fn take_media(
             other => blocks[index] = other,
         }
     }
-}
-
-/// Takes all links, as one JSON list, if they do not fit into `room` bytes. Returns the bytes of
-/// those that stay.
-fn take_links(blocks: &mut [Option<ContentBlock>], room: usize, large: &mut Vec<Part>) -> usize {
-    let is_link = |block: &ContentBlock| matches!(block, ContentBlock::ResourceLink(_));
-    let links = blocks.iter().flatten().filter(|block| is_link(block));
-    let bytes = links.map(json_size).sum();
-    if bytes <= room {
-        return bytes;
-    }
-
-    let taken = blocks.iter_mut().filter_map(|block| block.take_if(|block| is_link(block)));
-    let links = taken.filter_map(|link| serde_json::to_value(link).ok()).collect();
-    large.push(Part::of_value(Value::Array(links)));
-    0
 }
 
 /// Takes texts and embedded resources. The largest texts become separate parts,
@@ -395,7 +267,10 @@ fn embedded_part(contents: ResourceContents, received: &mut Received) -> Part {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use serde_json::json;
+
     use super::*;
+    use crate::spill::{part::Body, sizes::is_over};
 
     fn texts(parts: &Parts) -> Vec<String> {
         let read = |part: &Part| match &part.body {
@@ -442,8 +317,55 @@ mod tests {
         let result = CallToolResult::success(blocks);
 
         let parts = Parts::split(result, Received::default(), 32_000, 1_000_000, false);
-        assert_eq!(parts.large.len(), SEPARATE_TEXTS + 1);
-        assert_eq!(parts.small.len(), 16_000);
+        assert_eq!(parts.large.len(), SEPARATE_TEXTS + 2);
+        assert_eq!(parts.small.len(), 0);
+
+        let texts = texts(&parts);
+        let lines: usize = texts[..=SEPARATE_TEXTS].iter().map(|text| text.lines().count()).sum();
+        let listed: Vec<ContentBlock> = serde_json::from_str(&texts[SEPARATE_TEXTS + 1]).unwrap();
+        assert_eq!(lines + listed.len(), 200_000);
+    }
+
+    #[test]
+    fn the_json_around_a_few_texts_counts_nothing_and_that_of_many_counts() {
+        let result = |blocks: usize| CallToolResult::success(vec![ContentBlock::text(""); blocks]);
+        assert!(!is_over(&result(150), 0, 0));
+        assert!(is_over(&result(10_000), 32_000, 1_000_000));
+
+        let parts = Parts::split(result(10_000), Received::default(), 32_000, 1_000_000, false);
+        let stored: Vec<ContentBlock> = serde_json::from_str(&texts(&parts)[0]).unwrap();
+        assert_eq!((stored.len(), parts.small.len()), (10_000, 0));
+    }
+
+    #[test]
+    fn metadata_that_does_not_fit_is_stored_and_the_content_stays() {
+        let meta = |n: usize| json!({ "_meta": { "a": "x".repeat(n) } });
+        let result = |n: usize| -> CallToolResult {
+            let mut block = meta(n);
+            block["type"] = "text".into();
+            block["text"] = "fine".into();
+            block["annotations"] = json!({ "priority": 0.5 });
+            let mut result = meta(10);
+            result["content"] = json!([{ "type": "text", "text": "first" }, block]);
+            serde_json::from_value(result).unwrap()
+        };
+
+        let small = result(2_000);
+        assert!(!is_over(&small, 100, 100));
+        let parts = Parts::split(small.clone(), Received::default(), 32_000, 1_000_000, true);
+        assert_eq!(parts.meta, small.meta);
+
+        let large = result(50_000);
+        assert!(is_over(&large, 32_000, 1_000_000));
+        let parts = Parts::split(large, Received::default(), 32_000, 1_000_000, false);
+        assert_eq!(parts.small, [ContentBlock::text("first"), ContentBlock::text("fine")]);
+        assert_eq!(parts.meta, None);
+
+        let stored: Value = serde_json::from_str(&texts(&parts)[0]).unwrap();
+        let mut of_block = meta(50_000);
+        of_block["annotations"] = json!({ "priority": 0.5 });
+        of_block["block"] = 2.into();
+        assert_eq!(stored, json!({ "_meta": meta(10)["_meta"], "content": [of_block] }));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use futures_util::stream;
 use serde_json::Value;
 
 use super::{
-    parts::{Body, Part},
+    part::{Body, Part},
     record_columns::column_names,
 };
 use crate::{
