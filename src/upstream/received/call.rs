@@ -4,6 +4,7 @@ use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
 
 use super::{
     block,
+    members::{Excess, LongMembers},
     object::Object,
     problem::{Problem, shown},
     result::{Answer, RawResult},
@@ -42,8 +43,13 @@ impl Answer for CallAnswer {
             return Err(Problem::of("the resultType must be complete", &kind));
         }
 
+        let mut long = LongMembers::default();
+        long.take_meta(&mut result);
+        let read = |content| block::read_all(content, Excess::IsShown);
+
         let mut answer = CallToolResult::default();
-        answer.content = content.map(block::read_all).transpose()?.unwrap_or_default();
+        answer.content = content.map(read).transpose()?.unwrap_or_default();
+        answer.content.extend(long.note("the result", Excess::IsShown));
         answer.structured_content = structured;
         answer.is_error = is_error;
         answer.meta = meta(&mut result);

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{
+    members::drop_long,
     object::Object,
     problem::{Problem, shown},
     result::{Answer, RawResult},
@@ -53,6 +54,8 @@ fn content(value: Value) -> Result<ReceivedContent, Problem> {
         _ => return Err(Problem::new(format!("a content must have a text or a blob, in {what}"))),
     };
 
+    // Without one of its own, the content has the URI that was asked for.
+    drop_long(&mut content);
     Ok(ReceivedContent {
         uri: content.take_text("uri"),
         mime_type: content.take_text("mimeType"),

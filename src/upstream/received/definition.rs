@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The most bytes of one definition.
-const DEFINITION_BYTES: usize = 64 << 10;
+pub(super) const DEFINITION_BYTES: usize = 64 << 10;
 /// The most characters of a description.
 const DESCRIPTION_CHARS: usize = 10_000;
 /// The most characters of a title.
@@ -52,6 +52,11 @@ pub(super) fn presentable(definition: Value, key: &str) -> Result<Object, LeftOu
 /// Cuts a description that is too long. Returns its length.
 fn description(members: &mut Map<String, Value>) -> Option<usize> {
     let Some(Value::String(description)) = members.get_mut("description") else { return None };
+    cut_description(description)
+}
+
+/// Cuts a description that is too long. Returns its length.
+pub(super) fn cut_description(description: &mut String) -> Option<usize> {
     let (end, _) = description.char_indices().nth(DESCRIPTION_CHARS)?;
     let chars = description.chars().count();
     description.truncate(end);

@@ -16,6 +16,7 @@ mod draft;
 mod envelope;
 mod error;
 mod lists;
+mod members;
 mod notification;
 mod object;
 mod problem;

@@ -8,6 +8,12 @@ use super::problem::Problem;
 /// A JSON object of an upstream. Members that are `null` are absent.
 pub(in crate::upstream) struct Object(Map<String, Value>);
 
+impl From<Map<String, Value>> for Object {
+    fn from(members: Map<String, Value>) -> Self {
+        Self(members)
+    }
+}
+
 impl Object {
     /// `what` names the value in the problem.
     pub(super) fn of(value: Value, what: &str) -> Result<Self, Problem> {

@@ -5,6 +5,8 @@ use serde_json::Value;
 
 use super::{
     block,
+    definition::cut_description,
+    members::{Excess, drop_long},
     object::Object,
     problem::Problem,
     result::{Answer, RawResult},
@@ -28,8 +30,12 @@ impl Answer for GotPrompt {
             read.extend(read_message(message)?);
         }
 
+        let mut description = result.take_text("description");
+        description.as_mut().map(cut_description);
+        drop_long(&mut result);
+
         let mut prompt = GetPromptResult::new(read);
-        prompt.description = result.take_text("description");
+        prompt.description = description;
         prompt.meta = result.take_members("_meta").map(MetaObject);
         Ok(Self(prompt))
     }
@@ -51,8 +57,8 @@ fn read_message(message: Value) -> Result<Vec<PromptMessage>, Problem> {
 
     let blocks = match message.take("content") {
         Some(Value::String(text)) => vec![ContentBlock::text(text)],
-        Some(Value::Array(values)) => block::read_all(Value::Array(values))?,
-        Some(value) => block::read(value)?,
+        Some(Value::Array(values)) => block::read_all(Value::Array(values), Excess::IsNamed)?,
+        Some(value) => block::read_all(vec![value].into(), Excess::IsNamed)?,
         None => return Err(Problem::of("a message must have a content", &message.into_value())),
     };
 

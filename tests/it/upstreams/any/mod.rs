@@ -5,6 +5,7 @@ mod anything;
 mod errors;
 mod noise;
 mod shapes;
+mod sizes;
 mod steps;
 
 use std::convert::Infallible;
