@@ -1,12 +1,16 @@
 //! Definitions of tools, prompts, resources and templates, before clients and models read them: they
 //! are bounded, and their control characters are shown.
 
+use std::sync::LazyLock;
+
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 use super::{object::Object, problem::shown};
 use crate::{
     protocol::json_exceeds,
     quote::{bounded, is_deceptive, shortened, visible},
+    upstream::log_rate::LogRate,
 };
 
 /// The most bytes of one definition.
@@ -44,9 +48,20 @@ pub(super) fn presentable(definition: Value, key: &str) -> Result<Object, LeftOu
     }
 
     if let Some(chars) = long {
-        tracing::warn!(name, chars, "the description of an upstream's item is cut");
+        let problem = format!("it has {chars} characters");
+        log_changed(&name, "the description of an upstream's item is cut", &problem);
     }
     Object::of(definition, "a definition").map_err(|problem| left_out(&problem.to_string()))
+}
+
+/// Logs that a definition is not offered as it came. The rate is limited for all upstreams together,
+/// because each may list thousands of items.
+pub(super) fn log_changed(name: &str, what: &str, problem: &str) {
+    static RATE: LazyLock<Mutex<LogRate>> = LazyLock::new(|| Mutex::new(LogRate::new()));
+
+    let Some(skipped) = RATE.lock().take() else { return };
+    let skipped = Some(skipped).filter(|skipped| *skipped > 0);
+    tracing::warn!(name, problem, skipped, "{what}");
 }
 
 /// Cuts a description that is too long. Returns its length.

@@ -6,7 +6,7 @@ use rmcp::model::{self, Icon, JsonObject, ToolAnnotations};
 use serde_json::Value;
 
 use super::{
-    definition::{LeftOut, presentable},
+    definition::{LeftOut, log_changed, presentable},
     draft::to_2020_12,
     object::Object,
     problem::Problem,
@@ -164,7 +164,7 @@ fn output_schema(tool: &model::Tool, name: &str) -> Option<std::sync::Arc<JsonOb
     match Validator::for_output(own) {
         Ok(validator) => Some(validator.schema),
         Err(problem) => {
-            tracing::warn!(tool = name, problem, "an output schema is left out");
+            log_changed(name, "an output schema is left out", &problem);
             None
         }
     }

@@ -19,9 +19,9 @@ fn fine() -> String {
     result(r#"{"content":[{"type":"text","text":"fine"}]}"#)
 }
 
-/// The binary in front of an upstream that writes any bytes to its standard output.
-async fn serving() -> (TextFile, Process) {
-    let command = json!(["node", format!("{FOLDER}/any.mjs")]);
+/// The binary in front of an upstream of `tests/upstreams`.
+async fn serving(script: &str, flags: &[&str]) -> (TextFile, Process) {
+    let command = json!([&["node", &format!("{FOLDER}/{script}")], flags].concat());
     let config = format!("[[upstreams]]\nname = \"any\"\ncommand = {command}\n");
     let file = TextFile::new(&config);
     let server = Process::start(larder(&["serve", "--config", file.path()])).await;
@@ -30,7 +30,7 @@ async fn serving() -> (TextFile, Process) {
 
 #[tokio::test]
 async fn useless_messages_are_logged_at_a_limited_rate() {
-    let (_file, server) = serving().await;
+    let (_file, server) = serving("any.mjs", &[]).await;
     let client = Legacy::at_url(&server.url).await;
 
     let id = "i".repeat(2_000);
@@ -50,6 +50,20 @@ async fn useless_messages_are_logged_at_a_limited_rate() {
         assert!(lines < MESSAGES / 4, "{logged}: {lines} lines");
     }
     assert!(server.stderr().contains("no valid message"));
+}
+
+#[tokio::test]
+async fn long_descriptions_are_logged_at_a_limited_rate() {
+    let flags = ["--list=long", "--items=1000", "--size=10500"];
+    let (_file, server) = serving("large.mjs", &flags).await;
+    let client = Legacy::at_url(&server.url).await;
+    let called = client.call("t999", json!({}));
+    assert_eq!(text(&patiently("an answer", called).await.result()), "echo");
+
+    let stderr = server.stderr();
+    let lines = stderr.lines().filter(|line| line.contains("description of an upstream's item"));
+    let lines = lines.count();
+    assert!((1..250).contains(&lines), "{lines} lines");
 }
 
 #[tokio::test]
