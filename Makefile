@@ -58,13 +58,13 @@ browser-test: chromium $(CONTENT)/node_modules/.package-lock.json $(BROWSER)/nod
 chromium: ## Install Chromium if it is missing
 	$(call debian-package,chromium,chromium)
 
-web: $(WEB)/node_modules/.package-lock.json ## Build the pages of web/ into src/apps/built and src/http/console/built, which are committed
+web: $(WEB)/node_modules/.package-lock.json ## Build the pages of web/ into crates/server/src/apps/built and crates/server/src/http/console/built, which are committed
 	cd $(WEB) && npm run --silent check && node build.mjs
 
 web-check: $(WEB)/node_modules/.package-lock.json ## Check that the committed pages are what web/ builds
 	cd $(WEB) && npm run --silent check
-	built=$$(mktemp -d) && node $(WEB)/build.mjs $$built && diff -r $$built/apps/built src/apps/built \
-		&& diff -r $$built/http/console/built src/http/console/built; \
+	built=$$(mktemp -d) && node $(WEB)/build.mjs $$built && diff -r $$built/apps/built crates/server/src/apps/built \
+		&& diff -r $$built/http/console/built crates/server/src/http/console/built; \
 		differs=$$?; rm -r $$built; exit $$differs
 
 new-project: ## Build and test what `larder new` writes, with the snippets of the guides

@@ -70,15 +70,14 @@
 //! of functions, [`server()`] takes them, [`Server`] runs them, and [`test()`] tests them.
 //! Below them are [`Tool`], [`Resource`], [`Template`] and [`Prompt`], and [`Registry::builder`].
 //!
-//! The modules, lowest level first; a module uses modules of its own and of lower levels:
+//! Most modules are crates of their own, lowest level first:
 //!
-//! 1. Parts that are crates of their own: [`protocol`], [`uri_template`], [`records`], [`preview`],
-//!    [`clock`], [`random`], [`auth`], and what is kept: [`store`], [`session`], [`task`], [`vault`],
-//!    [`redis`], [`transfer`]
-//! 2. What is offered: [`handler`], [`registry`], [`spill`], [`sources`], [`workflow`], [`tools`],
+//! 1. Base: [`protocol`], [`uri_template`], [`records`], [`preview`], [`clock`], [`random`], [`auth`]
+//! 2. What is kept: [`store`], [`session`], [`task`], [`vault`], [`redis`], [`transfer`]
+//! 3. What is offered: [`handler`], [`registry`], [`spill`], [`sources`], [`workflow`], [`tools`],
 //!    [`apps`], [`upstream`]
-//! 3. How it is served: [`admission`], [`dispatch`], [`era`], [`login`], [`http`], stdio
-//! 4. How a server runs: [`config`], [`app`], [`server`](mod@server), [`shutdown`], [`watch`],
+//! 4. How it is served: [`admission`], [`dispatch`], [`era`], [`login`], [`http`], stdio
+//! 5. How a server runs: [`config`], [`app`], [`server`](mod@server), [`shutdown`], [`watch`],
 //!    [`test_client`], [`prelude`]
 
 // A build with few features leaves items unused and signatures wider than needed.
@@ -93,42 +92,32 @@
     )
 )]
 
-pub mod admission;
 pub mod app;
-pub mod apps;
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod config;
-mod content_link;
-pub mod dispatch;
-pub mod era;
-pub mod handler;
-pub mod http;
-pub mod login;
 pub mod prelude;
-#[cfg(feature = "query")]
-pub mod query;
-pub mod registry;
 pub mod server;
 pub mod shutdown;
-pub mod sources;
-pub mod spill;
-mod stdio;
 #[cfg(feature = "cli")]
 pub mod telemetry;
 pub mod test_client;
-pub mod tools;
-pub mod upstream;
 pub mod watch;
-pub mod workflow;
 
 // Crates below the server, offered as modules of this crate.
+#[doc(inline)]
+pub use larder_gateway as upstream;
+#[doc(inline)]
+pub use larder_login as login;
 #[doc(inline)]
 pub use larder_oauth as auth;
 #[doc(inline)]
 pub use larder_protocol as protocol;
 #[doc(inline)]
 pub use larder_protocol::uri_template;
+#[cfg(feature = "query")]
+#[doc(inline)]
+pub use larder_query as query;
 #[doc(inline)]
 pub use larder_records as records;
 #[doc(inline)]
@@ -136,32 +125,27 @@ pub use larder_records::preview;
 #[doc(inline)]
 pub use larder_runtime::{clock, random};
 #[doc(inline)]
+pub use larder_server::{
+    admission, apps, dispatch, era, handler, http, registry, sources, spill, tools, workflow,
+};
+#[doc(inline)]
 pub use larder_store::{redis, session, store, task, transfer, vault};
 #[cfg(any(test, feature = "testing"))]
 #[doc(inline)]
 pub use larder_store::{session_contract, store_contract, task_contract, testing, vault_contract};
 
-pub(crate) use larder_network as network;
-pub(crate) use larder_protocol::{quote, schema};
-pub(crate) use larder_runtime::{
-    compute, environment, held, hex, histograms, in_flight, in_span, key_ring, metric, panics,
-};
-
 // Generated code names the crate `larder`, so this crate needs the alias, too.
 extern crate self as larder;
 
-pub use handler::{
-    AskError, Audio, Contents, Context, Elicited, ErrorContext, Image, IntoContent, IntoContents,
-    IntoPromptMessage, IntoPromptResult, IntoToolResult, Json, ResourceError, Result, Root,
-    Sampled, Sampling, Stored, Structured, ToolError, assistant, user, within_roots,
-};
 #[cfg(feature = "macros")]
 pub use larder_macros::{args, data, output, prompt, resource, test, tool};
-pub use registry::{
-    BuildError, Builder, CompletionInput, Prompt, Registry, Resource, Spill, Template, Tool,
+pub use larder_server::{
+    AskError, Audio, BuildError, Builder, CompletionInput, Contents, Context, DirectoryResource,
+    Elicited, ErrorContext, FileResource, HttpResource, Image, IntoContent, IntoContents,
+    IntoPromptMessage, IntoPromptResult, IntoToolResult, Json, Prompt, Registry, Resource,
+    ResourceError, Result, Root, Sampled, Sampling, Spill, Stored, Structured, Template, Tool,
+    ToolError, assistant, user, within_roots,
 };
-pub use sources::HttpResource;
-pub use sources::{DirectoryResource, FileResource};
 pub use uri_template::{UriTemplate, Variables};
 
 /// The types of the protocol, of the crate `rmcp`.
@@ -207,5 +191,6 @@ mod guides {
         AskingTheClient: "asking-the-client.md"
         Guidance: "guidance.md"
         Querying: "querying.md"
+        Workflows: "workflows.md"
     }
 }

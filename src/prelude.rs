@@ -4,18 +4,17 @@ pub use std::{process::ExitCode, time::Duration};
 
 #[cfg(feature = "macros")]
 pub use larder_macros::{prompt, resource, tool};
-pub use rmcp::{model, model::PromptMessage as Message};
-pub use serde_json::{Value, json};
-
-pub use crate::{
+pub use larder_protocol::uri_template::Variables;
+pub use larder_server::{
     handler::{
         Amount, Audio, Context, Elicited, ErrorContext, Image, Json, ResourceError, Result, Stored,
         Structured, ToolError, assistant, user,
     },
     registry::{Resource, Template},
     sources::{DirectoryResource, FileResource},
-    uri_template::Variables,
 };
+pub use rmcp::{model, model::PromptMessage as Message};
+pub use serde_json::{Value, json};
 
 /// This many days.
 pub const fn days(count: u64) -> Duration {

@@ -485,3 +485,25 @@ fn a_new_project_is_written_once() {
     assert!(String::from_utf8_lossy(&again.stderr).contains("exists already"));
     assert_eq!(new("../up").status.code(), Some(2));
 }
+
+#[larder::args]
+struct Nested {
+    #[allow(dead_code)]
+    names: Vec<Vec<String>>,
+}
+
+/// Asks for what no client can show.
+#[tool]
+async fn ask(ctx: &Context) -> Result<&'static str> {
+    ctx.elicit::<Nested>("names", "Which names?").await?;
+    Ok("done")
+}
+
+#[test]
+fn a_form_that_clients_cannot_show_does_not_build() {
+    let problems = larder::Registry::builder("forms").tool(ask()).build().unwrap_err().problems;
+    assert_eq!(problems.len(), 1, "{problems:?}");
+
+    let names = |word| problems[0].contains(word);
+    assert!(names("Tool \"ask\"") && names("Form \"Nested\"") && names("\"names\""));
+}

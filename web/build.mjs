@@ -9,7 +9,7 @@ import { gunzipSync, gzipSync } from "node:zlib";
 import { build } from "esbuild";
 
 const here = path.dirname(fileURLToPath(import.meta.url));
-const root = path.resolve(process.argv[2] ?? path.join(here, "../src"));
+const root = path.resolve(process.argv[2] ?? path.join(here, "../crates/server/src"));
 const target = path.join(root, "apps/built");
 const consoleTarget = path.join(root, "http/console/built");
 
@@ -41,7 +41,7 @@ const inScript = (js) => js.replace(/<\/(script)/gi, "<\\/$1").replace(/<!--/g, 
 /** A script as gzip in base64; the committed bytes, if they are the same script. */
 async function packed(entry) {
   const { js } = await bundle(entry);
-  const page = await readFile(path.join(here, "../src/apps/built/pdf.html"), "utf8").catch(() => "");
+  const page = await readFile(path.join(here, "../crates/server/src/apps/built/pdf.html"), "utf8").catch(() => "");
   const known = /<script id="pdf-code" type="text\/plain">([^<]+)<\/script>/.exec(page)?.[1];
   // Each version of zlib writes other bytes.
   if (known && gunzipSync(Buffer.from(known, "base64")).toString() === js) return known;

@@ -4,15 +4,14 @@ use std::sync::Arc;
 
 #[cfg(feature = "cli")]
 use super::{HttpSetup, state_key::StateKey};
-use crate::auth::OwnTokens;
+use larder_oauth::OwnTokens;
+use larder_oauth::{AuthOptionsError, Authenticator};
+use larder_runtime::clock::Clock;
 #[cfg(feature = "cli")]
-use crate::random::Random;
-use crate::{
-    auth::{AuthOptionsError, Authenticator},
-    clock::Clock,
-    config::{Config, ConfigError},
-    registry::{OutputRules, Registry},
-};
+use larder_runtime::random::Random;
+use larder_server::registry::{OutputRules, Registry};
+
+use crate::config::{Config, ConfigError};
 
 /// Authentication and scopes.
 pub(crate) struct AccessSetup {

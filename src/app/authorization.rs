@@ -2,14 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::{
-    auth::Hierarchy,
-    clock::Clock,
-    config::{AuthMode, Config, ConfigError},
-    login::{LoginOptions, LoginServer},
-    random::Random,
-    vault::Vault,
-};
+use larder_login::{LoginOptions, LoginServer};
+use larder_oauth::Hierarchy;
+use larder_runtime::{clock::Clock, random::Random};
+use larder_store::vault::Vault;
+
+use crate::config::{AuthMode, Config, ConfigError};
 
 /// The authorization server, if this server is its own.
 pub(super) fn open(

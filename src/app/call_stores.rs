@@ -4,14 +4,14 @@ use std::{sync::Arc, time::Duration};
 
 #[cfg(feature = "cli")]
 use super::OpenError;
-use crate::{
-    clock::Clock,
-    config::Config,
-    random::Random,
+use larder_runtime::{clock::Clock, random::Random};
+use larder_store::{
     session::{MemorySessions, SessionLimits, Sessions, SharedParts},
     task::{MemoryTasks, TaskLimits, Tasks},
 };
-use crate::{
+
+use crate::config::Config;
+use larder_store::{
     redis::{Instance, Redis},
     session::{RedisClaims, RedisNotes, RedisSessions},
     task::RedisTasks,

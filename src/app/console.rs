@@ -2,16 +2,15 @@
 
 use std::{sync::Arc, time::Duration};
 
+use larder_login::AccessClient;
+use larder_runtime::{clock::Clock, random::Random};
+use larder_server::http::OidcLogin;
+use larder_server::http::{Console, SessionOptions};
+use larder_store::redis::Redis;
+use larder_store::vault::Slots;
+
 use super::{OpenError, used_links};
-use crate::redis::Redis;
-use crate::{
-    clock::Clock,
-    config::{Config, ConfigError},
-    http::{Console, SessionOptions},
-    random::Random,
-    vault::Slots,
-};
-use crate::{http::OidcLogin, login::AccessClient};
+use crate::config::{Config, ConfigError};
 
 /// The console, with sessions in the place of `store.url`.
 pub(super) async fn open(

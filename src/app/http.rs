@@ -12,24 +12,23 @@ use std::{
 
 use arc_swap::ArcSwap;
 use futures_util::future::BoxFuture;
-use parking_lot::Mutex;
-use tokio::{net::TcpListener, runtime::Handle};
-use tokio_util::sync::CancellationToken;
-
-use super::{App, STOP_MARGIN};
-use crate::{
-    auth::{Authenticator, audit::UnknownCallers},
-    clock::Clock,
-    config::{AuthMode, Config, ConfigError, PublicUrl},
+use larder_oauth::{Authenticator, audit::UnknownCallers};
+use larder_runtime::{clock::Clock, key_ring::KeyRing};
+use larder_server::{
     content_link::{BaseUrl, ContentLinks},
     http::{
         self, AllowedHosts, Certificate, CertificateError, Dependencies, Endpoint, FormSlots,
         HttpOptions, ProtectedResource, RequestDurations, ServeLimits, StopStages,
     },
-    key_ring::KeyRing,
     registry::Registry,
-    vault::Slots,
 };
+use larder_store::vault::Slots;
+use parking_lot::Mutex;
+use tokio::{net::TcpListener, runtime::Handle};
+use tokio_util::sync::CancellationToken;
+
+use super::{App, STOP_MARGIN};
+use crate::config::{AuthMode, Config, ConfigError, PublicUrl};
 
 /// What only the HTTP transport needs.
 pub(crate) struct HttpSetup {

@@ -3,20 +3,16 @@
 use std::sync::OnceLock;
 use std::{path::PathBuf, sync::Arc};
 
+use larder_gateway::{Settings, Upstreams};
+use larder_oauth::Authenticator;
+use larder_runtime::compute;
+use larder_server::dispatch::Dispatcher;
+use larder_store::store;
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use crate::{
-    auth::Authenticator,
-    compute,
-    config::{AuthMode, Config, ConfigError, LimitsConfig, ToolsConfig},
-    dispatch::Dispatcher,
-    store,
-};
-use crate::{
-    config::UpstreamConfig,
-    upstream::{Settings, Upstreams},
-};
+use crate::config::UpstreamConfig;
+use crate::config::{AuthMode, Config, ConfigError, LimitsConfig, ToolsConfig};
 
 /// The upstreams, and the settings that they get.
 type ChangedUpstreams<'a> = (&'a Arc<Upstreams>, Vec<Settings>);
@@ -58,7 +54,7 @@ impl Live {
     }
 
     /// Lets `[[upstreams]]` change, too. The registry has their providers as
-    /// [exchangeable](crate::registry::Builder::exchangeable) ones.
+    /// [exchangeable](larder_server::registry::Builder::exchangeable) ones.
     pub fn manage(&self, upstreams: Arc<Upstreams>) {
         // The upstreams are set once, at startup.
         let _ = self.upstreams.set(upstreams);

@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::{
-    clock::Clock,
-    config::{Config, ConfigError},
-    random::Random,
-    registry::{LoginSite, Registry},
-    vault::Vault,
-};
+use larder_runtime::{clock::Clock, random::Random};
+use larder_server::registry::{LoginSite, Registry};
+use larder_store::vault::Vault;
+
+use crate::config::{Config, ConfigError};
 
 /// Opens the logins of upstreams, if there are any.
 pub(super) fn open(

@@ -19,23 +19,29 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::AuthMode;
-use crate::http::Console;
-use crate::redis::{Redis, RedisError, StateKeys};
-use crate::store::LocationError;
-use crate::{
-    admission::Limits,
-    auth::Authenticator,
+use larder_oauth::Authenticator;
+use larder_runtime::{
     clock::{Clock, SystemClock},
     compute,
-    config::{Config, ConfigError},
+    random::Random,
+};
+use larder_server::http::Console;
+use larder_server::{
+    admission::Limits,
     dispatch::Dispatcher,
     era::{Legacy, Modern, StateSealer, announce_changes, announce_edits},
-    random::Random,
     registry::Registry,
+};
+use larder_store::redis::{Redis, RedisError, StateKeys};
+use larder_store::store::LocationError;
+use larder_store::{
     session::Sessions,
     store::{self, Store},
 };
-use crate::{auth::OwnTokens, login::LoginServer};
+
+use crate::config::{Config, ConfigError};
+use larder_login::LoginServer;
+use larder_oauth::OwnTokens;
 
 pub(crate) use self::access::AccessSetup;
 pub(crate) use self::http::HttpSetup;

@@ -1,11 +1,9 @@
 //! The keys that seal `requestState`: in a file, in the shared Redis, or of this process.
 
-use crate::redis::StateKeys;
-use crate::{
-    config::{Config, ConfigError},
-    key_ring::KeyRing,
-    random::Random,
-};
+use larder_runtime::{key_ring::KeyRing, random::Random};
+use larder_store::redis::StateKeys;
+
+use crate::config::{Config, ConfigError};
 
 /// The least length of a configured key, in bytes.
 const MIN_LENGTH: usize = 32;

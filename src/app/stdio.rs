@@ -2,10 +2,10 @@
 
 use std::{io, sync::Arc};
 
+use larder_server::stdio::Stdio;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{App, STOP_MARGIN};
-use crate::stdio::Stdio;
 
 impl App {
     /// Serves one client on standard input and output: see [`App::serve_io`].

@@ -2,20 +2,18 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::NEEDS_OPEN;
-use super::OpenError;
-use crate::store::TotalLimit;
-use crate::store::{LocationError, ObjectBackend, ObjectLocation};
-use crate::{
-    clock::Clock,
-    config::{Config, ConfigError},
-    random::Random,
-    store::{MemoryLimits, OwnerQuota, Store, StoreLimits},
-};
-use crate::{
+use larder_runtime::{clock::Clock, random::Random};
+use larder_store::store::TotalLimit;
+use larder_store::store::{LocationError, ObjectBackend, ObjectLocation};
+use larder_store::store::{MemoryLimits, OwnerQuota, Store, StoreLimits};
+use larder_store::{
     redis::{Redis, layout::Layout},
     store::{ExternalBlobs, RedisBackend},
 };
+
+use super::NEEDS_OPEN;
+use super::OpenError;
+use crate::config::{Config, ConfigError};
 
 /// The schemes of `store.url` that this build supports.
 const SCHEMES: &str = "\"memory:\", \"redis://…\", \"file:///…\" and \"s3://…\"";
@@ -46,7 +44,7 @@ pub(crate) async fn open_alone(config: &Config) -> Result<Store, OpenError> {
         None => None,
     };
 
-    let clock = Arc::new(crate::clock::SystemClock);
+    let clock = Arc::new(larder_runtime::clock::SystemClock);
     open(config, redis.as_ref(), clock, &Random::system()).await
 }
 

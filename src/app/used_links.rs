@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
+use larder_runtime::{clock::Clock, random::Random};
+use larder_store::redis::{Redis, RedisSlots};
+use larder_store::store::{ObjectLocation, ObjectSlots};
+use larder_store::vault::{MemorySlots, Slots};
+
 use super::OpenError;
-use crate::redis::{Redis, RedisSlots};
-use crate::store::{ObjectLocation, ObjectSlots};
-use crate::{
-    clock::Clock,
-    config::Config,
-    random::Random,
-    vault::{MemorySlots, Slots},
-};
+use crate::config::Config;
 
 /// The most used links that are remembered in memory.
 const MAX_IN_MEMORY: usize = 100_000;

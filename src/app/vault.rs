@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
+use larder_runtime::{clock::Clock, random::Random};
+use larder_store::redis::{Redis, RedisSlots};
+use larder_store::store::{ObjectLocation, ObjectSlots};
+use larder_store::vault::{MemorySlots, Sealer, Slots, Vault};
+
 use super::{OpenError, state_key::StateKey};
-use crate::redis::{Redis, RedisSlots};
-use crate::store::{ObjectLocation, ObjectSlots};
-use crate::{
-    clock::Clock,
-    config::{Config, ConfigError},
-    random::Random,
-    vault::{MemorySlots, Sealer, Slots, Vault},
-};
+use crate::config::{Config, ConfigError};
 
 /// The most slots in memory. A principal has one for each upstream with a login, and a few for
 /// each client.

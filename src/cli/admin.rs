@@ -1,6 +1,10 @@
 //! `larder admin`: what an operator does with the store of all owners.
 
 use clap::Subcommand;
+use larder_oauth::{Owner, audit};
+use larder_protocol::quote::visible;
+use larder_records::preview::words::number;
+use larder_store::store::{Store, StoreError, Usage};
 
 use super::{
     client::{ClientError, print},
@@ -8,12 +12,6 @@ use super::{
     owner_args::{OwnerArgs, no_owner},
     sessions,
     stored::StoreArgs,
-};
-use crate::{
-    auth::{Owner, audit},
-    preview::words::number,
-    quote::visible,
-    store::{Store, StoreError, Usage},
 };
 
 /// How many owners are listed at a time.

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use super::named::NamedUpstreams;
-use crate::{
+use larder_gateway::Upstreams;
+use larder_query::Queries;
+use larder_server::{
     apps::{self, AppOptions},
-    config::{Config, ToolListing, UpstreamConfig, WorkflowLocations},
-    query::Queries,
     registry::{BuildError, Registry},
     tools::{self, ToolOptions},
-    upstream::Upstreams,
     workflow,
 };
+
+use super::named::NamedUpstreams;
+use crate::config::{Config, ToolListing, UpstreamConfig, WorkflowLocations};
 
 /// What is served.
 pub(super) struct Server {

@@ -3,13 +3,13 @@
 use std::{process::ExitCode, sync::Arc};
 
 use clap::{Args, Subcommand};
+use larder_runtime::clock::SystemClock;
 
 use super::{
     ServeArgs, USAGE, args::file, builtin, fail, fail_to_open, in_runtime, named::NamedUpstreams,
 };
 use crate::{
     app::{AccessSetup, App},
-    clock::SystemClock,
     config::Config,
 };
 

@@ -8,6 +8,8 @@ use std::{
 };
 
 use clap::Args;
+use larder_records::preview::words::number;
+use larder_runtime::environment::variable_os;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::task::AbortOnDropHandle;
@@ -20,8 +22,6 @@ use super::{
 use crate::{
     app::App,
     config::{Config, WorkflowLocations},
-    environment::variable_os,
-    preview::words::number,
 };
 
 /// The demo collects files until it has this many bytes.

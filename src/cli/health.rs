@@ -9,9 +9,10 @@ use std::{
 };
 
 use clap::Args;
+use larder_runtime::environment::variable;
 
 use super::{args::file, fail};
-use crate::{config::ServerConfig, environment::variable};
+use crate::config::ServerConfig;
 
 /// Shorter than the time-outs of container engines.
 const TIMEOUT: Duration = Duration::from_secs(3);

@@ -7,9 +7,8 @@ use std::{
 };
 
 use clap::ValueEnum;
+use larder_runtime::{environment::variable_os, random::Random};
 use serde_json::{Value, json};
-
-use crate::{environment::variable_os, random::Random};
 
 /// A host whose configuration file is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

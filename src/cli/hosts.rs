@@ -53,10 +53,10 @@ impl HostCommand {
         let result = match self {
             Self::Dev(args) => dev::run(&args, subcommand),
             Self::Install(args) => install::run(&args, subcommand),
-            Self::QueryWorker { memory_bytes } => Ok(crate::query::worker::main(memory_bytes)),
+            Self::QueryWorker { memory_bytes } => Ok(larder_query::worker::main(memory_bytes)),
             #[cfg(target_os = "linux")]
             Self::UpstreamProcess { larder, line } => {
-                Ok(crate::upstream::supervisor::main(larder, &line))
+                Ok(larder_gateway::supervisor::main(larder, &line))
             }
         };
 

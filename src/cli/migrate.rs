@@ -1,14 +1,11 @@
 //! `larder migrate`: migrates the data in Redis to the layout of this version.
 
 use clap::Args;
+use larder_runtime::random::Random;
+use larder_store::redis::{Redis, layout::Layout};
 
 use super::{ServeArgs, args::file};
-use crate::{
-    app::OpenError,
-    random::Random,
-    redis::{Redis, layout::Layout},
-    telemetry,
-};
+use crate::{app::OpenError, telemetry};
 
 #[derive(Debug, Clone, Args)]
 pub(super) struct MigrateArgs {

@@ -30,6 +30,7 @@ use std::{panic::AssertUnwindSafe, process::ExitCode, sync::Arc};
 
 use clap::{Parser, Subcommand};
 use futures_util::FutureExt;
+use larder_server::registry::{BuildError, Registry};
 
 pub use self::args::ServeArgs;
 use self::{
@@ -47,7 +48,6 @@ use self::{
 use crate::{
     app::OpenError,
     config::Config,
-    registry::{BuildError, Registry},
     server::{self, Opened},
 };
 
@@ -179,7 +179,7 @@ pub fn run(build: impl FnOnce(&Config) -> Result<Registry, BuildError>) -> ExitC
 /// after the last one, once each: connections, caches, a model in memory.
 ///
 /// `teardown` runs even if the server fails, but not if `setup` failed. Handlers
-/// get the value from [`Context::state`](crate::handler::Context::state).
+/// get the value from [`Context::state`](larder_server::handler::Context::state).
 ///
 /// ```no_run
 /// use std::{convert::Infallible, sync::Arc};
@@ -279,7 +279,7 @@ fn run_with(
 }
 
 fn in_runtime<F: Future<Output = ExitCode>>(run: impl FnOnce() -> F) -> ExitCode {
-    crate::auth::install_crypto();
+    larder_oauth::install_crypto();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(1, &error),

@@ -1,11 +1,8 @@
 //! The upstream that the command line of `larder serve` names.
 
 use clap::Args;
-
-use crate::{
-    environment,
-    upstream::{Command, Remote, Settings, Target},
-};
+use larder_gateway::{Command, Remote, Settings, Target};
+use larder_runtime::environment;
 
 /// A server to stand in front of, without a configuration file.
 #[derive(Debug, Default, Clone, Args)]

@@ -1,9 +1,9 @@
 //! The owner that a command of an operator is about.
 
 use clap::Args;
+use larder_oauth::{Owner, Principal};
 
 use super::client::ClientError;
-use crate::auth::{Owner, Principal};
 
 /// An owner, by name or by the principal.
 #[derive(Debug, Args)]

@@ -3,8 +3,7 @@
 use std::process::exit;
 
 use clap::{Command, Parser};
-
-use crate::environment;
+use larder_runtime::environment;
 
 /// The parsed command line. Prints help, or what is wrong, and ends the process. A flag whose
 /// variable is empty is not given.

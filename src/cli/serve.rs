@@ -2,6 +2,12 @@
 
 use std::{future::pending, io, net::SocketAddr, process::ExitCode, sync::Arc};
 
+use larder_gateway::{Upstreams, supervise_programs};
+use larder_query::Queries;
+use larder_server::{
+    http::{self, Dependencies, ServeLimits},
+    registry::BuildError,
+};
 use serde_json::json;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio_util::task::AbortOnDropHandle;
@@ -12,12 +18,8 @@ use super::{
 use crate::{
     app::App,
     config::{Config, ConfigError},
-    http::{self, Dependencies, ServeLimits},
-    query::Queries,
-    registry::BuildError,
     shutdown,
     telemetry::{self, Inventory, Metrics},
-    upstream::{Upstreams, supervise_programs},
 };
 
 pub(super) async fn serve(

@@ -1,14 +1,13 @@
 //! `larder admin sessions`: the sessions of owners in Redis.
 
+use larder_oauth::{Owner, audit};
+use larder_protocol::quote::visible;
+use larder_records::preview::words::number;
+use larder_store::session::{RedisSessions, SessionError};
+
 use super::{
     client::{ClientError, print},
     confirm::confirm,
-};
-use crate::{
-    auth::{Owner, audit},
-    preview::words::number,
-    quote::visible,
-    session::{RedisSessions, SessionError},
 };
 
 /// How many owners are listed at a time.

@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use larder_store::{session::RedisSessions, store::Store};
 
 use super::{ServeArgs, args::file, client::ClientError};
 use crate::{
     app::{self, OpenError},
     config::Config,
-    session::RedisSessions,
-    store::Store,
     telemetry,
 };
 

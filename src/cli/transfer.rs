@@ -7,6 +7,9 @@ use std::{
 };
 
 use clap::Args;
+use larder_protocol::quote::visible;
+use larder_records::preview::words::number;
+use larder_store::transfer::{self, Exported, Imported, Progress, TransferError};
 use tokio::{
     fs::{self, File, OpenOptions},
     io::{self, AsyncRead, AsyncWrite},
@@ -16,11 +19,6 @@ use tokio::{
 use super::{
     client::{ClientError, exit_code},
     stored::StoreArgs,
-};
-use crate::{
-    preview::words::number,
-    quote::visible,
-    transfer::{self, Exported, Imported, Progress, TransferError},
 };
 
 /// How often progress is shown.
@@ -90,7 +88,7 @@ async fn export(args: ExportArgs) -> Result<(), ClientError> {
 }
 
 async fn export_to<W: AsyncWrite + Unpin>(
-    store: &crate::store::Store,
+    store: &larder_store::store::Store,
     out: W,
     name: &str,
 ) -> Result<(Exported, W), ClientError> {

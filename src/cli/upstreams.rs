@@ -3,6 +3,9 @@
 use std::{fmt::Write, net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::Args;
+use larder_gateway::Status;
+use larder_protocol::quote::{visible, visible_json};
+use larder_records::preview::words::number;
 use serde::Deserialize;
 
 use super::{
@@ -10,11 +13,6 @@ use super::{
     args::file,
     client::{ClientError, LoginCommand, print, run_login},
     health::reachable,
-};
-use crate::{
-    preview::words::number,
-    quote::{visible, visible_json},
-    upstream::Status,
 };
 
 /// The path at the listener of the metrics.
@@ -148,7 +146,7 @@ fn problem(status: &Status) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::upstream::{LastError, State};
+    use larder_gateway::{LastError, State};
 
     #[test]
     fn a_table_has_a_row_for_each_upstream() {

@@ -3,18 +3,16 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use chrono::DateTime;
+use larder_oauth::{
+    AuthOptions, Hierarchy, IntrospectionLimits, IntrospectionOptions, IssuerOptions, Scopes,
+    StaticToken,
+};
+use larder_runtime::clock::Timestamp;
+use larder_server::registry::ScopeRules;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, LoginConfig, PublicUrl, secret::client_secret};
-use crate::{
-    auth::{
-        AuthOptions, Hierarchy, IntrospectionLimits, IntrospectionOptions, IssuerOptions, Scopes,
-        StaticToken,
-    },
-    clock::Timestamp,
-    registry::ScopeRules,
-};
 
 /// `[auth]`
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -308,7 +306,7 @@ impl AuthConfig {
 
 impl IssuerConfig {
     fn check(&self, path: &str) -> Result<(), ConfigError> {
-        crate::auth::check_url(&self.issuer)
+        larder_oauth::check_url(&self.issuer)
             .map_err(|problem| ConfigError::new(&format!("{path}.issuer"), problem))?;
 
         let Some(introspection) = &self.introspection else { return Ok(()) };

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use larder_runtime::compute::ComputeLimits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
-use crate::compute::ComputeLimits;
 
 /// `[compute]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use larder_login::AccessClientOptions;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{AuthConfig, AuthMode, ConfigError, ServerConfig, server::is_within};
 use super::{PublicUrl, secret::client_secret};
-use crate::login::AccessClientOptions;
 
 /// The places of one caller are read and written as a whole, at each login.
 const MAX_SESSIONS: u16 = 256;

@@ -2,14 +2,12 @@
 
 use std::path::PathBuf;
 
+use larder_gateway::{TokenExchangeSettings, TokenServer};
+use larder_oauth::check_url;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, secret::client_secret, upstreams::expand_secret};
-use crate::{
-    auth::check_url,
-    upstream::{TokenExchangeSettings, TokenServer},
-};
 
 const SECTION: &str = "upstreams.exchange";
 

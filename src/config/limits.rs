@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
+use larder_server::{
+    admission::{AdmissionLimits, Maximums},
+    dispatch::DispatchLimits,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
-use crate::{
-    admission::{AdmissionLimits, Maximums},
-    dispatch::DispatchLimits,
-};
 
 /// The longest time of a limit.
 const MAX_SECONDS: u64 = 365 * 24 * 3600;

@@ -2,11 +2,11 @@
 
 use std::{collections::HashMap, path::Path};
 
+use larder_runtime::environment;
 use serde::Deserialize as _;
 use toml::{Deserializer, de::DeTable};
 
 use super::{Config, ConfigError, show::mask_url, variables::Variables};
-use crate::environment;
 
 impl Config {
     /// Reads the file if there is one, then the environment; applies the overrides of the
@@ -116,7 +116,9 @@ mod tests {
     use std::{collections::HashMap, io::Write};
 
     use super::*;
-    use crate::{config::StoreConfig, upstream::Target};
+    use larder_gateway::Target;
+
+    use crate::config::StoreConfig;
 
     fn load(file: &str, environment: &[(&str, &str)]) -> Result<Config, ConfigError> {
         let mut toml = tempfile::NamedTempFile::new().unwrap();

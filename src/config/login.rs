@@ -2,14 +2,14 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
+use larder_login::{
+    Allow, Policy, ProviderKind, ProviderOptions, ProviderOptionsError, Rule, check_app_scheme,
+};
+use larder_oauth::{Scopes, Secret};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, secret::client_secret};
-use crate::login::{
-    Allow, Policy, ProviderKind, ProviderOptions, ProviderOptionsError, Rule, check_app_scheme,
-};
-use crate::{auth::Scopes, auth::Secret};
 
 /// `[auth.login]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

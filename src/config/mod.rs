@@ -67,11 +67,12 @@ pub use self::{
     units::{Size, Span},
     upstreams::{RefsConfig, UpstreamAuthConfig, UpstreamAuthKind, UpstreamConfig},
 };
-use crate::redis::RedisSettings;
-use crate::store::ObjectLocation;
 #[cfg(feature = "cli")]
 use crate::telemetry;
-use crate::{protocol::ProtocolVersion, workflow::SequentialWorkflow};
+use larder_protocol::ProtocolVersion;
+use larder_server::workflow::SequentialWorkflow;
+use larder_store::redis::RedisSettings;
+use larder_store::store::ObjectLocation;
 
 /// All settings.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -71,9 +71,9 @@ impl PublicUrl {
 }
 
 fn canonical_url(text: &str) -> Result<String, String> {
-    crate::auth::canonical_url(text)
+    larder_oauth::canonical_url(text)
 }
 
 fn is_safe(url: &str) -> bool {
-    crate::auth::check_url(url).is_ok()
+    larder_oauth::check_url(url).is_ok()
 }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use larder_query::{ConfinementPolicy, QueryLimits};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
-use crate::query::{ConfinementPolicy, QueryLimits};
 
 /// `[query]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

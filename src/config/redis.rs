@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use larder_store::redis::RedisSettings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
-use crate::redis::RedisSettings;
 
 /// The longest timeout.
 const MAX_TIMEOUT: Duration = Duration::from_secs(60);
@@ -36,7 +36,7 @@ pub struct RedisConfig {
 impl Default for RedisConfig {
     fn default() -> Self {
         let settings = RedisSettings::new("");
-        let quota = crate::store::OwnerQuota::default();
+        let quota = larder_store::store::OwnerQuota::default();
         Self {
             timeout: settings.timeout.as_secs_f64(),
             prefix: settings.prefix,

@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
+use larder_oauth::Secret;
+use larder_runtime::environment::variable;
+
 use super::ConfigError;
-use crate::{auth::Secret, environment::variable};
 
 /// Reads `client_secret_file` or `client_secret_env` of the section at `path`.
 ///

@@ -2,14 +2,14 @@
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
+use larder_protocol::ProtocolVersion;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, PublicUrl};
-use crate::protocol::ProtocolVersion;
 
 /// Paths that have another use on the server, with all below them.
-const RESERVED: [&str; 3] = [crate::http::RESOURCES_PATH, "/content", "/.well-known"];
+const RESERVED: [&str; 3] = [larder_server::http::RESOURCES_PATH, "/content", "/.well-known"];
 
 /// `[server]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -103,7 +103,7 @@ impl ServerConfig {
             return Err(ConfigError::new("server.path", problem));
         }
 
-        if let Some(taken) = crate::http::PROBE_PATHS.iter().find(|probe| *probe == path) {
+        if let Some(taken) = larder_server::http::PROBE_PATHS.iter().find(|probe| *probe == path) {
             return Err(ConfigError::new("server.path", format!("{taken} is reserved for probes")));
         }
 
@@ -140,8 +140,10 @@ impl ServerConfig {
     }
 
     /// The proxies whose `X-Forwarded-For` is believed.
-    pub(crate) fn trusted_proxies(&self) -> Result<crate::http::TrustedProxies, ConfigError> {
-        let proxies = crate::http::TrustedProxies::parse(&self.trusted_proxies);
+    pub(crate) fn trusted_proxies(
+        &self,
+    ) -> Result<larder_server::http::TrustedProxies, ConfigError> {
+        let proxies = larder_server::http::TrustedProxies::parse(&self.trusted_proxies);
         proxies.map_err(|problem| ConfigError::new("server.trusted_proxies", problem))
     }
 

@@ -37,7 +37,7 @@ pub struct SessionsConfig {
 
 impl Default for SessionsConfig {
     fn default() -> Self {
-        let limits = crate::session::SessionLimits::default();
+        let limits = larder_store::session::SessionLimits::default();
         Self {
             url: None,
             idle: limits.idle.as_secs(),
@@ -69,5 +69,5 @@ impl SessionsConfig {
 }
 
 fn is_redis(url: &str) -> bool {
-    crate::redis::RedisSettings::is_for(url)
+    larder_store::redis::RedisSettings::is_for(url)
 }

@@ -2,12 +2,12 @@
 
 use std::num::NonZeroU8;
 
+use larder_store::store::{DEFAULT_CACHE_BYTES, DiskSpace};
+use larder_store::store::{ObjectLocation, OwnerQuota};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
-use crate::store::{DEFAULT_CACHE_BYTES, DiskSpace};
-use crate::store::{ObjectLocation, OwnerQuota};
 
 /// The maximum of `blob_bytes`, since each upload buffers that much.
 const MAX_BLOB_BYTES: usize = 16 << 20;
@@ -17,7 +17,7 @@ const MAX_BLOB_BYTES: usize = 16 << 20;
 #[serde(default, deny_unknown_fields)]
 pub struct StoreConfig {
     /// Where resources are stored: `memory:`; Redis as in
-    /// [`RedisSettings::url`](crate::redis::RedisSettings::url); `file:///directory`; or
+    /// [`RedisSettings::url`](larder_store::redis::RedisSettings::url); `file:///directory`; or
     /// `s3://bucket/prefix`. Builds with the features `gcs` and `azure` also accept
     /// `gs://bucket/prefix` and `az://container/prefix`.
     pub url: String,
@@ -113,7 +113,7 @@ pub struct MemoryConfig {
 
 impl Default for MemoryConfig {
     fn default() -> Self {
-        let limits = crate::store::MemoryLimits::default();
+        let limits = larder_store::store::MemoryLimits::default();
         Self {
             bytes: limits.bytes,
             bytes_per_owner: limits.per_owner.bytes,

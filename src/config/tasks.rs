@@ -20,7 +20,7 @@ pub struct TasksConfig {
 
 impl Default for TasksConfig {
     fn default() -> Self {
-        let limits = crate::task::TaskLimits::default();
+        let limits = larder_store::task::TaskLimits::default();
         Self { ttl: limits.ttl.as_secs(), per_principal: limits.per_owner, total: limits.total }
     }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use larder_server::registry::{OutputRules, Spill};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
-use crate::registry::{OutputRules, Spill};
 
 /// `[tools]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -6,21 +6,19 @@ use std::{
     time::Duration,
 };
 
+use larder_gateway::{
+    Command, LoginIssuer, OAuth, OAuthClient, Remote, RemoteAuth, SessionPolicy, Settings, Target,
+    ToolFilter,
+};
+use larder_oauth::check_url;
+use larder_runtime::environment::variable;
+use larder_server::registry::Spill;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
     AuthMode, ConfigError, UpstreamExchangeConfig,
     units::{Size, Span},
-};
-use crate::{
-    auth::check_url,
-    environment::variable,
-    registry::Spill,
-    upstream::{
-        Command, LoginIssuer, OAuth, OAuthClient, Remote, RemoteAuth, SessionPolicy, Settings,
-        Target, ToolFilter,
-    },
 };
 
 /// `[[upstreams]]`

@@ -2,10 +2,9 @@
 
 use std::{collections::HashMap, path::Path};
 
+use larder_server::workflow::Problem;
 use serde::Deserialize;
 use toml::Spanned;
-
-use crate::workflow::Problem;
 
 /// The lines at which workflows and their steps begin.
 #[derive(Debug, Clone, Default)]

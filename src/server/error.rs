@@ -2,7 +2,9 @@
 
 use std::io;
 
-use crate::{app::OpenError, registry::BuildError};
+use larder_server::registry::BuildError;
+
+use crate::app::OpenError;
 
 /// The reason why a server cannot run.
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,6 @@
 //! What a server takes: items, and the functions that the macros make of functions.
 
-use crate::registry::{Builder, Prompt, Resource, Template, Tool};
+use larder_server::registry::{Builder, Prompt, Resource, Template, Tool};
 
 /// A tool, or a function under `#[tool]`.
 pub trait IntoTool<S> {

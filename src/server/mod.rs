@@ -7,17 +7,17 @@ mod running;
 use std::{fmt::Display, sync::Arc};
 
 use futures_util::{FutureExt, future::BoxFuture};
+use larder_server::{
+    registry::{BuildError, Builder, Registry},
+    tools::{self, ToolOptions},
+};
 
 pub(crate) use self::running::Running;
 pub use self::{
     error::ServerError,
     items::{IntoPrompt, IntoResource, IntoTool, ResourceItem},
 };
-use crate::{
-    config::Config,
-    registry::{BuildError, Builder, Registry},
-    tools::{self, ToolOptions},
-};
+use crate::config::Config;
 
 /// Starts a server of that name.
 ///
@@ -49,7 +49,7 @@ pub fn server(name: impl Into<String>) -> Server {
 }
 
 /// A server that is being described. `S` is the state that its functions get from
-/// [`Context::state`](crate::Context::state).
+/// [`Context::state`](larder_server::Context::state).
 ///
 /// Faults are reported when it is run, all at once. For what has no method here, such as
 /// handlers of whole methods, [`Server::with`] gives the [`Builder`] below.
@@ -161,20 +161,20 @@ impl<S: Send + Sync + 'static> Server<S> {
         self.with(|builder| builder.instructions(text))
     }
 
-    /// Adds a tool: a function under `#[tool]`, or a [`Tool`](crate::Tool).
+    /// Adds a tool: a function under `#[tool]`, or a [`Tool`](larder_server::Tool).
     pub fn tool(self, tool: impl IntoTool<S>) -> Self {
         let tool = tool.into_tool();
         self.with(|builder| builder.tool(tool))
     }
 
-    /// Adds a prompt: a function under `#[prompt]`, or a [`Prompt`](crate::Prompt).
+    /// Adds a prompt: a function under `#[prompt]`, or a [`Prompt`](larder_server::Prompt).
     pub fn prompt(self, prompt: impl IntoPrompt<S>) -> Self {
         let prompt = prompt.into_prompt();
         self.with(|builder| builder.prompt(prompt))
     }
 
     /// Adds a resource or a template: a function under `#[resource]`, a
-    /// [`Resource`](crate::Resource) or a [`Template`](crate::Template).
+    /// [`Resource`](larder_server::Resource) or a [`Template`](larder_server::Template).
     pub fn resource(self, resource: impl IntoResource<S>) -> Self {
         let resource = resource.into_resource();
         self.with(|builder| resource.add_to(builder))

@@ -21,7 +21,7 @@ impl<S: Send + Sync + 'static> Server<S> {
     ///
     /// # Errors
     /// The state, the definition or the settings.
-    pub async fn router(self) -> Result<crate::http::Router, ServerError> {
+    pub async fn router(self) -> Result<larder_server::http::Router, ServerError> {
         let (app, close) = self.app().await?;
         Ok(app.into_router(close))
     }
@@ -59,7 +59,7 @@ impl<S: Send + Sync + 'static> Server<S> {
     /// Serves one client on standard input and output, until the input ends or the process
     /// gets a signal to stop: a `main` for servers that hosts start.
     pub fn run_stdio(self) -> ExitCode {
-        crate::auth::install_crypto();
+        larder_oauth::install_crypto();
 
         let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
             Ok(runtime) => runtime,

@@ -2,16 +2,14 @@
 
 use std::{sync::Arc, time::Duration};
 
+use larder_runtime::{
+    metric::{self, LabelNames},
+    random::Random,
+};
+use larder_store::{session::Sessions, store::Store};
 use tokio::{
     sync::Mutex,
     time::{Instant, timeout},
-};
-
-use crate::{
-    metric::{self, LabelNames},
-    random::Random,
-    session::Sessions,
-    store::Store,
 };
 
 /// How long a measurement is reused, so that frequent scrapes put no load on the store.

@@ -6,9 +6,8 @@
 
 use std::time::Duration;
 
+use larder_runtime::panics::PanicSite;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
-
-use crate::panics::PanicSite;
 
 /// The type of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

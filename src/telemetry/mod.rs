@@ -8,13 +8,12 @@ mod traces;
 
 use std::sync::OnceLock;
 
+use larder_runtime::environment::variable;
 use tracing::Subscriber;
 use tracing_subscriber::{
     EnvFilter, Layer, Registry, filter::Targets, layer::SubscriberExt, registry::LookupSpan,
     reload, util::SubscriberInitExt,
 };
-
-use crate::environment::variable;
 
 pub use self::{
     inventory::Inventory,

@@ -443,7 +443,7 @@ fn every_http_status_is_listed() {
     });
     let names: BTreeMap<_, _> = names.collect();
     let mut used = BTreeSet::new();
-    let sources = sources("src/http");
+    let sources = sources("crates/server/src/http");
     for after in sources.iter().flat_map(|source| source.split("StatusCode::").skip(1)) {
         let end = after.find(|c: char| !c.is_ascii_uppercase() && c != '_').unwrap();
         if end > 1 {

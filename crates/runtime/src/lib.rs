@@ -14,3 +14,4 @@ pub mod key_ring;
 pub mod metric;
 pub mod panics;
 pub mod random;
+pub mod rate;

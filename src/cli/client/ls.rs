@@ -1,10 +1,10 @@
 //! `larder ls`
 
 use clap::Args;
+use larder_protocol::quote::{visible, visible_json};
 use serde_json::{Value, json};
 
 use super::{ClientError, McpClient, ServerArgs, mcp_client::next_call, print};
-use crate::quote::{visible, visible_json};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct LsArgs {

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use futures_util::Stream;
+use larder_gateway::Settings;
 use reqwest::{Body, Method, RequestBuilder, Response, StatusCode, Url};
 use serde_json::{Value, json};
 
 use super::{ClientError, DEFAULT_URL, ServerArgs};
-use crate::upstream::Settings;
 
 /// A client of one server. It needs no session.
 pub(in crate::cli) struct McpClient {

@@ -1,9 +1,9 @@
 //! Errors of the store as clients receive them.
 
+use std::time::Duration;
+
 use larder_protocol::Fault;
 use larder_runtime::compute::Busy;
-
-use std::time::Duration;
 
 use super::StoreError;
 

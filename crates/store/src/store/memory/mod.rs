@@ -9,16 +9,14 @@ mod resources;
 mod tests;
 mod upload;
 
-pub(super) use blob::MemoryBlob;
-
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use parking_lot::{Mutex, MutexGuard};
-use tokio::sync::Notify;
-
+pub(super) use blob::MemoryBlob;
 use larder_identity::Owner;
 use larder_runtime::clock::{Clock, Timestamp};
+use parking_lot::{Mutex, MutexGuard};
+use tokio::sync::Notify;
 
 use self::{reservations::Reservation, resources::Resources};
 use super::{

@@ -1,0 +1,328 @@
+//! [`Loading`]: reads the lists of an upstream, page by page, within bounds.
+
+use std::{collections::HashSet, sync::Arc};
+
+use larder_protocol::ErrorResponse;
+use larder_server::registry::{ProvidedTool, lookup};
+use rmcp::model;
+use serde_json::json;
+use tokio::time::{Instant, timeout_at};
+
+use super::{
+    Catalogue, Cut, CutList, MAX_ITEMS, MAX_LEFT_OUT, MAX_PAGES, Prompt, Tool,
+    pool::{CataloguePool, Kept, Table, digest},
+};
+use crate::{
+    budget::{Charge, MessageBudget, NoRoom, Payer},
+    error::UpstreamError,
+    link::Link,
+    names::Naming,
+    received::{
+        Definition, LeftOut, List, Page, PromptList, ResourceList, TemplateList, ToolDefinition,
+        ToolList,
+    },
+    settings::Settings,
+};
+
+/// About how much memory an item's place in a catalogue takes, besides its name.
+const PLACE_BYTES: usize = 128;
+/// After so many items, other tasks have their turn.
+const ITEMS_A_TURN: usize = 32;
+
+/// Where a catalogue comes from and what it is kept in.
+#[derive(Clone, Copy)]
+pub(crate) struct Source<'a> {
+    pub(crate) link: &'a Arc<Link>,
+    pub(crate) settings: &'a Settings,
+    pub(crate) naming: &'a Naming,
+    pub(crate) pool: &'a CataloguePool,
+    pub(crate) budget: &'a Arc<MessageBudget>,
+}
+
+/// A catalogue that is being read.
+pub(super) struct Loading<'a> {
+    source: Source<'a>,
+    catalogue: Catalogue,
+    /// The bytes of the definitions so far.
+    bytes: usize,
+}
+
+/// A list whose items a catalogue can have.
+trait Offered: List + Sized {
+    /// Adds an item. Its memory is counted already, in the charge of its page.
+    fn add(
+        loading: &mut Loading<'_>,
+        definition: Definition<Self>,
+        page: &mut Charge,
+    ) -> impl Future<Output = Result<(), Cut>> + Send;
+}
+
+impl<'a> Loading<'a> {
+    pub(super) fn new(source: Source<'a>) -> Self {
+        Self { source, catalogue: Catalogue::default(), bytes: 0 }
+    }
+
+    /// Reads the lists that the upstream declares.
+    pub(super) async fn all(mut self) -> Result<Arc<Catalogue>, UpstreamError> {
+        let declared = self.source.link.capabilities();
+        if declared.tools.is_some() {
+            self.list::<ToolList>().await?;
+            let tools = self.catalogue.tools.iter();
+            self.source.link.mirrored.set(tools.map(|tool| (&tool.own_name, &tool.provided)));
+        }
+        if declared.prompts.is_some() {
+            self.list::<PromptList>().await?;
+        }
+        if declared.resources.is_some() {
+            self.list::<ResourceList>().await?;
+            self.templates().await?;
+        }
+
+        Ok(self.finish())
+    }
+
+    /// The catalogue, which is that of another session if both are the same.
+    fn finish(self) -> Arc<Catalogue> {
+        let Self { source: source @ Source { settings, pool, .. }, catalogue, .. } = self;
+        for cut in &catalogue.cuts {
+            tracing::warn!(upstream = %settings.name, %cut, "a list of an upstream is cut");
+        }
+        for LeftOut { name, why } in &catalogue.left_out {
+            tracing::warn!(upstream = %settings.name, name, why, "an item is not offered");
+        }
+
+        let digest = catalogue.digest();
+        if let Some(same) = pool.catalogues.get(&digest) {
+            return same;
+        }
+
+        // The number of items bounds this memory, so a catalogue is kept even without room for it.
+        let mut charge = source.charge();
+        let _ = charge.try_cover_all(catalogue.items() * PLACE_BYTES);
+        let counted = Catalogue { _charge: charge, ..catalogue };
+        pool.catalogues.share(digest, counted)
+    }
+
+    /// Reads a list up to its last page, or up to a bound.
+    async fn list<L: Offered>(&mut self) -> Result<(), UpstreamError> {
+        let read = self.pages::<L>().await?;
+        if let Err(why) = read {
+            self.catalogue.cuts.push(CutList { method: L::METHOD, why });
+        }
+        Ok(())
+    }
+
+    /// Reads the list of templates. Its failure, which is told, costs no other list.
+    async fn templates(&mut self) -> Result<(), UpstreamError> {
+        match self.list::<TemplateList>().await {
+            Err(error) if error.is_callers() => Err(error),
+            // Older servers know no templates.
+            Err(UpstreamError::Refused(ErrorResponse { code: -32601, .. })) | Ok(()) => Ok(()),
+            Err(error) => {
+                tracing::warn!(upstream = %self.source.settings.name, %error, "its templates cannot be read");
+                let why = Cut::Failed(error.kind());
+                self.catalogue.cuts.push(CutList { method: TemplateList::METHOD, why });
+                Ok(())
+            }
+        }
+    }
+
+    async fn pages<L: Offered>(&mut self) -> Result<Result<(), Cut>, UpstreamError> {
+        let limit = self.source.settings.call_timeout;
+        let deadline = Instant::now() + limit;
+        let mut seen = HashSet::new();
+        let mut params = json!({});
+        let mut items = 0;
+
+        for page_number in 0..MAX_PAGES {
+            let page = self.source.link.request_counted::<Page<L>>(L::METHOD, params);
+            let (page, mut charge) = match timeout_at(deadline, page).await {
+                Ok(page) => page?,
+                Err(_) if page_number > 0 => return Ok(Err(Cut::Time(limit))),
+                Err(_) => return Err(self.source.link.timed_out()),
+            };
+            let next = page.next.clone();
+
+            for definition in page.definitions() {
+                items += 1;
+                if items > MAX_ITEMS {
+                    return Ok(Err(Cut::Items));
+                }
+                let added = match definition {
+                    Ok(definition) => L::add(self, definition, &mut charge).await,
+                    Err(left_out) => {
+                        self.leave_out(left_out);
+                        Ok(())
+                    }
+                };
+                if let Err(cut) = added {
+                    return Ok(Err(cut));
+                }
+                if items % ITEMS_A_TURN == 0 {
+                    tokio::task::yield_now().await;
+                }
+            }
+
+            let Some(cursor) = next else { return Ok(Ok(())) };
+            if !seen.insert(digest([cursor.as_bytes()])) {
+                return Ok(Err(Cut::Circle));
+            }
+            params = json!({ "cursor": cursor });
+        }
+        Ok(Err(Cut::Pages))
+    }
+
+    /// Keeps an item, or takes the same item of another session. `name` is the one under which it
+    /// is offered. `None` if the definition is left out.
+    async fn keep<L: List, T>(
+        &mut self,
+        pool: &Table<Kept<T>>,
+        name: &str,
+        definition: Definition<L>,
+        page: &mut Charge,
+        offer: impl FnOnce(L::Item) -> T,
+    ) -> Result<Option<Arc<Kept<T>>>, Cut> {
+        let bytes = definition.memory();
+        let max = self.source.settings.max_catalogue;
+        if self.bytes + bytes > max {
+            return Err(Cut::Bytes(max));
+        }
+
+        let digest = digest([name.as_bytes(), &definition.encoded()]);
+        if let Some(same) = pool.get(&digest) {
+            self.bytes += bytes;
+            return Ok(Some(same));
+        }
+
+        let charge = self.charge(bytes, page).await?;
+        let item = match definition.read() {
+            Ok(item) => item,
+            Err(left_out) => {
+                self.leave_out(left_out);
+                return Ok(None);
+            }
+        };
+        self.bytes += bytes;
+        Ok(Some(pool.share(digest, Kept::new(offer(item), digest, charge))))
+    }
+
+    fn leave_out(&mut self, item: LeftOut) {
+        if self.catalogue.left_out.len() < MAX_LEFT_OUT {
+            self.catalogue.left_out.push(item);
+        }
+    }
+
+    /// The charge of an item, as a part of that of its page.
+    async fn charge(&self, bytes: usize, page: &mut Charge) -> Result<Charge, Cut> {
+        let mut charge = self.source.charge();
+        charge.add(page.split(bytes));
+        let covered = charge.cover_all(bytes).await;
+        covered.map_err(|NoRoom| Cut::NoRoom(self.source.budget.max()))?;
+        Ok(charge)
+    }
+}
+
+impl Source<'_> {
+    /// An empty charge of the upstream.
+    fn charge(&self) -> Charge {
+        let upstream = self.settings.name.as_str().into();
+        self.budget.charge(Payer { owner: None, upstream })
+    }
+}
+
+impl Offered for ToolList {
+    async fn add(
+        loading: &mut Loading<'_>,
+        definition: Definition<Self>,
+        page: &mut Charge,
+    ) -> Result<(), Cut> {
+        let Source { settings, naming, pool, .. } = loading.source;
+        let Some(name) = settings.tools.name(definition.name()) else { return Ok(()) };
+        let taken = &loading.catalogue.tools_by_name;
+        let name = naming.offered(name, |name| taken.contains_key(name));
+
+        let offer = |item| offered_tool(item, &name, settings, naming);
+        if let Some(tool) = loading.keep(&pool.tools, &name, definition, page, offer).await? {
+            let catalogue = &mut loading.catalogue;
+            catalogue.tools_by_name.insert(name, catalogue.tools.len());
+            catalogue.tools.push(tool);
+        }
+        Ok(())
+    }
+}
+
+impl Offered for PromptList {
+    async fn add(
+        loading: &mut Loading<'_>,
+        definition: Definition<Self>,
+        page: &mut Charge,
+    ) -> Result<(), Cut> {
+        let Source { naming, pool, .. } = loading.source;
+        let taken = &loading.catalogue.prompts_by_name;
+        let name = naming.offered(definition.name(), |name| taken.contains_key(name));
+
+        let offer = |mut listed: model::Prompt| {
+            let own_name = std::mem::replace(&mut listed.name, name.clone());
+            Prompt { own_name, listed }
+        };
+        if let Some(prompt) = loading.keep(&pool.prompts, &name, definition, page, offer).await? {
+            let catalogue = &mut loading.catalogue;
+            catalogue.prompts_by_name.insert(name, catalogue.prompts.len());
+            catalogue.prompts.push(prompt);
+        }
+        Ok(())
+    }
+}
+
+impl Offered for ResourceList {
+    async fn add(
+        loading: &mut Loading<'_>,
+        definition: Definition<Self>,
+        page: &mut Charge,
+    ) -> Result<(), Cut> {
+        let Source { naming, pool, .. } = loading.source;
+        let offer = |mut resource: model::Resource| {
+            naming.offer(&mut resource.uri);
+            resource
+        };
+
+        let resource = loading.keep(&pool.resources, "", definition, page, offer).await?;
+        loading.catalogue.resources.extend(resource);
+        Ok(())
+    }
+}
+
+impl Offered for TemplateList {
+    async fn add(
+        loading: &mut Loading<'_>,
+        definition: Definition<Self>,
+        page: &mut Charge,
+    ) -> Result<(), Cut> {
+        let Source { naming, pool, .. } = loading.source;
+        let offer = |mut template: model::ResourceTemplate| {
+            naming.offer(&mut template.uri_template);
+            template
+        };
+
+        let template = loading.keep(&pool.templates, "", definition, page, offer).await?;
+        loading.catalogue.templates.extend(template);
+        Ok(())
+    }
+}
+
+/// The tool that is offered under that name.
+fn offered_tool(
+    definition: ToolDefinition,
+    name: &str,
+    settings: &Settings,
+    naming: &Naming,
+) -> Tool {
+    let ToolDefinition { own_name, is_task, mut tool, input } = definition;
+    naming.offer_ui(&mut tool);
+    tool.name = name.to_owned().into();
+
+    let spill = lookup(&settings.spill, &own_name).copied().unwrap_or_default();
+    let ttl = lookup(&settings.ttl, &own_name).copied();
+    let provided = Arc::new(ProvidedTool::new(tool, input).with_results(spill, ttl));
+    Tool { own_name, is_task, provided }
+}

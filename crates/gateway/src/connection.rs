@@ -1,0 +1,497 @@
+//! [`Connection`]: keeps an upstream running from its first use on. A call wakes
+//! an upstream that is down at once; otherwise attempts to start it back off.
+
+mod offering;
+mod pace;
+
+use std::{
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
+
+use arc_swap::ArcSwapOption;
+use larder_oauth::Identity;
+use parking_lot::Mutex;
+use serde_json::Value;
+use tokio::{
+    sync::{Notify, watch},
+    task::JoinHandle,
+    time::Instant,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    account::Account,
+    catalogue::Catalogue,
+    claim::Claim,
+    error::{StartError, UpstreamError},
+    following::follow,
+    guarded::{PANICKED, Panicked, guarded},
+    link::Link,
+    login::LoginNeeded,
+    remote_session::KeptSession,
+    shared::Shared,
+    start::{self, Failed, Started},
+    status::State,
+    subscriptions::Subscriptions,
+};
+
+/// The longest wait between two attempts to start an upstream.
+const MAX_BACKOFF: Duration = Duration::from_secs(60);
+
+type Forget = Box<dyn Fn() -> bool + Send + Sync>;
+
+/// An upstream's process, started when it is first needed.
+pub(super) struct Connection {
+    shared: Arc<Shared>,
+    /// What the client can be asked for.
+    client: Value,
+    /// Keeps other instances from starting a process for the same session.
+    claim: Option<Claim>,
+    /// Lets other instances go on with the upstream's session.
+    kept: Option<KeptSession>,
+    /// The caller's token, if the upstream asks for one.
+    account: Option<Arc<Account>>,
+    /// Forgets this connection unless it is in use again; returns whether it did.
+    forget: Forget,
+
+    /// Who uses it.
+    pub(super) users: watch::Sender<Users>,
+    /// The resources that clients follow.
+    pub(super) subscriptions: Arc<Subscriptions>,
+
+    state: watch::Sender<Progress>,
+    /// What the process offers, kept while it is down.
+    catalogue: ArcSwapOption<Catalogue>,
+    /// Why its lists could not be read last time.
+    list_error: Mutex<Option<UpstreamError>>,
+    /// Whether a caller got a list without it.
+    is_awaited: AtomicBool,
+    /// Wakes the task that waits before its next attempt.
+    wake: Notify,
+    /// The task, from the first use on.
+    task: Mutex<Option<JoinHandle<()>>>,
+    stop: CancellationToken,
+}
+
+/// Which instances may serve the session of a connection.
+pub(super) enum Part {
+    /// It is not shared with other instances.
+    Own,
+    /// This one, which claims it.
+    Claimed(Claim),
+    /// All, which go on with the upstream's session.
+    Kept(KeptSession),
+}
+
+/// How many calls use a connection, and since when none does.
+pub(super) struct Users {
+    pub(super) count: usize,
+    pub(super) since: Instant,
+}
+
+#[derive(Clone)]
+struct Progress {
+    /// The number of the latest attempt.
+    attempt: u64,
+    phase: Phase,
+    /// Whether it has not run since the last failure.
+    is_failing: bool,
+}
+
+#[derive(Clone)]
+enum Phase {
+    Starting,
+    Up(Arc<Link>),
+    Down(Arc<StartError>),
+    /// It was stopped for good.
+    Stopped,
+}
+
+impl Connection {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        client: Value,
+        part: Part,
+        account: Option<Arc<Account>>,
+        forget: Forget,
+    ) -> Arc<Self> {
+        let (claim, kept) = match part {
+            Part::Own => (None, None),
+            Part::Claimed(claim) => (Some(claim), None),
+            Part::Kept(kept) => (None, Some(kept)),
+        };
+
+        Arc::new(Self {
+            shared,
+            client,
+            claim,
+            kept,
+            account,
+            forget,
+            users: watch::Sender::new(Users { count: 0, since: Instant::now() }),
+            subscriptions: Arc::new(Subscriptions::new()),
+            state: watch::Sender::new(Progress {
+                attempt: 0,
+                phase: Phase::Starting,
+                is_failing: false,
+            }),
+            catalogue: ArcSwapOption::empty(),
+            list_error: Mutex::default(),
+            is_awaited: AtomicBool::new(false),
+            wake: Notify::new(),
+            task: Mutex::default(),
+            stop: CancellationToken::new(),
+        })
+    }
+
+    /// A caller of this connection, with its credentials of now.
+    pub(super) fn present(&self, identity: &Identity) {
+        let is_new = self.account.as_ref().is_some_and(|account| account.present(identity));
+        let lacks_access = |phase: &Phase| match phase {
+            Phase::Down(error) => error.caller.is_some(),
+            _ => false,
+        };
+        if is_new && lacks_access(&self.state.borrow().phase) {
+            self.wake.notify_one();
+        }
+    }
+
+    /// Whether the process runs.
+    pub(super) fn status(&self) -> State {
+        let has_task = self.task.lock().is_some();
+        let progress = self.state.borrow();
+
+        match &progress.phase {
+            Phase::Starting if !has_task => State::Idle,
+            Phase::Starting if !progress.is_failing => State::Starting,
+            Phase::Up(link) if !link.has_ended() => self.listed_state(),
+            // The upstream may run for other callers.
+            Phase::Down(error) if error.caller.is_some() => State::Idle,
+            Phase::Starting | Phase::Up(_) | Phase::Down(_) => State::Down,
+            Phase::Stopped => State::Idle,
+        }
+    }
+
+    /// Waits until nobody uses it.
+    pub(super) async fn unused(&self) {
+        // The sender lives as long as this connection, so the wait cannot fail.
+        let mut users = self.users.subscribe();
+        let _ = users.wait_for(|users| users.count == 0).await;
+    }
+
+    /// The login that the upstream waits for.
+    pub(super) fn login_needed(&self) -> Option<Arc<LoginNeeded>> {
+        match &self.state.borrow().phase {
+            Phase::Down(error) => error.caller.as_ref()?.login(),
+            _ => None,
+        }
+    }
+
+    /// The running upstream. Starts it if it is down.
+    pub(super) async fn link(self: &Arc<Self>) -> Result<Arc<Link>, UpstreamError> {
+        self.ensure_task();
+        let mut state = self.state.subscribe();
+        let first = {
+            let state = state.borrow();
+            // A failure before this call does not count for it.
+            state.attempt + u64::from(!matches!(state.phase, Phase::Starting))
+        };
+
+        loop {
+            let current = state.borrow_and_update().clone();
+            match current.phase {
+                Phase::Up(link) if !link.has_ended() => return Ok(link),
+                Phase::Down(error) if current.attempt >= first => {
+                    return Err(UpstreamError::Start(error));
+                }
+                Phase::Down(_) => {
+                    self.ensure_task();
+                    self.wake.notify_one();
+                }
+                Phase::Stopped => return Err(self.stopping()),
+                Phase::Starting | Phase::Up(_) => {}
+            }
+
+            if state.changed().await.is_err() {
+                return Err(self.stopping());
+            }
+        }
+    }
+
+    fn stopping(&self) -> UpstreamError {
+        let (name, problem) = (self.name(), "it is being stopped".to_owned());
+        UpstreamError::Unavailable { name, problem }
+    }
+
+    fn name(&self) -> Arc<str> {
+        self.shared.settings.name.as_str().into()
+    }
+
+    /// Begins to end the process.
+    pub(super) fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// Begins to end the process, because the client's session has ended.
+    pub(super) fn end_session(&self) {
+        if let Some(kept) = &self.kept {
+            kept.end();
+        }
+        self.stop();
+    }
+
+    /// Ends the process, and waits until nothing is left of it.
+    pub(super) async fn close(&self) {
+        self.stop.cancel();
+        let task = self.task.lock().take();
+        if let Some(task) = task {
+            let _ = task.await;
+        }
+    }
+
+    /// Starts the process if nothing has used it yet.
+    pub(super) fn ensure_task(self: &Arc<Self>) {
+        let mut task = self.task.lock();
+        if task.is_none() && !self.stop.is_cancelled() {
+            let this = Arc::clone(self);
+            *task = Some(tokio::spawn(async move {
+                if guarded(&this.shared.settings.name, Box::pin(this.live())).await.is_err() {
+                    this.restart();
+                }
+            }));
+        }
+    }
+
+    /// Keeps the upstream running until the connection is stopped.
+    async fn live(self: &Arc<Self>) {
+        let idle = Arc::clone(self).stop_when_idle();
+        tokio::join!(self.run(), idle, self.keep_claim(), self.keep_session());
+
+        if let Some(claim) = &self.claim {
+            claim.release().await;
+        }
+        if let Some(kept) = self.kept.as_ref().filter(|kept| kept.has_ended()) {
+            kept.forget().await;
+        }
+    }
+
+    /// The task has panicked: those who wait hear of it, and the next use begins another task.
+    fn restart(&self) {
+        // Holds the lock, so that no new task begins before the failure is recorded.
+        let mut task = self.task.lock();
+        self.failed(Failed::from(PANICKED.to_owned()), Duration::ZERO);
+        *task = None;
+    }
+
+    async fn keep_session(&self) {
+        if let Some(kept) = &self.kept {
+            tokio::select! {
+                () = kept.extend() => {}
+                () = self.stop.cancelled() => {}
+            }
+        }
+    }
+
+    /// Stops the connection if another instance takes its session's process over.
+    async fn keep_claim(&self) {
+        let Some(claim) = &self.claim else { return };
+        tokio::select! {
+            () = claim.keep() => {
+                let upstream = &self.shared.settings.name;
+                tracing::warn!(upstream, "another instance has taken a session over");
+                self.stop.cancel();
+            }
+            () = self.stop.cancelled() => {}
+        }
+    }
+
+    /// Stops the connection when nobody has used it for a while.
+    async fn stop_when_idle(self: Arc<Self>) {
+        let mut users = self.users.subscribe();
+        loop {
+            let unused = async {
+                // The sender lives as long as this task, so the wait cannot fail.
+                let _ = users.wait_for(|users| users.count == 0).await;
+                let used = users.wait_for(|users| users.count > 0);
+                tokio::time::timeout(self.shared.settings.idle, used).await.is_err()
+            };
+            let is_idle = tokio::select! {
+                is_idle = unused => is_idle,
+                () = self.stop.cancelled() => return,
+            };
+
+            if is_idle && (self.forget)() {
+                tracing::debug!(upstream = self.shared.settings.name, "an idle process ends");
+                self.stop.cancel();
+                return;
+            }
+        }
+    }
+
+    /// Starts the upstream again and again, until it is stopped.
+    async fn run(&self) {
+        let mut failures = 0;
+        loop {
+            self.state.send_modify(|state| {
+                state.attempt += 1;
+                state.phase = Phase::Starting;
+            });
+
+            let mut logins = self.account.as_ref().and_then(|account| account.logins());
+            let begun = Instant::now();
+            let failed = match guarded(&self.shared.settings.name, self.run_once()).await {
+                Ok(Some(failed)) => failed,
+                Ok(None) => break,
+                Err(Panicked) => Failed::from(PANICKED.to_owned()),
+            };
+
+            if begun.elapsed() >= MAX_BACKOFF {
+                failures = 0;
+            }
+            failures += 1;
+
+            let wait = backoff(failures);
+            let needs_login = failed.caller.as_ref().is_some_and(|error| error.login().is_some());
+            self.failed(failed, wait);
+            let logged_in = async {
+                match &mut logins {
+                    // The sender lives as long as the upstream, so the wait cannot fail.
+                    Some(logins) => drop(logins.changed().await),
+                    None => std::future::pending().await,
+                }
+            };
+
+            tokio::select! {
+                () = tokio::time::sleep(wait), if !needs_login => {}
+                () = logged_in => {}
+                () = self.wake.notified() => {}
+                () = self.stop.cancelled() => break,
+            }
+        }
+        self.state.send_modify(|state| state.phase = Phase::Stopped);
+    }
+
+    /// Starts the upstream, and serves it until it ends. `None` once the connection is stopped.
+    async fn run_once(&self) -> Option<Failed> {
+        let shared = &self.shared;
+        let started = start::start(
+            &shared.settings,
+            &shared.budget,
+            &shared.era,
+            &self.client,
+            self.kept.as_ref(),
+            self.account.as_ref(),
+        );
+        let started = tokio::select! {
+            started = started => started,
+            () = self.stop.cancelled() => return None,
+        };
+        let Started { link, child, .. } = match started {
+            Ok(started) => started,
+            Err(failed) => return Some(failed),
+        };
+
+        let caller = tokio::select! {
+            caller = self.serve(&link) => caller,
+            () = follow(&link, &self.subscriptions) => None,
+            () = self.stop.cancelled() => {
+                child.end().await;
+                return None;
+            }
+        };
+
+        let stderr = child.last_lines.show();
+        child.end().await;
+        Some(Failed { reason: "it ended".to_owned(), stderr, caller: caller.map(Box::new) })
+    }
+
+    /// An attempt has failed. The next one begins after `wait`.
+    fn failed(&self, failed: Failed, wait: Duration) {
+        let Failed { reason, stderr, caller } = failed;
+        let shared = &self.shared;
+        let next_try = Instant::now() + wait;
+        let error = Arc::new(StartError { name: self.name(), reason, next_try, caller });
+        let is_failing = error.caller.is_none();
+
+        if is_failing {
+            // Standard error is for operators: callers read the reason alone.
+            let gap = if stderr.is_empty() { "" } else { ": " };
+            shared.statistics.count_failure(format!("{}{gap}{stderr}", error.reason));
+            let error = UpstreamError::Start(Arc::clone(&error));
+            tracing::warn!(%error, stderr, "an upstream is down");
+        } else {
+            // The message is for the caller only: it may have the link of a login.
+            tracing::debug!(upstream = shared.settings.name, "a caller has no access");
+        }
+
+        self.state.send_modify(|state| {
+            state.phase = Phase::Down(error);
+            state.is_failing = is_failing;
+        });
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+/// How long to wait after this many failures in a row.
+fn backoff(failures: u32) -> Duration {
+    let seconds = 1u64 << failures.saturating_sub(1).min(6);
+    Duration::from_secs(seconds).min(MAX_BACKOFF)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::collections::HashSet;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::{budget::MessageBudget, names::Naming, settings::Settings};
+
+    #[tokio::test(start_paused = true)]
+    async fn a_task_that_panics_is_begun_anew_by_the_next_use() {
+        let mut settings = Settings::new("missing", vec!["/nowhere/at-all".to_owned()]);
+        settings.idle = Duration::from_secs(60);
+        let naming =
+            Naming { upstream: "missing".into(), is_prefixed: false, reserved: HashSet::new() };
+        let budget = Arc::new(MessageBudget::default());
+        let shared = Arc::new(Shared::new(settings, naming, budget));
+        let panics = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let forget = {
+            let panics = Arc::clone(&panics);
+            Box::new(move || {
+                panics.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+                panic!("as the test wants")
+            })
+        };
+        let connection = Connection::new(shared, json!({}), Part::Own, None, forget);
+
+        for times in 1..=2 {
+            let error = connection.link().await.err().unwrap();
+            assert!(error.to_string().contains("/nowhere/at-all"), "{error}");
+            // The connection has no user, so it is to be forgotten, which panics.
+            let mut state = connection.state.subscribe();
+            let is_down = |progress: &Progress| match &progress.phase {
+                Phase::Down(error) => error.reason == PANICKED,
+                _ => false,
+            };
+            state.wait_for(is_down).await.unwrap();
+            assert_eq!(panics.load(std::sync::atomic::Ordering::SeqCst), times);
+            assert_eq!(connection.status(), State::Down);
+        }
+        connection.close().await;
+    }
+
+    #[test]
+    fn attempts_back_off_to_a_minute() {
+        let waits: Vec<_> = (1..=8).map(|failures| backoff(failures).as_secs()).collect();
+        assert_eq!(waits, [1, 2, 4, 8, 16, 32, 60, 60]);
+    }
+}

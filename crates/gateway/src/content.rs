@@ -1,0 +1,109 @@
+//! The contents of a resource that an upstream has read.
+
+use base64::{DecodeError, Engine, prelude::BASE64_STANDARD};
+use bytes::Bytes;
+use larder_protocol::Fault;
+use larder_server::handler::{Contents, ReadContent, ReceivedText, Scope};
+use larder_store::store::{Content, StoreError};
+
+use super::{
+    error::UpstreamError,
+    names::Naming,
+    received::{ReadAnswer, ReceivedBody, ReceivedContent},
+};
+
+/// Why a result has no contents.
+pub(super) enum NoContents {
+    /// The upstream refuses, or its result is not what the protocol says.
+    Upstream(UpstreamError),
+    /// The store did not take a long content while it arrived.
+    NotStored(StoreError),
+}
+
+impl NoContents {
+    pub(super) fn into_fault(self) -> Fault {
+        match self {
+            Self::Upstream(error) => error.into_fault(),
+            Self::NotStored(error) => error.into(),
+        }
+    }
+}
+
+/// The contents in an answer of `resources/read`. Long ones come from the store, where they have
+/// arrived.
+pub(super) async fn of_answer(
+    answer: ReadAnswer,
+    naming: &Naming,
+    scope: &Scope,
+) -> Result<Contents, NoContents> {
+    let ReadAnswer { first, further } = answer;
+    let first = of_one(first, naming, scope).await?;
+    let mut others = Vec::with_capacity(further.len());
+    for content in further {
+        others.push(of_one(content, naming, scope).await?);
+    }
+    Ok(Contents::of(first, others))
+}
+
+async fn of_one(
+    content: ReceivedContent,
+    naming: &Naming,
+    scope: &Scope,
+) -> Result<ReadContent, NoContents> {
+    let ReceivedContent { mut uri, mime_type, meta, body } = content;
+    if let Some(uri) = &mut uri {
+        naming.offer(uri);
+    }
+
+    let (ReceivedBody::Text(name) | ReceivedBody::Blob(name)) = &body;
+    let content = match (scope.control.take_content(name), body) {
+        (Some(received), _) => stored(received, naming, scope).await?,
+        (None, ReceivedBody::Text(text)) => Content::from(text),
+        (None, ReceivedBody::Blob(blob)) => {
+            Content::from(decode(blob).map_err(|_| not_base64(naming))?)
+        }
+    };
+
+    Ok(ReadContent { uri, mime_type, meta, content })
+}
+
+/// The bytes of base64, with the line breaks of MIME or without (RFC 2045, section 6.8), as of long
+/// blobs.
+fn decode(mut blob: String) -> Result<Bytes, DecodeError> {
+    blob.retain(|c| !matches!(c, '\r' | '\n'));
+    BASE64_STANDARD.decode(blob.trim_ascii()).map(Bytes::from)
+}
+
+/// Content that has arrived in the store.
+async fn stored(
+    received: ReceivedText,
+    naming: &Naming,
+    scope: &Scope,
+) -> Result<Content, NoContents> {
+    match received.upload {
+        Ok(arrived) => scope.store.in_transit(arrived).await.map_err(NoContents::NotStored),
+        Err(StoreError::NotAsAnnounced(_)) => Err(not_base64(naming)),
+        Err(error) => Err(NoContents::NotStored(error)),
+    }
+}
+
+fn not_base64(naming: &Naming) -> NoContents {
+    let name = naming.upstream.as_str().into();
+    let problem = "its blob is not base64".to_owned();
+    NoContents::Upstream(UpstreamError::Invalid { name, problem })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_may_have_line_breaks_and_nothing_else() {
+        for text in ["QUJD\r\nREVG\r\n", "QUJD\nREVG", "QU\nJDREVG\n", "QUJDREVG"] {
+            assert_eq!(decode(text.into()).ok(), Some(Bytes::from_static(b"ABCDEF")), "{text:?}");
+        }
+        for text in ["QUJD\tREVG", "QUJD.REVG", "QUJD\r\nREV", "QQ==\r\nQQ==", "\u{b}QUJD"] {
+            assert!(decode(text.into()).is_err(), "{text:?}");
+        }
+    }
+}

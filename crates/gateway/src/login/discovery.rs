@@ -1,0 +1,294 @@
+//! Where an upstream's tokens come from: the metadata of the protected resource (RFC 9728), and
+//! that of its authorization server (RFC 8414; OpenID Connect Discovery 1.0).
+
+use larder_network::is_loopback;
+use larder_oauth::{FetchError, Fetcher, metadata_urls, safe_url};
+use larder_protocol::quote::quoted;
+use reqwest::Url;
+use serde::{Deserialize, de::DeserializeOwned};
+
+use super::Login;
+
+/// An authorization server, as it and the protected resource describe it.
+#[derive(Debug, Clone)]
+pub(super) struct AuthorizationServer {
+    /// The protected resource, as tokens name it.
+    pub(super) resource: String,
+    /// The scopes that the resource suggests.
+    pub(super) scopes: Vec<String>,
+    pub(super) metadata: Metadata,
+}
+
+/// The metadata of an authorization server, with checked URLs.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Metadata {
+    pub(super) issuer: String,
+    pub(super) authorization_endpoint: String,
+    pub(super) token_endpoint: String,
+    pub(super) registration_endpoint: Option<String>,
+    pub(super) revocation_endpoint: Option<String>,
+
+    #[serde(default)]
+    pub(super) scopes_supported: Vec<String>,
+    #[serde(default)]
+    code_challenge_methods_supported: Vec<String>,
+    pub(super) token_endpoint_auth_methods_supported: Option<Vec<String>>,
+
+    #[serde(default)]
+    pub(super) client_id_metadata_document_supported: bool,
+    #[serde(default)]
+    pub(super) authorization_response_iss_parameter_supported: bool,
+}
+
+#[derive(Deserialize)]
+struct Resource {
+    #[serde(rename = "resource")]
+    url: String,
+    #[serde(default)]
+    authorization_servers: Vec<String>,
+    #[serde(default)]
+    scopes_supported: Vec<String>,
+}
+
+/// Finds out about the authorization server of an upstream. `metadata` is the URL that the
+/// upstream has named.
+///
+/// # Errors
+/// What is wrong or does not respond.
+pub(super) async fn discover(
+    login: &Login,
+    metadata: Option<&str>,
+) -> Result<AuthorizationServer, String> {
+    let upstream = &login.url;
+    let named = Finder { fetcher: &login.fetchers.named, namer: upstream };
+
+    let resource = named.resource(upstream, metadata).await?;
+    let (resource, servers, scopes) = match resource {
+        Some(Resource { url: resource, authorization_servers, scopes_supported }) => {
+            if !covers(&resource, upstream) {
+                return Err(format!(
+                    "its metadata is that of another resource, {}",
+                    quoted(&resource)
+                ));
+            }
+            (resource, authorization_servers, scopes_supported)
+        }
+        // Servers before RFC 9728 are their own authorization servers.
+        None => {
+            let origin = upstream.origin().ascii_serialization();
+            (without_query(upstream), vec![origin], Vec::new())
+        }
+    };
+
+    let metadata = match login.settings.issuer.configured() {
+        Some(issuer) if !servers.iter().any(|server| server == issuer) => {
+            return Err(format!(
+                "it does not name the authorization server {} (upstreams.auth.issuer)",
+                quoted(issuer)
+            ));
+        }
+        Some(issuer) => {
+            let url = safe_url(issuer)?;
+            let configured = Finder { fetcher: &login.fetchers.configured, namer: &url };
+            configured.server(issuer).await?
+        }
+        None => {
+            let first = servers.first().ok_or("it names no authorization server")?;
+            named.server(first).await?
+        }
+    };
+
+    Ok(AuthorizationServer { resource, scopes, metadata })
+}
+
+/// The URL of a resource, as authorization servers get it (RFC 8707, section 2): without the query,
+/// which may have a key.
+fn without_query(url: &Url) -> String {
+    let mut url = url.clone();
+    url.set_query(None);
+    url.set_fragment(None);
+    url.into()
+}
+
+struct Finder<'a> {
+    fetcher: &'a Fetcher,
+    /// The configured server that names the others.
+    namer: &'a Url,
+}
+
+impl Finder<'_> {
+    /// A URL that may be used: `https`, or `http` to loopback if the server that names it is there,
+    /// too.
+    fn url(&self, text: &str) -> Result<Url, String> {
+        let url = safe_url(text).map_err(|problem| format!("{}: {problem}", quoted(text)))?;
+        if is_loopback(&url) && !is_loopback(self.namer) {
+            return Err(format!("{}: a remote server must not name this machine", quoted(text)));
+        }
+        if !self.fetcher.allows(&url) {
+            return Err(format!(
+                "{}: it is not at a public address, and upstreams.auth.issuer does not name its \
+                 authorization server",
+                quoted(text)
+            ));
+        }
+        Ok(url)
+    }
+
+    async fn fetch<T: DeserializeOwned>(&self, url: &Url) -> Result<Option<T>, String> {
+        match self.fetcher.get(url).await {
+            Ok(document) => {
+                let parsed = serde_json::from_slice(&document);
+                parsed
+                    .map(Some)
+                    .map_err(|_| format!("{}: not valid metadata", quoted(url.as_str())))
+            }
+            Err(FetchError::Status(400..=499)) => Ok(None),
+            Err(error) => Err(format!("{}: {error}", quoted(url.as_str()))),
+        }
+    }
+
+    /// The metadata of the protected resource, if it has any.
+    async fn resource(
+        &self,
+        upstream: &Url,
+        named: Option<&str>,
+    ) -> Result<Option<Resource>, String> {
+        if let Some(named) = named {
+            let found = self.fetch(&self.url(named)?).await?;
+            return found.map(Some).ok_or_else(|| format!("{}: not found", quoted(named)));
+        }
+
+        const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
+        let path = upstream.path().trim_end_matches('/');
+        let mut paths = vec![format!("{WELL_KNOWN}{path}"), WELL_KNOWN.to_owned()];
+        paths.dedup();
+
+        for path in paths {
+            let mut url = upstream.clone();
+            url.set_path(&path);
+            url.set_query(None);
+            if let Some(found) = self.fetch(&url).await? {
+                return Ok(Some(found));
+            }
+        }
+
+        Ok(None)
+    }
+
+    async fn server(&self, issuer: &str) -> Result<Metadata, String> {
+        self.url(issuer)?;
+        let mut problem = "it has no metadata".to_owned();
+        for url in metadata_urls(issuer)? {
+            match self.fetch::<Metadata>(&url).await {
+                Ok(Some(metadata)) => match self.check(&metadata, issuer) {
+                    Ok(()) => return Ok(metadata),
+                    Err(found) => problem = found,
+                },
+                Ok(None) => {}
+                Err(found) => problem = found,
+            }
+        }
+        Err(format!("the authorization server {}: {problem}", quoted(issuer)))
+    }
+
+    fn check(&self, metadata: &Metadata, issuer: &str) -> Result<(), String> {
+        // RFC 8414, section 3.3: with another issuer, one server could impersonate another.
+        if metadata.issuer != issuer {
+            return Err(format!("its metadata is that of {}", quoted(&metadata.issuer)));
+        }
+
+        let optional = [&metadata.registration_endpoint, &metadata.revocation_endpoint];
+        let optional = optional.into_iter().flatten();
+        for url in
+            [&metadata.authorization_endpoint, &metadata.token_endpoint].into_iter().chain(optional)
+        {
+            self.url(url)?;
+        }
+
+        if !metadata.code_challenge_methods_supported.iter().any(|method| method == "S256") {
+            return Err("it does not support PKCE with S256".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// Whether the resource of metadata is that of the upstream: the same origin, and its path or a
+/// part of it.
+fn covers(resource: &str, upstream: &Url) -> bool {
+    let Ok(resource) = Url::parse(resource) else { return false };
+    let path = resource.path().trim_end_matches('/');
+    resource.origin() == upstream.origin()
+        && upstream
+            .path()
+            .strip_prefix(path)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_resource_covers_what_is_below_it() {
+        let upstream = Url::parse("https://a.example/mcp/x").unwrap();
+        for good in [
+            "https://a.example/mcp/x",
+            "https://a.example/mcp",
+            "https://A.example:443",
+            "https://a.example/",
+        ] {
+            assert!(covers(good, &upstream), "{good}");
+        }
+
+        for bad in [
+            "https://b.example/mcp/x",
+            "http://a.example/mcp/x",
+            "https://a.example/mc",
+            "https://a.example/mcp/x/y",
+            "x",
+        ] {
+            assert!(!covers(bad, &upstream), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_remote_server_names_public_addresses() {
+        larder_oauth::install_crypto();
+        let configured = Fetcher::new().unwrap();
+        let url = |namer: &str, text: &str| {
+            let namer = Url::parse(namer).unwrap();
+            let named = configured.named_by(namer.clone()).unwrap();
+            Finder { fetcher: &named, namer: &namer }.url(text).is_ok()
+        };
+
+        assert!(url("http://127.0.0.1:1/mcp", "http://127.0.0.1:2/x"));
+        assert!(url("https://a.example/mcp", "https://b.example"));
+        assert!(url("https://10.0.0.1/mcp", "https://10.0.0.1/x"));
+
+        for bad in [
+            "http://127.0.0.1:1/x",
+            "https://localhost/x",
+            "https://[::ffff:127.0.0.1]/x",
+            "https://0.0.0.0/x",
+            "https://10.0.0.1/x",
+            "https://169.254.169.254/x",
+            "http://b.example",
+            "file:///x",
+        ] {
+            assert!(!url("https://a.example/mcp", bad), "{bad}");
+        }
+
+        let issuer = Url::parse("https://10.0.0.1").unwrap();
+        let finder = Finder { fetcher: &configured, namer: &issuer };
+        assert!(finder.url("https://10.0.0.2/token").is_ok());
+        assert!(finder.url("https://localhost/token").is_err());
+    }
+
+    #[test]
+    fn the_query_of_the_upstream_is_not_passed_on() {
+        let upstream = Url::parse("https://a.example/mcp?api_key=hush#x").unwrap();
+        assert_eq!(without_query(&upstream), "https://a.example/mcp");
+    }
+}

@@ -1,0 +1,206 @@
+//! Reads messages of a limited length, one a line.
+
+use std::io;
+
+use tokio::io::{AsyncBufRead, AsyncBufReadExt};
+
+use super::{
+    assembly::{Arrived, Assembly},
+    refusal::Refusal,
+};
+
+/// How much of each end of a discarded line is kept.
+const END_BYTES: usize = 128;
+
+/// What is read next.
+pub(crate) enum Incoming {
+    Message(Arrived),
+    /// A message that was discarded.
+    Refused {
+        what: Discarded,
+        why: Refusal,
+    },
+    End,
+}
+
+/// What a discarded message was, as far as its ends say it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Discarded {
+    /// The response to that request.
+    Answer(i64),
+    /// A request or a notification.
+    Other,
+    Unknown,
+}
+
+/// Reads a line into the message. Discards it if the message is refused.
+pub(crate) async fn read_line(
+    input: &mut (impl AsyncBufRead + Unpin),
+    message: Assembly<'_>,
+) -> io::Result<Incoming> {
+    let mut message = Some(message);
+    // The first and the last bytes, once the message is refused.
+    let mut ends: Option<(Vec<u8>, Vec<u8>, Refusal)> = None;
+
+    loop {
+        let buffer = input.fill_buf().await?;
+        let at_end = buffer.is_empty();
+        let feed = memchr::memchr(b'\n', buffer);
+        let part = &buffer[..feed.unwrap_or(buffer.len())];
+
+        if let Some(assembly) = &mut message
+            && let Err(why) = assembly.push(part).await
+        {
+            let kept = message.take().map(|message| message.into_ends(END_BYTES));
+            let (head, tail) = kept.unwrap_or_default();
+            ends = Some((head, tail, why));
+        }
+
+        if let Some((head, tail, _)) = &mut ends {
+            let room = END_BYTES - head.len();
+            head.extend_from_slice(&part[..part.len().min(room)]);
+            tail.extend_from_slice(&part[part.len().saturating_sub(END_BYTES)..]);
+            tail.drain(..tail.len().saturating_sub(END_BYTES));
+        }
+
+        let used = feed.map_or(buffer.len(), |index| index + 1);
+        input.consume(used);
+        if at_end || feed.is_some() {
+            return Ok(match (message, ends) {
+                (_, Some((head, tail, why))) => {
+                    Incoming::Refused { what: Discarded::between(&head, &tail), why }
+                }
+                (Some(message), _) if !at_end || !message.is_empty() => {
+                    Incoming::Message(message.finish())
+                }
+                _ => Incoming::End,
+            });
+        }
+    }
+}
+
+/// The id of the request that a message answers, if it is a response that says so at one of its
+/// ends.
+pub(crate) fn answered_by(message: &[u8]) -> Option<i64> {
+    Discarded::by(message).answers()
+}
+
+/// The id of the request that a message answers, if its first bytes say so.
+pub(crate) fn answered_first(head: &[u8]) -> Option<i64> {
+    Discarded::between(&head[..head.len().min(END_BYTES)], &[]).answers()
+}
+
+impl Discarded {
+    /// What a message is, as far as its ends say it.
+    pub(crate) fn by(message: &[u8]) -> Self {
+        let head = &message[..message.len().min(END_BYTES)];
+        Self::between(head, &message[message.len().saturating_sub(END_BYTES)..])
+    }
+
+    fn answers(self) -> Option<i64> {
+        match self {
+            Self::Answer(id) => Some(id),
+            Self::Other | Self::Unknown => None,
+        }
+    }
+
+    /// Looks for the envelope, whose members implementations write before or after the result.
+    fn between(head: &[u8], tail: &[u8]) -> Self {
+        let (head, tail) = (compact(head), compact(tail));
+        let begun = head.strip_prefix('{').unwrap_or_default();
+        let begun = begun.strip_prefix(r#""jsonrpc":"2.0","#).unwrap_or(begun);
+        let after_id = begun.strip_prefix(r#""id":"#).and_then(|id| id.split_once(','));
+        let (_, next) = after_id.unwrap_or(("", begun));
+
+        if next.starts_with(r#""method":"#) {
+            return Self::Other;
+        }
+        let first = begun.strip_prefix(r#""id":"#).and_then(digits);
+        first.or_else(|| id_at_end(&tail)).map_or(Self::Unknown, Self::Answer)
+    }
+}
+
+/// The id at the end of an envelope.
+fn id_at_end(tail: &str) -> Option<i64> {
+    let tail = tail.strip_suffix('}')?;
+    let tail = tail.strip_suffix(r#","jsonrpc":"2.0""#).unwrap_or(tail);
+    let (_, id) = tail.rsplit_once(r#","id":"#)?;
+    let is_id = |id: &str| id.bytes().all(|b| b.is_ascii_digit());
+    is_id(id.trim_matches('"')).then(|| digits(id))?
+}
+
+/// The number with which a text begins. Some upstreams write it as a string.
+fn digits(text: &str) -> Option<i64> {
+    let text = text.strip_prefix('"').unwrap_or(text);
+    text.split(|c: char| !c.is_ascii_digit()).next().and_then(|digits| digits.parse().ok())
+}
+
+fn compact(bytes: &[u8]) -> String {
+    let bytes = bytes.iter().filter(|b| !b.is_ascii_whitespace());
+    bytes.map(|b| char::from(*b)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::budget::{
+        Charge,
+        tests::{of, payer},
+    };
+
+    async fn read(text: &str, max: usize) -> Vec<String> {
+        let mut input = tokio::io::BufReader::with_capacity(7, text.as_bytes());
+        let mut lines = Vec::new();
+        loop {
+            lines.push(
+                match read_line(&mut input, Assembly::plain(max, Charge::default())).await.unwrap()
+                {
+                    Incoming::Message(line) => String::from_utf8(line.bytes.to_vec()).unwrap(),
+                    Incoming::Refused { what, .. } => format!("{what:?}"),
+                    Incoming::End => return lines,
+                },
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn long_lines_are_discarded_and_say_what_they_answer() {
+        let content = "x".repeat(1000);
+        let before = format!(r#"{{"jsonrpc":"2.0","id":17,"result":{{"a":"{content}","id":5}}}}"#);
+        let after = format!(r#"{{"result":{{"a":"{content}"}},"jsonrpc":"2.0","id":23}}"#);
+        let unclear = format!(r#"{{"result":{{"a":"{content}","id":4}}}}"#);
+        let question = format!(r#"{{"jsonrpc":"2.0","id":5,"method":"a","params":"{content}"}}"#);
+        let text = format!("{before}\nshort\n{after}\n{unclear}\n{question}\nlast");
+
+        let read = read(&text, 500).await;
+        assert_eq!(read, ["Answer(17)", "short", "Answer(23)", "Unknown", "Other", "last"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_line_without_room_beside_others_is_discarded_after_a_while() {
+        let budget = of(1 << 20);
+        let mut other = budget.charge(payer("ana", "fs"));
+        other.cover(1 << 20).await.unwrap();
+
+        let long = format!(r#"{{"jsonrpc":"2.0","id":17,"result":"{}"}}"#, "x".repeat(300_000));
+        let text = format!("{long}\nshort\n{long}\n");
+        let mut input = text.as_bytes();
+        let next = || Assembly::plain(1 << 20, budget.charge(payer("ana", "fs")));
+
+        let refused = read_line(&mut input, next()).await.unwrap();
+        let why = Refusal::NoRoom;
+        assert!(
+            matches!(refused, Incoming::Refused { what: Discarded::Answer(17), why: w } if w == why)
+        );
+
+        let short = read_line(&mut input, next()).await.unwrap();
+        assert!(matches!(short, Incoming::Message(line) if line.bytes == "short"));
+
+        drop(other);
+        let read = read_line(&mut input, next()).await.unwrap();
+        assert!(matches!(read, Incoming::Message(line)
+            if line.bytes == long && !line.charge.is_empty()));
+    }
+}

@@ -1,0 +1,16 @@
+//! [`Refusal`]: why a message is discarded.
+
+/// Why a message was discarded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// It is longer than allowed.
+    TooLong,
+    /// There is no room for it beside the messages of all upstreams.
+    NoRoom,
+    /// It has more JSON values than allowed.
+    TooManyValues,
+    /// It is a batch of more messages than allowed.
+    TooManyMessages,
+    /// A string in it is not JSON.
+    NotJson,
+}

@@ -1,0 +1,162 @@
+//! Messages in a stream of server-sent events, of a limited length.
+
+use std::io;
+
+use bytes::BytesMut;
+use tokio::io::AsyncBufRead;
+
+use super::{
+    assembly::{Arrived, Assembly, Calls},
+    line::{Discarded, Incoming, read_line},
+    refusal::Refusal,
+};
+
+/// Reads the data of the next event that has any. `request` is the one that the stream answers,
+/// if it answers one.
+pub(crate) async fn read_event(
+    input: &mut (impl AsyncBufRead + Unpin),
+    max_bytes: usize,
+    calls: &dyn Calls,
+    request: Option<i64>,
+) -> io::Result<Incoming> {
+    // The field's name is not counted as part of the message.
+    const FIELD: usize = "data: ".len() + 1;
+
+    let mut data: Option<Arrived> = None;
+    loop {
+        let max = max_bytes + FIELD;
+        let line = match data {
+            None => Assembly::of(max, calls, request),
+            // Only the beginning of the message shows where its texts are and who pays.
+            Some(ref before) => Assembly::plain(max, calls.charge(request, &before.bytes)),
+        };
+
+        match read_line(input, line).await? {
+            Incoming::End => return Ok(Incoming::End),
+            refused @ Incoming::Refused { .. } => return Ok(refused),
+            Incoming::Message(mut line) => {
+                let bytes = line.bytes;
+                let bytes = bytes.slice(..bytes.len() - usize::from(bytes.ends_with(b"\r")));
+                if bytes.is_empty() {
+                    match data.take() {
+                        // A priming event has no data.
+                        Some(message) if !message.bytes.is_empty() => {
+                            return Ok(Incoming::Message(message));
+                        }
+                        _ => continue,
+                    }
+                }
+
+                let Some(value) = bytes.strip_prefix(b"data:") else { continue };
+                line.bytes = bytes.slice_ref(value.strip_prefix(b" ").unwrap_or(value));
+                data = Some(match data {
+                    None => line,
+                    Some(before) => match join(before, line, max_bytes, calls, request).await {
+                        Ok(joined) => joined,
+                        Err((what, why)) => return Ok(Incoming::Refused { what, why }),
+                    },
+                });
+            }
+        }
+    }
+}
+
+/// The data of an event so far, with its next line.
+async fn join(
+    mut before: Arrived,
+    line: Arrived,
+    max_bytes: usize,
+    calls: &dyn Calls,
+    request: Option<i64>,
+) -> Result<Arrived, (Discarded, Refusal)> {
+    let discarded = Discarded::by(&before.bytes);
+    let length = before.bytes.len() + 1 + line.bytes.len();
+    if length > max_bytes {
+        return Err((discarded, Refusal::TooLong));
+    }
+
+    if before.charge.is_empty() {
+        // An event of many short lines is a long message.
+        before.charge = calls.charge(request, &before.bytes);
+    }
+    before.charge.add(line.charge);
+    before.charge.cover(length).await.map_err(|_| (discarded, Refusal::NoRoom))?;
+
+    let mut joined = BytesMut::from(before.bytes);
+    joined.extend_from_slice(b"\n");
+    joined.extend_from_slice(&line.bytes);
+    Ok(Arrived { bytes: joined.freeze(), ..before })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::sync::Arc;
+
+    use super::*;
+    use larder_server::handler::Receiving;
+
+    use crate::budget::{
+        Charge, MessageBudget,
+        tests::{of, payer},
+    };
+
+    /// Calls of one owner, with the memory for their messages.
+    #[derive(Default)]
+    struct NoCalls(Option<Arc<MessageBudget>>);
+
+    impl Calls for NoCalls {
+        fn charge(&self, _: Option<i64>, _: &[u8]) -> Charge {
+            let budget = self.0.as_ref();
+            budget.map(|budget| budget.charge(payer("ana", "fs"))).unwrap_or_default()
+        }
+
+        fn receiving(&self, _: Option<i64>, _: &[u8]) -> Option<Arc<Receiving>> {
+            None
+        }
+
+        fn waits_for(&self, _: &Receiving) -> bool {
+            false
+        }
+    }
+
+    #[tokio::test]
+    async fn events_are_read_one_by_one() {
+        let text = "id: 1\nretry: 5\ndata:\n\n: comment\r\nevent: message\r\ndata: {\"a\":\r\ndata: 1}\r\n\r\ndata:x\n\ndata: cut";
+        let mut input = tokio::io::BufReader::with_capacity(5, text.as_bytes());
+        let mut messages = Vec::new();
+        while let Incoming::Message(message) =
+            read_event(&mut input, 100, &NoCalls::default(), None).await.unwrap()
+        {
+            messages.push(String::from_utf8(message.bytes.to_vec()).unwrap());
+        }
+
+        assert_eq!(messages, ["{\"a\":\n1}", "x"]);
+
+        let long = format!(
+            "data: {{\"jsonrpc\":\"2.0\",\"id\":4,\"result\":\"{}\"}}\n\n",
+            "x".repeat(500)
+        );
+        let mut input = long.as_bytes();
+        let event = read_event(&mut input, 100, &NoCalls::default(), None).await.unwrap();
+        assert!(matches!(event, Incoming::Refused { why: Refusal::TooLong, .. }));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_event_of_short_lines_counts_like_any_long_message() {
+        let budget = of(4 << 20);
+        let calls = NoCalls(Some(Arc::clone(&budget)));
+        let lines = format!("data: {}\n", "x".repeat(1000)).repeat(1500);
+        let event = format!("{lines}\n");
+
+        let mut first = event.as_bytes();
+        let kept = read_event(&mut first, 64 << 20, &calls, None).await.unwrap();
+        assert!(matches!(&kept, Incoming::Message(message) if !message.charge.is_empty()));
+
+        // Two events have no room together.
+        let mut second = lines.as_bytes();
+        let refused = read_event(&mut second, 64 << 20, &calls, None).await.unwrap();
+        assert!(matches!(refused, Incoming::Refused { why: Refusal::NoRoom, .. }));
+    }
+}

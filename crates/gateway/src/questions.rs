@@ -1,0 +1,130 @@
+//! [`OpenQuestions`]: requests of an upstream to the client of a call.
+
+use bytes::Bytes;
+use futures_util::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
+use larder_protocol::{ClientFacts, RequestId};
+use larder_server::handler::{AskError, Context, Scope, can_be_asked};
+use serde_json::{Map, Value, json};
+use tokio::sync::mpsc;
+
+use super::{
+    received::{InputRequest, Question},
+    wire,
+};
+
+impl Question {
+    /// The capability that a client declares for it.
+    pub(super) fn capability(&self) -> &str {
+        self.request.method.split('/').next().unwrap_or_default()
+    }
+
+    /// Whether it asks for the client's roots, as some servers do when they start.
+    pub(super) fn is_about_roots(&self) -> bool {
+        self.request.method == "roots/list"
+    }
+
+    /// Whether the client of a call can be asked this.
+    pub(super) fn suits(&self, scope: &Scope) -> bool {
+        let InputRequest { method, params } = &self.request;
+        can_be_asked(&scope.client.capabilities, method, params)
+    }
+
+    /// The key of the client's answer. The upstream's ids are unique in its connection.
+    pub(super) fn key(&self) -> String {
+        match &self.id {
+            RequestId::Number(id) => format!("request_{id}"),
+            RequestId::String(id) => format!("request_{id}"),
+        }
+    }
+
+    /// The request as `inputRequests` has it.
+    pub(super) fn input_request(&self) -> Value {
+        json!(self.request)
+    }
+}
+
+/// What of a client's capabilities is declared to an upstream whose questions reach
+/// only that client.
+pub(super) fn capabilities(client: &ClientFacts) -> Value {
+    let declared = serde_json::to_value(&client.capabilities).unwrap_or_default();
+    let mut passed_on = Map::new();
+    for name in ["elicitation", "sampling"] {
+        if let Some(capability) = declared.get(name) {
+            passed_on.insert(name.into(), capability.clone());
+        }
+    }
+
+    if declared.get("roots").is_some() {
+        // Declared without `listChanged`, since that notification is not passed on.
+        passed_on.insert("roots".into(), json!({}));
+    }
+
+    Value::Object(passed_on)
+}
+
+type Asked = BoxFuture<'static, (RequestId, Result<Value, AskError>)>;
+
+/// The open questions of a call. Dropping it tells the upstream that nobody
+/// answers.
+pub(super) struct OpenQuestions {
+    outgoing: mpsc::Sender<Bytes>,
+    asked: FuturesUnordered<Asked>,
+    ids: Vec<RequestId>,
+}
+
+impl OpenQuestions {
+    pub(super) fn new(outgoing: mpsc::Sender<Bytes>) -> Self {
+        Self { outgoing, asked: FuturesUnordered::new(), ids: Vec::new() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// Asks the client.
+    pub(super) fn ask(&mut self, question: Question, context: &Context) {
+        let key = question.key();
+        let Question { id, request: InputRequest { method, params }, charge } = question;
+        self.ids.push(id.clone());
+        let context = context.clone();
+        self.asked.push(Box::pin(async move {
+            let answer = context.forward(&key, &method, params).await;
+            drop(charge);
+            (id, answer)
+        }));
+    }
+
+    /// The upstream no longer waits for that answer.
+    pub(super) fn withdraw(&mut self, id: &RequestId) {
+        self.ids.retain(|open| open != id);
+    }
+
+    /// Waits for an answer, and sends it to the upstream. Pending without
+    /// questions.
+    pub(super) async fn answered(&mut self) {
+        let Some((id, answer)) = self.asked.next().await else {
+            return std::future::pending().await;
+        };
+        if !self.ids.contains(&id) {
+            // The upstream has withdrawn the question.
+            return;
+        }
+
+        self.ids.retain(|open| *open != id);
+        let message = match answer {
+            Ok(result) => wire::response(&id, result),
+            Err(error) => wire::error(&id, &error.to_string()),
+        };
+
+        // Fails only if the upstream has ended.
+        let _ = self.outgoing.send(message).await;
+    }
+}
+
+impl Drop for OpenQuestions {
+    fn drop(&mut self) {
+        for id in &self.ids {
+            let _ = self.outgoing.try_send(wire::error(id, "The call has ended."));
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! The answers of `tools/list`, `prompts/list`, `resources/list` and `resources/templates/list`.
+
+use std::marker::PhantomData;
+
+use larder_protocol::schema::Validator;
+use rmcp::model::{self, Icon, JsonObject, ToolAnnotations};
+use serde_json::Value;
+
+use super::{
+    definition::{LeftOut, log_changed, presentable},
+    draft::to_2020_12,
+    object::Object,
+    problem::Problem,
+    result::{Answer, RawResult},
+};
+use crate::budget::VALUE_BYTES;
+
+/// The most bytes of a cursor.
+const CURSOR_BYTES: usize = 16 << 10;
+
+/// A list of an upstream.
+pub(crate) trait List {
+    const METHOD: &'static str;
+    /// The member of a page that has the items.
+    const MEMBER: &'static str;
+    /// The member of a definition that names the item.
+    const KEY: &'static str;
+    type Item;
+
+    /// Reads an item.
+    fn item(definition: Object) -> Result<Self::Item, LeftOut>;
+}
+
+/// A page of a list.
+pub(crate) struct Page<L> {
+    /// The items, which are not read yet.
+    definitions: Vec<Value>,
+    /// The cursor of the next page.
+    pub(crate) next: Option<String>,
+    list: PhantomData<fn() -> L>,
+}
+
+/// The definition of an item as it can be shown, which is not read yet.
+pub(crate) struct Definition<L> {
+    object: Object,
+    list: PhantomData<fn() -> L>,
+}
+
+pub(crate) struct ToolList;
+pub(crate) struct PromptList;
+pub(crate) struct ResourceList;
+pub(crate) struct TemplateList;
+
+/// The definition of a tool.
+pub(crate) struct ToolDefinition {
+    /// Its name there.
+    pub(crate) own_name: String,
+    /// Whether a legacy upstream runs it only as a task.
+    pub(crate) is_task: bool,
+    /// The definition. An output schema that does not compile is left out, because clients would
+    /// refuse the whole list.
+    pub(crate) tool: model::Tool,
+    /// The input schema in 2020-12.
+    pub(crate) input: Option<JsonObject>,
+}
+
+impl<L: List> Answer for Page<L> {
+    fn read(result: RawResult) -> Result<Self, Problem> {
+        let mut page = result.object()?;
+        let definitions = page.take_list(L::MEMBER)?;
+        let next = match page.get("nextCursor") {
+            None | Some(Value::String(_)) => page.take_short_text("nextCursor", CURSOR_BYTES)?,
+            Some(other) => return Err(Problem::of("nextCursor must be a text", other)),
+        };
+        let next = next.filter(|cursor| !cursor.is_empty());
+        Ok(Self { definitions, next, list: PhantomData })
+    }
+}
+
+impl<L: List> Page<L> {
+    /// Its definitions as they can be shown, which are not read yet.
+    pub(crate) fn definitions(self) -> impl Iterator<Item = Result<Definition<L>, LeftOut>> {
+        self.definitions.into_iter().map(|value| {
+            let object = presentable(value, L::KEY)?;
+            Ok(Definition { object, list: PhantomData })
+        })
+    }
+}
+
+impl<L: List> Definition<L> {
+    /// The member that names the item, or an empty text.
+    pub(crate) fn name(&self) -> &str {
+        self.object.text(L::KEY).unwrap_or_default()
+    }
+
+    /// The definition as JSON.
+    pub(crate) fn encoded(&self) -> Vec<u8> {
+        serde_json::to_vec(self.object.members()).unwrap_or_default()
+    }
+
+    /// About how much memory the item takes. Its schemas are kept a second time, in 2020-12 and
+    /// with previews.
+    pub(crate) fn memory(&self) -> usize {
+        let members = self.object.members();
+        let once: usize = members.iter().map(|(name, value)| name.len() + memory(value)).sum();
+        let schemas = ["inputSchema", "outputSchema"].into_iter();
+        let again: usize = schemas.filter_map(|name| self.object.get(name)).map(memory).sum();
+
+        VALUE_BYTES + once + again
+    }
+
+    /// Reads the item.
+    pub(crate) fn read(self) -> Result<L::Item, LeftOut> {
+        L::item(self.object)
+    }
+}
+
+/// About how much memory a value takes.
+fn memory(value: &Value) -> usize {
+    VALUE_BYTES
+        + match value {
+            Value::String(text) => text.len(),
+            Value::Array(items) => items.iter().map(memory).sum(),
+            Value::Object(members) => {
+                members.iter().map(|(name, value)| name.len() + memory(value)).sum()
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        }
+}
+
+impl List for ToolList {
+    const METHOD: &'static str = "tools/list";
+    const MEMBER: &'static str = "tools";
+    const KEY: &'static str = "name";
+    type Item = ToolDefinition;
+
+    fn item(mut tool: Object) -> Result<ToolDefinition, LeftOut> {
+        tool.drop_unfit::<Vec<Icon>>("icons");
+        tool.drop_unfit::<ToolAnnotations>("annotations");
+        tool.drop_unfit::<String>("title");
+        tool.drop_unfit::<String>("description");
+        tool.drop_unfit::<JsonObject>("_meta");
+        tool.drop_unfit::<JsonObject>("outputSchema");
+
+        let is_task = tool
+            .take_members("execution")
+            .is_some_and(|execution| execution.get("taskSupport").is_some_and(|s| s == "required"));
+
+        let mut tool: model::Tool = named(tool, Self::KEY)?;
+        let own_name = tool.name.clone().into_owned();
+        let input = match to_2020_12(Value::Object(JsonObject::clone(&tool.input_schema))) {
+            Value::Object(input) => Some(input),
+            _ => None,
+        };
+        tool.output_schema = output_schema(&tool, &own_name);
+        Ok(ToolDefinition { own_name, is_task, tool, input })
+    }
+}
+
+fn output_schema(tool: &model::Tool, name: &str) -> Option<std::sync::Arc<JsonObject>> {
+    let own = tool.output_schema.as_ref()?;
+    let Value::Object(own) = to_2020_12(Value::Object(JsonObject::clone(own))) else { return None };
+    match Validator::for_output(own) {
+        Ok(validator) => Some(validator.schema),
+        Err(problem) => {
+            log_changed(name, "an output schema is left out", &problem);
+            None
+        }
+    }
+}
+
+impl List for PromptList {
+    const METHOD: &'static str = "prompts/list";
+    const MEMBER: &'static str = "prompts";
+    const KEY: &'static str = "name";
+    type Item = model::Prompt;
+
+    fn item(mut prompt: Object) -> Result<model::Prompt, LeftOut> {
+        prompt.drop_unfit::<Vec<Icon>>("icons");
+        prompt.drop_unfit::<String>("title");
+        prompt.drop_unfit::<String>("description");
+        prompt.drop_unfit::<JsonObject>("_meta");
+        named(prompt, Self::KEY)
+    }
+}
+
+impl List for ResourceList {
+    const METHOD: &'static str = "resources/list";
+    const MEMBER: &'static str = "resources";
+    const KEY: &'static str = "uri";
+    type Item = model::Resource;
+
+    fn item(mut resource: Object) -> Result<model::Resource, LeftOut> {
+        resource.drop_unfit::<u64>("size");
+        named(decorated(resource), Self::KEY)
+    }
+}
+
+impl List for TemplateList {
+    const METHOD: &'static str = "resources/templates/list";
+    const MEMBER: &'static str = "resourceTemplates";
+    const KEY: &'static str = "uriTemplate";
+    type Item = model::ResourceTemplate;
+
+    fn item(template: Object) -> Result<model::ResourceTemplate, LeftOut> {
+        named(decorated(template), Self::KEY)
+    }
+}
+
+/// A resource or template without what decorates it in a form that does not fit.
+fn decorated(mut item: Object) -> Object {
+    item.drop_unfit::<Vec<Icon>>("icons");
+    item.drop_unfit::<model::Annotations>("annotations");
+    item.drop_unfit::<JsonObject>("_meta");
+    for member in ["title", "description", "mimeType"] {
+        item.drop_unfit::<String>(member);
+    }
+    item
+}
+
+/// The definition as that type. `key` is the member that names it.
+fn named<T: serde::de::DeserializeOwned>(item: Object, key: &str) -> Result<T, LeftOut> {
+    let name = item.text(key).unwrap_or_default().to_owned();
+    item.parse("its definition").map_err(|problem| LeftOut::new(&name, &problem.to_string()))
+}

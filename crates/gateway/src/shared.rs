@@ -1,0 +1,101 @@
+//! [`Shared`]: what the connections of an upstream have in common.
+
+use std::sync::{Arc, OnceLock};
+
+use arc_swap::ArcSwapOption;
+use larder_protocol::Announcement;
+use larder_store::session::SharedParts;
+use parking_lot::Mutex;
+use tokio::sync::broadcast;
+
+use super::{
+    budget::MessageBudget,
+    catalogue::{Catalogue, CataloguePool},
+    link::Era,
+    login::Login,
+    names::Naming,
+    settings::{RemoteAuth, Settings, Target},
+    statistics::Statistics,
+    token_exchange::TokenExchange,
+};
+
+/// What the connections of an upstream have in common.
+pub(super) struct Shared {
+    pub(super) settings: Arc<Settings>,
+    /// The memory for messages of all upstreams.
+    pub(super) budget: Arc<MessageBudget>,
+    pub(super) naming: Naming,
+
+    /// The era that the last start has found.
+    pub(super) era: Mutex<Option<Era>>,
+    /// What the process that was listed last offers.
+    pub(super) latest: ArcSwapOption<Catalogue>,
+    /// What its sessions are offered, each item once.
+    pub(super) catalogues: CataloguePool,
+    pub(super) statistics: Statistics,
+
+    /// Where changes of lists are announced. Set once, before the first use.
+    pub(super) changes: OnceLock<broadcast::Sender<Announcement>>,
+    /// How instances share what belongs to sessions. Set once, before the first use; empty if
+    /// this is the only instance.
+    pub(super) parts: OnceLock<SharedParts>,
+
+    pub(super) access: Access,
+}
+
+/// How callers get access to the upstream.
+pub(super) enum Access {
+    /// Larder's own credentials, or none, are enough.
+    Open,
+    /// Each caller logs in there.
+    Login(Arc<Login>),
+    /// For the token of a caller there is one of the upstream.
+    Exchange(Arc<TokenExchange>),
+}
+
+impl Access {
+    fn of(settings: &Settings) -> Option<Self> {
+        let Target::Remote(remote) = &settings.target else { return None };
+        let name = &settings.name;
+        match remote.auth.as_ref()? {
+            RemoteAuth::Login(oauth) => {
+                Login::new(name, &remote.url, oauth).map(Arc::new).map(Self::Login)
+            }
+            RemoteAuth::Exchange(exchange) => {
+                TokenExchange::new(name, exchange).map(Arc::new).map(Self::Exchange)
+            }
+        }
+    }
+}
+
+impl Shared {
+    pub(super) fn new(settings: Settings, naming: Naming, budget: Arc<MessageBudget>) -> Self {
+        Self {
+            access: Access::of(&settings).unwrap_or(Access::Open),
+            settings: Arc::new(settings),
+            budget,
+            naming,
+            era: Mutex::default(),
+            latest: ArcSwapOption::empty(),
+            catalogues: CataloguePool::default(),
+            statistics: Statistics::default(),
+            changes: OnceLock::new(),
+            parts: OnceLock::new(),
+        }
+    }
+
+    /// The logins of callers, if the upstream asks for them.
+    pub(super) fn login(&self) -> Option<&Arc<Login>> {
+        match &self.access {
+            Access::Login(login) => Some(login),
+            Access::Open | Access::Exchange(_) => None,
+        }
+    }
+
+    pub(super) fn announce(&self, announcement: Announcement) {
+        if let Some(changes) = self.changes.get() {
+            // An error means that nobody listens.
+            let _ = changes.send(announcement);
+        }
+    }
+}

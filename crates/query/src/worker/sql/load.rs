@@ -1,0 +1,110 @@
+//! The second pass: fills a table with the columns that a query reads.
+
+use std::collections::BTreeSet;
+
+use rusqlite::{
+    Connection, Statement,
+    types::{ToSqlOutput, Value, ValueRef},
+};
+
+use super::{
+    errors,
+    profile::{Kinds, Profile, quoted},
+};
+use crate::{
+    QueryError, Question,
+    cell::{Cell, Field},
+    worker::{
+        Deadline,
+        channel::Channel,
+        decode::{Columns, Sink, read},
+    },
+};
+
+/// Loads the wanted columns, besides those that are loaded already.
+pub(super) fn load(
+    connection: &mut Connection,
+    index: usize,
+    table: &mut Profile,
+    wanted: &BTreeSet<usize>,
+    question: &Question,
+    channel: &mut Channel,
+    deadline: &Deadline,
+) -> Result<(), QueryError> {
+    let wanted: BTreeSet<usize> = match &table.loaded {
+        Some(loaded) if wanted.is_subset(loaded) => return Ok(()),
+        Some(loaded) => wanted | loaded,
+        None => wanted.clone(),
+    };
+
+    let internal = |error: rusqlite::Error| errors::internal(&error, question);
+    let name = quoted(&table.spec.name);
+    if table.loaded.take().is_some() {
+        connection.execute_batch(&format!("DELETE FROM {name}")).map_err(internal)?;
+    }
+
+    let transaction = connection.transaction().map_err(internal)?;
+    // A row needs a column even if none is read.
+    let columns: Vec<usize> =
+        if wanted.is_empty() { vec![0] } else { wanted.iter().copied().collect() };
+    let names: Vec<_> = columns.iter().map(|c| quoted(&table.columns.names[*c])).collect();
+    let marks = vec!["?"; columns.len()].join(", ");
+    let insert = format!("INSERT INTO {name} ({}) VALUES ({marks})", names.join(", "));
+
+    let mut slots = vec![None; table.columns.names.len()];
+    for (slot, column) in columns.iter().enumerate().filter(|_| !wanted.is_empty()) {
+        slots[*column] = Some(slot);
+    }
+
+    let mut loader = Loader {
+        insert: transaction.prepare(&insert).map_err(internal)?,
+        kinds: &table.kinds,
+        slots,
+        cells: vec![Value::Null; columns.len()],
+        question,
+    };
+
+    let mut content = channel.content(index)?;
+    let total = Some(table.counts.rows);
+    let columns = &mut table.columns;
+    read(&table.spec, &table.at, columns, &mut content, deadline, total, &mut loader)?;
+
+    drop(loader);
+    transaction.commit().map_err(internal)?;
+    table.loaded = Some(wanted);
+    Ok(())
+}
+
+/// Inserts the rows of a table.
+struct Loader<'a> {
+    insert: Statement<'a>,
+    kinds: &'a Kinds,
+    /// The parameter of the statement for each column; `None` for those that are not loaded.
+    slots: Vec<Option<usize>>,
+    /// The values of the present row, by parameter.
+    cells: Vec<Value>,
+    question: &'a Question,
+}
+
+impl Sink for Loader<'_> {
+    fn field(&mut self, column: usize, field: Field<'_>) {
+        let Some(slot) = self.slots.get(column).copied().flatten() else { return };
+        let cell = if self.kinds.is_code(column) { field.code() } else { field.cell() };
+        self.cells[slot] = match cell {
+            Cell::Null => Value::Null,
+            Cell::Integer(number) => Value::Integer(number),
+            Cell::Real(number) => Value::Real(number),
+            Cell::Text(text) => Value::Text(text.into_owned()),
+        };
+    }
+
+    fn end(&mut self, _: &Columns, _: &mut Channel) -> Result<(), QueryError> {
+        let insert = &mut self.insert;
+        let bound = self.cells.iter().enumerate().try_for_each(|(slot, cell)| {
+            insert.raw_bind_parameter(slot + 1, ToSqlOutput::Borrowed(ValueRef::from(cell)))
+        });
+        let done = bound.and_then(|()| insert.raw_execute());
+        self.cells.fill(Value::Null);
+        done.map(|_| ()).map_err(|error| errors::internal(&error, self.question))
+    }
+}

@@ -1,0 +1,218 @@
+//! SQL over tables in memory, by SQLite.
+
+mod authorize;
+mod errors;
+mod functions;
+mod load;
+mod profile;
+
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use rusqlite::{Connection, Statement, config::DbConfig, limits::Limit};
+
+use self::{authorize::Authorizer, errors::Problem, load::load, profile::Profile};
+use super::{Deadline, channel::Channel, output::RowWriter};
+use crate::{Answer, QueryError, Question, ReadCounts, wire::Progress};
+
+/// The number of virtual machine instructions between two checks of the deadline.
+const PROGRESS_STEPS: i32 = 20_000;
+/// The maximum number of columns of a table: SQLite's default limit.
+const MAX_COLUMNS: usize = 2_000;
+
+/// The tables of a worker.
+pub(super) struct Database {
+    connection: Connection,
+    authorizer: Authorizer,
+    tables: Vec<Profile>,
+    /// When the current question ends, for the progress handler.
+    deadline: Arc<AtomicU64>,
+}
+
+impl Database {
+    /// Makes empty tables with the columns of the contents. `free_bytes` is the memory that
+    /// queries may use.
+    pub(super) fn open(
+        question: &Question,
+        channel: &mut Channel,
+        deadline: &Deadline,
+        free_bytes: u64,
+    ) -> Result<Self, QueryError> {
+        let mut tables = Vec::new();
+        for (index, table) in question.tables.iter().enumerate() {
+            tables.push(Profile::new(index, table, channel, deadline)?);
+        }
+
+        let internal = |error: rusqlite::Error| errors::internal(&error, question);
+        let mut connection = connect(free_bytes).map_err(internal)?;
+
+        for table in &tables {
+            if table.columns.names.len() > MAX_COLUMNS {
+                return Err(QueryError::Content {
+                    table: table.spec.name.clone(),
+                    problem: format!(
+                        "it has {} columns, and sql reads at most {MAX_COLUMNS}: use jq, or rows with another JSON Pointer",
+                        table.columns.names.len()
+                    ),
+                });
+            }
+            connection.execute_batch(&table.create_table()).map_err(internal)?;
+        }
+
+        let names = tables.iter().map(|table| table.spec.name.to_lowercase()).collect();
+        let authorizer = Authorizer::new(names);
+
+        let ends = Arc::new(AtomicU64::new(u64::MAX));
+        let over = Arc::clone(&ends);
+        connection
+            .progress_handler(
+                PROGRESS_STEPS,
+                Some(move || Deadline::has_passed(over.load(Ordering::Relaxed))),
+            )
+            .map_err(internal)?;
+
+        Ok(Self { connection, authorizer, tables, deadline: ends })
+    }
+
+    pub(super) fn answer(
+        &mut self,
+        question: &Question,
+        channel: &mut Channel,
+        deadline: &Deadline,
+    ) -> Result<Answer, QueryError> {
+        self.deadline.store(deadline.as_millis(), Ordering::Relaxed);
+
+        // Preparing against empty tables tells which columns the statement reads. No others are
+        // loaded.
+        self.authorizer.install(&mut self.connection);
+        drop(self.prepare(question)?);
+        let read = self.authorizer.columns_read();
+        let reads_all = joins_by_name(&question.text);
+        Authorizer::remove(&mut self.connection);
+
+        for (index, table) in self.tables.iter_mut().enumerate() {
+            let name = table.spec.name.to_lowercase();
+            let wanted: BTreeSet<usize> = table
+                .columns
+                .names
+                .iter()
+                .enumerate()
+                .filter(|(_, column)| {
+                    reads_all || read.contains(&(name.clone(), column.to_lowercase()))
+                })
+                .map(|(column, _)| column)
+                .collect();
+
+            load(&mut self.connection, index, table, &wanted, question, channel, deadline)?;
+        }
+
+        self.authorizer.install(&mut self.connection);
+        let answer = self.run(question, channel, deadline);
+        Authorizer::remove(&mut self.connection);
+        let mut answer = answer?;
+
+        answer.read = self.tables.iter().fold(ReadCounts::default(), |sum, table| ReadCounts {
+            rows: sum.rows + table.counts.rows,
+            bytes: sum.bytes + table.counts.bytes,
+            skipped: sum.skipped + table.counts.skipped,
+        });
+
+        let chosen = self.tables.iter().filter(|t| t.spec.rows.is_none() && !t.at.is_empty());
+        answer.places = chosen.map(|t| (t.spec.name.clone(), t.at.to_string())).collect();
+        Ok(answer)
+    }
+
+    fn prepare(&self, question: &Question) -> Result<Statement<'_>, QueryError> {
+        let problem = |problem| errors::explain(problem, question, &self.tables, &self.authorizer);
+        let statement = self.connection.prepare(&question.text);
+        let statement = statement.map_err(|error| problem(Problem::Sqlite(error)))?;
+
+        let is_select = statement.readonly() && statement.column_count() > 0;
+        if !is_select || statement.parameter_count() > 0 {
+            return Err(problem(Problem::NoSelect));
+        }
+
+        Ok(statement)
+    }
+
+    fn run(
+        &self,
+        question: &Question,
+        channel: &mut Channel,
+        deadline: &Deadline,
+    ) -> Result<Answer, QueryError> {
+        let mut statement = self.prepare(question)?;
+        let names = statement.column_names().map(str::to_owned).collect();
+        let mut writer = RowWriter::new(names, question, channel)?;
+
+        let failed = |error: rusqlite::Error| {
+            if errors::is_interrupt(&error) {
+                let read = self.tables.iter().map(|table| table.counts.rows).sum();
+                return deadline.error(Progress { read, total: Some(read) });
+            }
+            errors::explain(Problem::Sqlite(error), question, &self.tables, &self.authorizer)
+        };
+
+        let mut rows = statement.raw_query();
+        loop {
+            match rows.next() {
+                Ok(Some(row)) => writer.row(row)?,
+                Ok(None) => break,
+                Err(error) => return Err(failed(error)),
+            }
+        }
+
+        drop(rows);
+        writer.finish()
+    }
+}
+
+/// Whether a statement may join by names: the authorizer is not asked about these
+/// columns. A word in a text or a comment only costs time.
+fn joins_by_name(sql: &str) -> bool {
+    let mut words = sql.split(|c: char| !c.is_alphanumeric() && c != '_');
+    words.any(|word| word.eq_ignore_ascii_case("using") || word.eq_ignore_ascii_case("natural"))
+}
+
+/// A database in memory that cannot reach anything else. It leaves a tenth of the free memory to
+/// what reads the content and writes the result.
+fn connect(free_bytes: u64) -> rusqlite::Result<Connection> {
+    let connection = Connection::open_in_memory()?;
+    let heap = free_bytes / 10 * 9;
+    connection.execute_batch(&format!(
+        "PRAGMA hard_heap_limit = {heap}; PRAGMA temp_store = MEMORY; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cell_size_check = OFF;"
+    ))?;
+
+    for (option, on) in [
+        (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
+        (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
+        // A name in double quotes that is no column is an error, not a text.
+        (DbConfig::SQLITE_DBCONFIG_DQS_DML, false),
+        (DbConfig::SQLITE_DBCONFIG_DQS_DDL, false),
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false),
+    ] {
+        connection.set_db_config(option, on)?;
+    }
+
+    for (limit, value) in [
+        (Limit::SQLITE_LIMIT_LENGTH, 64 << 20),
+        (Limit::SQLITE_LIMIT_SQL_LENGTH, 1 << 20),
+        (Limit::SQLITE_LIMIT_EXPR_DEPTH, 500),
+        (Limit::SQLITE_LIMIT_COMPOUND_SELECT, 200),
+        (Limit::SQLITE_LIMIT_ATTACHED, 0),
+        (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1_000),
+        (Limit::SQLITE_LIMIT_TRIGGER_DEPTH, 1),
+        (Limit::SQLITE_LIMIT_WORKER_THREADS, 0),
+    ] {
+        connection.set_limit(limit, value)?;
+    }
+
+    functions::add(&connection)?;
+    Ok(connection)
+}

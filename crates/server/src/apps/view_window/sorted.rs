@@ -1,0 +1,204 @@
+//! Rows in another order, some of the rows, or a sample of them: by SQL.
+
+use std::fmt::Write;
+
+use larder_oauth::Owner;
+use larder_query::{Answer, Engine, Queries, Question, Table};
+use larder_records::Layout;
+use larder_store::store::StoredResource;
+use serde_json::Value;
+
+use super::{Filter, Op, Part, ViewWindow};
+use crate::{
+    apps::{
+        columns::{self, Cell, Column, Type},
+        table::RowWindow,
+    },
+    handler::ToolError,
+};
+
+/// The name of the table.
+const TABLE: &str = "t";
+/// The most columns in which a text is looked for.
+const MAX_TEXT_COLUMNS: usize = 50;
+/// The bytes of rows that a query returns, before cells are cut.
+const QUERY_BYTES: usize = 1 << 20;
+/// The most rows of a chart.
+const MAX_CHART_ROWS: u64 = 2_000;
+
+/// The rows of the request, in its order.
+pub(super) async fn window(
+    caller: &Owner,
+    found: &StoredResource,
+    args: &ViewWindow,
+    queries: &Queries,
+) -> Result<RowWindow, ToolError> {
+    let layout = found.layout().await?.unwrap_or(Layout::Log);
+    let table = Table { name: TABLE.into(), layout, rows: args.at.clone(), pattern: None };
+    let ask = |text: String| ask(caller, found, &table, text, queries);
+
+    let condition = match args.query.as_deref().filter(|text| !text.is_empty()) {
+        None => condition(&args.filter, &[], ""),
+        Some(text) => {
+            // Any row gives the names of the columns.
+            let columns = ask(format!("SELECT * FROM {TABLE} LIMIT 1")).await?.columns;
+            let names: Vec<_> = columns.into_iter().map(|column| column.name).collect();
+            condition(&args.filter, &names, text)
+        }
+    };
+
+    let needs_total = args.offset == 0 || args.r#as == Part::Chart;
+    let total = if needs_total {
+        let answer = ask(format!("SELECT count(*) FROM {TABLE}{condition}")).await?;
+        answer.rows.first().and_then(|row| row.first()).and_then(Value::as_u64)
+    } else {
+        None
+    };
+
+    let limit = args.limit.unwrap_or(super::DEFAULT_LIMIT);
+    if args.r#as == Part::Chart {
+        let step = total.unwrap_or(0).div_ceil(limit.clamp(1, MAX_CHART_ROWS)).max(1);
+        let columns: Vec<_> = args.columns.iter().map(|name| quoted(name)).collect();
+        let columns = if columns.is_empty() { "*".to_owned() } else { columns.join(", ") };
+
+        let sample = format!("SELECT {columns} FROM {TABLE} WHERE (rowid - 1) % {step} = 0");
+        let rows = rows(ask(format!("{sample} ORDER BY rowid")).await?);
+        return Ok(RowWindow { total, step: Some(step), ..rows }.thin());
+    }
+
+    let order = args.sort.as_ref().map_or_else(String::new, |sort| {
+        let column = quoted(&sort.column);
+        let direction = if sort.descending { "DESC" } else { "ASC" };
+        format!(" ORDER BY {column} IS NULL, {column} {direction}, rowid")
+    });
+
+    let offset = args.offset;
+    let sql = format!("SELECT * FROM {TABLE}{condition}{order} LIMIT {limit} OFFSET {offset}");
+    Ok(RowWindow { offset, total, ..rows(ask(sql).await?).fit() })
+}
+
+async fn ask(
+    caller: &Owner,
+    found: &StoredResource,
+    table: &Table,
+    text: String,
+    queries: &Queries,
+) -> Result<Answer, ToolError> {
+    let limits = queries.limits();
+    let question = Question {
+        engine: Engine::Sql,
+        text,
+        tables: vec![table.clone()],
+        offset: 0,
+        limit: 10_000,
+        text_bytes: QUERY_BYTES,
+        store: None,
+        result_bytes: limits.result_bytes,
+        seconds: limits.time.as_secs(),
+        memory_bytes: limits.memory_bytes,
+    };
+
+    let answer = queries.ask(caller, &question, std::slice::from_ref(found), None).await;
+    answer.map_err(|error| ToolError::new(error.to_string()))
+}
+
+/// ` WHERE …`, or nothing. `text` is looked for in all of `columns`.
+fn condition(filters: &[Filter], columns: &[String], text: &str) -> String {
+    let mut all: Vec<String> = filters.iter().map(one_condition).collect();
+    if !text.is_empty() {
+        let pattern = like(text);
+        let any = columns.iter().take(MAX_TEXT_COLUMNS);
+        let any: Vec<_> = any.map(|name| format!("{} {pattern}", quoted(name))).collect();
+        all.push(if any.is_empty() { "0".to_owned() } else { format!("({})", any.join(" OR ")) });
+    }
+
+    if all.is_empty() { String::new() } else { format!(" WHERE {}", all.join(" AND ")) }
+}
+
+fn one_condition(filter: &Filter) -> String {
+    let (column, value) = (quoted(&filter.column), &filter.value);
+    let number = value.trim().parse::<f64>().ok().filter(|number| number.is_finite());
+    let operand = number.map_or_else(|| literal(value), |_| value.trim().to_owned());
+
+    match filter.op {
+        Op::Contains => format!("{column} {}", like(value)),
+        // A column of numbers has numbers; a column of codes has texts.
+        Op::Equals => format!("({column} = {} OR {column} = {operand})", literal(value)),
+        Op::Not => {
+            format!(
+                "({column} IS NULL OR NOT ({column} = {} OR {column} = {operand}))",
+                literal(value)
+            )
+        }
+        Op::Less => format!("{column} < {operand}"),
+        Op::Greater => format!("{column} > {operand}"),
+        Op::Empty => format!("({column} IS NULL OR {column} = '')"),
+        Op::Filled => format!("({column} IS NOT NULL AND {column} <> '')"),
+    }
+}
+
+/// `LIKE '%text%'`
+fn like(text: &str) -> String {
+    let mut pattern = String::new();
+    for c in text.chars().take(200) {
+        if matches!(c, '%' | '_' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    format!("LIKE {} ESCAPE '\\'", literal(&format!("%{pattern}%")))
+}
+
+fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\0', "").replace('\'', "''"))
+}
+
+fn quoted(name: &str) -> String {
+    let mut quoted = String::with_capacity(name.len() + 2);
+    // Writing to a string cannot fail.
+    let _ = write!(quoted, "\"{}\"", name.replace('\0', "").replace('"', "\"\""));
+    quoted
+}
+
+fn rows(answer: Answer) -> RowWindow {
+    let mut columns: Vec<Column> =
+        answer.columns.into_iter().map(|column| Column::new(column.name)).collect();
+
+    let rows = answer.rows.iter().map(|row| {
+        let cells = row.iter().zip(&mut columns).map(|(value, column)| {
+            let (cell, kind): (Cell, Type) = columns::json_cell(value);
+            column.add(kind);
+            cell
+        });
+        cells.collect()
+    });
+    let rows = rows.collect();
+    RowWindow { columns, rows, ..RowWindow::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filter(op: Op, value: &str) -> String {
+        condition(&[Filter { column: "a\"b".into(), op, value: value.into() }], &[], "")
+    }
+
+    #[test]
+    fn names_and_values_are_quoted() {
+        for (op, value, expected) in [
+            (Op::Contains, "50%'", r#" WHERE "a""b" LIKE '%50\%''%' ESCAPE '\'"#),
+            (Op::Equals, "7", r#" WHERE ("a""b" = '7' OR "a""b" = 7)"#),
+            (Op::Less, "x'--", r#" WHERE "a""b" < 'x''--'"#),
+            (Op::Greater, "-1.5", r#" WHERE "a""b" > -1.5"#),
+            (Op::Empty, "", r#" WHERE ("a""b" IS NULL OR "a""b" = '')"#),
+        ] {
+            assert_eq!(filter(op, value), expected);
+        }
+
+        let columns = ["a".to_owned(), "b".to_owned()];
+        let expected = r#" WHERE ("a" LIKE '%x%' ESCAPE '\' OR "b" LIKE '%x%' ESCAPE '\')"#;
+        assert_eq!(condition(&[], &columns, "x"), expected);
+        assert_eq!(condition(&[], &[], ""), "");
+    }
+}

@@ -1,0 +1,136 @@
+//! The span and the metrics of a call.
+
+use std::{borrow::Cow, sync::Arc};
+
+use larder_protocol::{Fault, Member, Method, Params, Trace, json_size};
+use larder_runtime::in_flight::InFlight;
+use larder_store::store::StoredBytes;
+use tokio::time::Instant;
+use tracing::{Span, field::Empty};
+
+use super::{End, Reply, Traffic};
+use crate::registry::Registry;
+
+/// The span of a call. Its level is `ERROR`, so that each log line about the call carries
+/// the call's ID at any log level.
+pub(super) fn span(method: Method, tool: Option<&str>, trace: Option<&Trace>, id: &str) -> Span {
+    let (name, tool) = (method.as_str(), tool.map(truncate));
+    let (gap, called) = tool.map_or(("", ""), |tool| (" ", tool));
+
+    let span = tracing::error_span!(
+        "call",
+        otel.name = format_args!("{name}{gap}{called}"),
+        otel.kind = "server",
+        mcp.method.name = name,
+        gen_ai.tool.name = tool,
+        error.type = Empty,
+        call = id,
+    );
+
+    #[cfg(feature = "traces")]
+    if let Some(trace) = trace {
+        continue_trace(&span, trace);
+    }
+    #[cfg(not(feature = "traces"))]
+    let _ = trace;
+
+    span
+}
+
+/// Continues the caller's trace (2026-07-28, basic: OpenTelemetry Trace Context).
+#[cfg(feature = "traces")]
+fn continue_trace(span: &Span, Trace { parent, state }: &Trace) {
+    use std::collections::HashMap;
+
+    use opentelemetry::propagation::TextMapPropagator;
+    use opentelemetry_sdk::propagation::TraceContextPropagator;
+    use tracing_opentelemetry::OpenTelemetrySpanExt;
+
+    let mut carrier = HashMap::from([("traceparent".to_owned(), parent.clone())]);
+    carrier.extend(state.clone().map(|state| ("tracestate".to_owned(), state)));
+    // Fails only if tracing is off.
+    let _ = span.set_parent(TraceContextPropagator::new().extract(&carrier));
+}
+
+/// The name of the called tool. It is unchecked input.
+pub(super) fn tool(method: Method, params: &Params) -> Option<String> {
+    let name = || params.text(Member::Name).ok().flatten().map(Cow::into_owned);
+    (method == Method::CallTool).then(name).flatten()
+}
+
+fn truncate(text: &str) -> &str {
+    let end = text.char_indices().nth(80).map_or(text.len(), |(offset, _)| offset);
+    &text[..end]
+}
+
+/// Measures a call.
+pub(super) struct CallMetrics {
+    method: Method,
+    tool: Option<String>,
+    /// The size of the request's parameters, in bytes.
+    request_bytes: u64,
+    stored_bytes: StoredBytes,
+    registry: Arc<Registry>,
+    traffic: Arc<Traffic>,
+
+    started: Instant,
+    _in_flight: InFlight,
+}
+
+impl CallMetrics {
+    pub(super) fn new(
+        method: Method,
+        tool: Option<String>,
+        params: &Params,
+        stored_bytes: StoredBytes,
+        registry: Arc<Registry>,
+        traffic: Arc<Traffic>,
+    ) -> Self {
+        let in_flight = traffic.call();
+        Self {
+            method,
+            tool,
+            request_bytes: params.as_bytes().len() as u64,
+            stored_bytes,
+            registry,
+            traffic,
+            started: Instant::now(),
+            _in_flight: in_flight,
+        }
+    }
+
+    /// Counts what the call stored beyond its request and its result.
+    pub(super) fn measure(&self, outcome: &Result<Reply, Fault>) {
+        let stored = self.stored_bytes.bytes();
+        if stored > 0
+            && let Ok(reply) = outcome
+        {
+            let kept_out = stored.saturating_sub(self.request_bytes + result_bytes(reply));
+            self.traffic.add_kept_out(kept_out);
+            if let Some(tool) = &self.tool {
+                self.registry.count_kept_out(tool, kept_out);
+            }
+        }
+    }
+
+    /// Records the duration of the call, by its end.
+    pub(super) fn record(&self, end: End) {
+        self.traffic.ended(end);
+
+        // A call without a result may not have reached its tool.
+        let has_result = matches!(end, End::Done | End::InputRequired | End::ToolError);
+        let tool = self.tool.as_deref().filter(|_| has_result).unwrap_or_default();
+
+        let listed_by = |tool: &str| self.registry.listed_by(tool);
+        let took = self.started.elapsed();
+        self.traffic.record(self.method, tool, end.error_type(), took, listed_by);
+    }
+}
+
+/// The size of a tool result as sent, in bytes. Other replies count as 0.
+fn result_bytes(reply: &Reply) -> u64 {
+    match reply {
+        Reply::CallTool(result) => json_size(result) as u64,
+        _ => 0,
+    }
+}

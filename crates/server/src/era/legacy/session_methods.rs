@@ -1,0 +1,88 @@
+//! The methods that the session answers itself.
+
+use std::sync::Arc;
+
+use larder_oauth::Identity;
+use larder_protocol::{Fault, LogLevel, Method, Params};
+use larder_store::{
+    session::{Session, Watch},
+    store::{LinkTarget, ResourceUri},
+};
+use serde::Deserialize;
+
+use super::Legacy;
+use crate::{dispatch::Reply, registry::Subscriber};
+
+impl Legacy {
+    /// Answers a method of the session. None for other methods.
+    pub(super) async fn answer_in_session(
+        &self,
+        session: &Session,
+        method: Method,
+        params: &Params,
+        identity: &Identity,
+    ) -> Result<Option<Reply>, Fault> {
+        #[derive(Deserialize)]
+        struct SubscribeParams {
+            uri: String,
+        }
+
+        let session_methods =
+            [Method::Subscribe, Method::Unsubscribe, Method::SetLevel, Method::Initialize];
+        if !session_methods.contains(&method) {
+            return Ok(None);
+        }
+
+        self.dispatcher.authorize(method, params, identity)?;
+        match method {
+            Method::Subscribe => {
+                let SubscribeParams { uri } = params.parse()?;
+                let name = ResourceUri::parse(&uri);
+                let name = name.map_err(|e| Fault::invalid_params(e.to_string()))?;
+
+                // A missing link is refused, because it will never exist.
+                let shared = self.dispatcher.store().link_target(identity, &name).await?;
+                self.sessions.subscribe(session, &uri).await?;
+                let subscriber = self.subscriber(session, identity);
+                self.dispatcher.registry().subscribe(&[uri.as_str()], &subscriber).await;
+
+                if let Some(LinkTarget { owner, uri: resource, until }) = shared {
+                    let watch = Watch { reader: identity.owner().clone(), link: uri };
+                    let ttl = until.since(self.dispatcher.store().now());
+                    self.sessions.watch(&owner, resource.as_str(), watch, ttl).await?;
+                }
+            }
+            Method::Unsubscribe => {
+                let SubscribeParams { uri } = params.parse()?;
+                self.sessions.unsubscribe(session, &uri).await?;
+                self.dispatcher.registry().unsubscribe(&uri, &self.subscriber(session, identity));
+            }
+            Method::SetLevel => {
+                #[derive(Deserialize)]
+                struct SetLevelParams {
+                    level: LogLevel,
+                }
+
+                let SetLevelParams { level } = params.parse()?;
+                self.sessions.set_log_level(session, level).await?;
+            }
+            Method::Initialize => {
+                return Err(Fault::InvalidRequest(
+                    "This session is already initialized. To begin another one, send initialize without Mcp-Session-Id.".into(),
+                ));
+            }
+            _ => return Ok(None),
+        }
+
+        Ok(Some(Reply::Empty))
+    }
+
+    fn subscriber(&self, session: &Session, identity: &Identity) -> Subscriber {
+        Subscriber {
+            identity: identity.clone(),
+            client: Arc::clone(&session.client),
+            session: Some(Arc::clone(&session.id)),
+            feed: self.dispatcher.store().feed().clone(),
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! The login at an authorization server: authorization code with PKCE. The access token becomes
+//! that of the session, as if the person had entered it.
+
+use std::{net::IpAddr, sync::Arc};
+
+use axum::{
+    extract::{RawQuery, Request, State},
+    response::Response,
+};
+use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
+use larder_login::{
+    AccessClient, AuthorizationRequest, ErrorCode, Parameters, Problem, RateLimit, Redemption,
+    challenge,
+};
+use larder_oauth::AuthError;
+use larder_protocol::quote::{quoted, shortened};
+use larder_runtime::{clock::Clock, random::Random};
+use larder_store::vault::Slots;
+use serde_json::json;
+
+use super::{
+    Console, access, console,
+    login::{self, own_page},
+    pending::{PendingKey, PendingLogin, PendingLogins, TTL},
+    problem,
+    session_key::Key,
+};
+use crate::http::{
+    Endpoint,
+    authorization::{add_retry_after, status},
+    error::json_response,
+    instrument::peer,
+    page::{escape, page},
+};
+
+/// Begun and finished logins of one address in a minute.
+const PER_MINUTE: u32 = 120;
+
+/// Logins at an authorization server.
+#[derive(Debug)]
+pub struct OidcLogin {
+    client: AccessClient,
+    /// The origin of `server.public_url`, to which browsers return.
+    origin: String,
+    pending: PendingLogins,
+    limit: RateLimit,
+    random: Random,
+}
+
+impl OidcLogin {
+    /// A login at the authorization server of `client`, which returns to the console at `origin`.
+    pub fn new(
+        client: AccessClient,
+        origin: String,
+        slots: Arc<dyn Slots>,
+        clock: Arc<dyn Clock>,
+        random: Random,
+    ) -> Self {
+        let pending = PendingLogins::new(slots, random.clone());
+        Self { client, origin, pending, limit: RateLimit::new(PER_MINUTE, clock), random }
+    }
+
+    /// Connects to the authorization server, for an operator. Says what was found.
+    ///
+    /// # Errors
+    /// What does not work.
+    pub(super) async fn check(&self) -> Result<String, String> {
+        self.client.check().await
+    }
+
+    /// The host of the authorization server.
+    pub(super) fn host(&self) -> String {
+        self.client.host()
+    }
+
+    fn redirect_uri(&self, console: &Console) -> String {
+        format!("{}{}", self.origin, console.callback_path())
+    }
+
+    /// Stores a login. Returns the page at which it goes on, and what its browser keeps.
+    async fn begin(
+        &self,
+        console: &Console,
+        before: Option<Key>,
+        peer: Option<IpAddr>,
+    ) -> Result<(String, PendingKey), Problem> {
+        self.limit.check(peer)?;
+
+        let login = PendingLogin {
+            state: self.random.secret(),
+            nonce: self.random.secret(),
+            verifier: self.random.secret(),
+            before: before.map(|key| key.text()),
+        };
+
+        let request = AuthorizationRequest {
+            redirect_uri: &self.redirect_uri(console),
+            state: &login.state,
+            nonce: &login.nonce,
+            code_challenge: &challenge(&login.verifier),
+        };
+
+        let url = self.client.authorization_url(&request).await?;
+        let Some(key) = self.pending.create(&login).await? else {
+            tracing::warn!("a login at the console is refused: too many have not ended");
+            return Err(Problem::Limited(TTL / 10));
+        };
+
+        Ok((url.into(), key))
+    }
+
+    /// The login that a browser comes back from, and its access token.
+    async fn finish(
+        &self,
+        console: &Console,
+        query: &[u8],
+        key: Option<PendingKey>,
+        peer: Option<IpAddr>,
+    ) -> Result<(PendingLogin, String), Problem> {
+        self.limit.check(peer)?;
+
+        let parameters = Parameters::read(query)?;
+        let state = parameters.get("state").unwrap_or_default();
+
+        let pending = match key {
+            Some(key) => self.pending.take(&key, state).await?,
+            None => None,
+        };
+        let pending = pending.ok_or_else(|| {
+            let text = "This login was not begun in this browser, is over, or took too long. Begin \
+                        again at the console.";
+            Problem::Refused(ErrorCode::InvalidRequest, text.to_owned())
+        })?;
+
+        // RFC 9207, section 2.4: the issuer is checked before the rest of the response is used.
+        let expected = self.client.issuer().await?;
+        let is_expected = match parameters.get("iss") {
+            Some(issuer) => expected.issuer.as_deref() == Some(issuer),
+            None => !expected.is_required,
+        };
+        if !is_expected {
+            let text = "The response is of another authorization server.".to_owned();
+            return Err(Problem::Refused(ErrorCode::InvalidRequest, text));
+        }
+
+        if let Some(error) = parameters.get("error") {
+            let description = parameters.get("error_description").unwrap_or_default();
+            // Both texts come from the browser and may be long.
+            let (shown, description) = (&*shortened(error), &*shortened(description));
+            tracing::warn!(
+                error = shown,
+                description,
+                "a login at the console is refused (console.oidc)"
+            );
+
+            let text = format!(
+                "The authorization server refuses the login: {}. Log in again, or ask the \
+                 operator of this server.",
+                quoted(error)
+            );
+            return Err(Problem::Refused(ErrorCode::AccessDenied, text));
+        }
+
+        let redemption = Redemption {
+            code: parameters.required("code")?,
+            code_verifier: &pending.verifier,
+            nonce: &pending.nonce,
+            redirect_uri: &self.redirect_uri(console),
+        };
+
+        let token = self.client.redeem(&redemption).await?;
+        Ok((pending, token))
+    }
+}
+
+/// Begins a login. The page then goes to the URL in the response.
+pub(super) async fn begin(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
+    let (head, _) = request.into_parts();
+    let (page, console) = match own_page(&endpoint, &head) {
+        Ok(page) => (page, console(&endpoint)),
+        Err(response) => return *response,
+    };
+
+    let Some(oidc) = &console.oidc else { return not_configured() };
+
+    // The cookie of the login is for this origin, so the browser has to come back to it.
+    if !page.is_public {
+        let text = format!("Open the console at {}{}/ to log in.", oidc.origin, console.path);
+        return problem(StatusCode::FORBIDDEN, &text);
+    }
+
+    match oidc.begin(console, console.key(&head.headers), peer(&head.extensions)).await {
+        Ok((url, key)) => {
+            let body = json!({ "url": url }).to_string();
+            let mut response = json_response(StatusCode::OK, body.into());
+            console.set_pending(response.headers_mut(), &key.text(), TTL);
+            response
+        }
+        Err(error) => {
+            let mut response = problem(status(&error), &error.to_string());
+            add_retry_after(&error, &mut response);
+            response
+        }
+    }
+}
+
+/// The authorization server sends the browser back.
+pub(super) async fn callback(
+    State(endpoint): State<Arc<Endpoint>>,
+    RawQuery(query): RawQuery,
+    request: Request,
+) -> Response {
+    let (head, _) = request.into_parts();
+    let console = console(&endpoint);
+    let Some(oidc) = &console.oidc else { return not_configured() };
+
+    let (query, key) = (query.unwrap_or_default(), console.pending(&head.headers));
+    let finished = oidc.finish(console, query.as_bytes(), key, peer(&head.extensions)).await;
+    let begun = match finished {
+        Ok((pending, token)) => log_in(&endpoint, &head, pending, &token).await,
+        Err(error) => Err(problem_page(console, &error)),
+    };
+
+    begun.unwrap_or_else(|response| *response)
+}
+
+/// Begins the session. Its cookie would not be sent after a redirect, because another site's page
+/// began that navigation; it is after one that a page of this server begins.
+async fn log_in(
+    endpoint: &Endpoint,
+    head: &Parts,
+    pending: PendingLogin,
+    token: &str,
+) -> Result<Response, Box<Response>> {
+    let console = console(endpoint);
+    let verified = access::verify(endpoint, head, token).await;
+    let identity = verified.map_err(|error| not_accepted(console, &error))?;
+
+    // The permit is held until there is a response.
+    let _permit = access::count(endpoint, head, &identity)
+        .map_err(|limited| problem_page(console, &Problem::Limited(limited.retry_after)))?;
+
+    let before = pending.before.as_deref().and_then(Key::parse);
+    let (key, session) = login::replace(endpoint, before, &identity, token).await?;
+
+    let path = format!("{}/", console.path);
+    let body = format!("<p>Go on to <a href=\"{}\">the console</a>.</p>", escape(&path));
+    let mut response = page(StatusCode::OK, "You are logged in", &body);
+
+    let headers: &mut HeaderMap = response.headers_mut();
+    if let Ok(refresh) = HeaderValue::try_from(format!("0; url={path}")) {
+        headers.insert(header::REFRESH, refresh);
+    }
+    console.remove_pending(headers);
+    console.set_key(headers, &key, console.sessions.lifetime_of(&session));
+    Ok(response)
+}
+
+#[allow(clippy::unnecessary_box_returns, reason = "passed to map_err")]
+fn not_accepted(console: &Console, error: &AuthError) -> Box<Response> {
+    match error {
+        AuthError::Unavailable { retry_after, .. } => {
+            problem_page(console, &Problem::Unavailable(*retry_after))
+        }
+        error => {
+            let text = format!(
+                "This server does not accept the access token of the authorization server: \
+                 {error}. The operator of this server can find out why: it must be for \
+                 server.public_url, and of an issuer in auth.issuers."
+            );
+            problem_page(console, &Problem::Refused(ErrorCode::AccessDenied, text))
+        }
+    }
+}
+
+fn not_configured() -> Response {
+    problem(StatusCode::NOT_FOUND, "This console has no login but by a token.")
+}
+
+#[allow(clippy::unnecessary_box_returns, reason = "passed to map_err")]
+fn problem_page(console: &Console, error: &Problem) -> Box<Response> {
+    let title = match error {
+        Problem::Refused(..) => "No login",
+        Problem::Limited(_) | Problem::Busy(..) | Problem::Unavailable(_) => "Not now",
+    };
+    let path = escape(&format!("{}/", console.path));
+    let body = format!(
+        "<p>{}</p><p><a href=\"{path}\">Back to the console</a></p>",
+        escape(&error.to_string())
+    );
+
+    let mut response = page(status(error), title, &body);
+    add_retry_after(error, &mut response);
+    Box::new(response)
+}

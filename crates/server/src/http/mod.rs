@@ -1,0 +1,220 @@
+//! Streamable HTTP: routes and options. The `pipeline` module shows the order of the checks
+//! before them. Only this module uses axum.
+
+mod accept;
+mod activity;
+mod authorization;
+mod bearer;
+mod body;
+mod browser;
+mod certificate_error;
+mod conditions;
+mod connection;
+mod connection_count;
+mod console;
+mod content;
+mod cors;
+mod endpoint;
+mod error;
+mod fast_path;
+mod first_bytes;
+mod form_slots;
+mod headers;
+mod health;
+mod host_check;
+mod instrument;
+mod legacy;
+mod logins;
+mod metrics;
+mod modern;
+mod overload;
+mod owned;
+mod page;
+mod pipeline;
+mod post;
+mod problem;
+mod proxies;
+mod response_body;
+mod serve;
+mod sse;
+mod stall;
+mod stop_stages;
+mod tls;
+mod tls_protocols;
+mod upload;
+mod well_known;
+
+use std::{sync::Arc, time::Duration};
+
+use arc_swap::{ArcSwap, Guard};
+pub use axum::Router;
+use axum::{middleware, routing};
+use tower_http::catch_panic::CatchPanicLayer;
+
+pub use certificate_error::CertificateError;
+pub use console::OidcLogin;
+pub use console::{Console, SessionOptions};
+pub use form_slots::FormSlots;
+pub use health::Dependencies;
+pub use health::PROBE_PATHS;
+pub use host_check::AllowedHosts;
+pub use metrics::{json_router, metrics_router};
+pub use owned::owned;
+pub use proxies::TrustedProxies;
+pub use serve::serve_in_stages;
+pub use serve::{ServeLimits, serve};
+pub use stop_stages::StopStages;
+pub use tls::Certificate;
+pub use well_known::ProtectedResource;
+
+pub use fast_path::FastPath;
+pub use instrument::RequestDurations;
+use larder_login::LoginServer;
+use larder_oauth::{Authenticator, audit::UnknownCallers};
+use larder_runtime::random::Random;
+
+use crate::{
+    dispatch::Dispatcher,
+    era::{Legacy, Modern},
+};
+
+/// The path at which callers with a bearer token read, store and delete resources.
+pub const RESOURCES_PATH: &str = "/resources";
+
+/// The path of the uploads of these callers that can be resumed.
+pub(crate) const UPLOADS_PATH: &str = "/resources/uploads";
+
+/// Options of the endpoint.
+#[derive(Debug, Clone)]
+pub struct HttpOptions {
+    /// The path of the MCP endpoint.
+    pub path: String,
+
+    /// The maximum size of a request body, in bytes.
+    pub body_bytes: usize,
+    /// The maximum number of JSON values in a request body, at all depths.
+    pub body_values: usize,
+    /// How long a client may take to send the next part of a body: the bytes that
+    /// `body_rate` asks for in this time.
+    pub body_timeout: Duration,
+    /// The minimum rate of a body, in bytes per second.
+    pub body_rate: u32,
+
+    /// How long a call may run before its response becomes a stream.
+    pub promote_after: Duration,
+    /// Whether responses are always one JSON message, never a stream. Then the messages of
+    /// a call are not sent, and it cannot ask its client within a session. Streams that a
+    /// client opens to listen stay streams.
+    pub json_response: bool,
+    /// How long a stream may be silent before a comment is sent to keep the connection
+    /// open.
+    pub keep_alive: Duration,
+    /// How long a client waits before it reconnects (`retry` of SSE).
+    pub retry: Duration,
+
+    /// Whether stored content can be read and deleted at `/resources`.
+    pub content: bool,
+    /// The maximum size of content that is received over HTTP, in bytes.
+    pub upload_bytes: u64,
+    /// How long an upload that can be resumed may take.
+    pub upload_ttl: Duration,
+
+    /// The allowed values of the Host and Origin headers.
+    pub hosts: AllowedHosts,
+    /// The proxies whose `X-Forwarded-For` is believed.
+    pub proxies: TrustedProxies,
+}
+
+impl Default for HttpOptions {
+    fn default() -> Self {
+        Self {
+            path: "/mcp".into(),
+
+            body_bytes: 32 << 20,
+            body_values: 200_000,
+            body_timeout: Duration::from_secs(30),
+            body_rate: 16 << 10,
+
+            promote_after: Duration::from_millis(200),
+            json_response: false,
+            keep_alive: Duration::from_secs(15),
+            retry: Duration::from_secs(1),
+
+            content: true,
+            upload_bytes: 5 << 30,
+            upload_ttl: Duration::from_secs(3600),
+
+            hosts: AllowedHosts::default(),
+            proxies: TrustedProxies::default(),
+        }
+    }
+}
+
+/// The state of the endpoint.
+pub struct Endpoint {
+    /// Replaced when the configuration is reloaded.
+    pub options: Arc<ArcSwap<HttpOptions>>,
+    /// Answers calls.
+    pub dispatcher: Arc<Dispatcher>,
+    /// The eras with sessions.
+    pub legacy: Arc<Legacy>,
+    /// The era without sessions.
+    pub modern: Modern,
+
+    /// Authenticates callers.
+    pub authenticator: Arc<Authenticator>,
+    /// The metadata that tells clients where to get a token, if there is an authorization
+    /// server.
+    pub protected: Option<ProtectedResource>,
+    /// The authorization server, if this server is its own.
+    pub login: Option<Arc<LoginServer>>,
+    /// The pages for people, if they are served.
+    pub console: Option<Arc<Console>>,
+
+    /// The stages of a stop. The second ends the streams that do not end by themselves.
+    pub stages: StopStages,
+    /// The parts that the server depends on.
+    pub dependencies: Dependencies,
+
+    /// The forms of nobody known that are read.
+    pub forms: FormSlots,
+    /// Logs refused requests without valid credentials.
+    pub unknown_callers: UnknownCallers,
+    /// Generates request IDs.
+    pub random: Random,
+    /// Measures requests.
+    pub durations: RequestDurations,
+}
+
+impl Endpoint {
+    fn options(&self) -> Guard<Arc<HttpOptions>> {
+        self.options.load()
+    }
+}
+
+/// The endpoint of a standalone server, with its probes.
+pub fn service(endpoint: Arc<Endpoint>) -> FastPath {
+    let probes = health::routes().with_state(Arc::clone(&endpoint));
+    let router = router(Arc::clone(&endpoint)).merge(probes);
+    FastPath { path: endpoint.options().path.as_str().into(), endpoint, router }
+}
+
+/// The endpoint as a router, to be served or nested.
+pub fn router(endpoint: Arc<Endpoint>) -> Router {
+    let path = endpoint.options().path.clone();
+    let pipeline = middleware::from_fn_with_state(Arc::clone(&endpoint), pipeline::layer);
+
+    let router = Router::new()
+        .route(&path, routing::any(pipeline::endpoint_path))
+        .fallback(pipeline::other_path);
+    let router = router.merge(logins::routes(&endpoint));
+    let router = router.merge(content::routes(&endpoint));
+    let router = router.merge(console::routes(&endpoint));
+    let router = router.merge(authorization::routes(&endpoint));
+
+    // Public documents, readable by pages of any origin.
+    router
+        .merge(well_known::routes(&endpoint))
+        .layer((pipeline, CatchPanicLayer::custom(error::panic_response)))
+        .with_state(endpoint)
+}

@@ -1,0 +1,62 @@
+//! The items that a server offers: tools, prompts, resources and templates, validated
+//! together when the server is built.
+//!
+//! The registry does not know about transports.
+
+mod annotations;
+mod apps;
+mod build_error;
+mod builder;
+mod calls;
+mod catalog;
+mod collection;
+mod complete;
+mod custom;
+mod definition;
+mod edit;
+mod exchange;
+mod headers;
+mod item;
+mod listing;
+mod login;
+mod output;
+mod output_rules;
+mod paging;
+mod permissions;
+mod prompt;
+mod provider;
+mod providers;
+mod references;
+mod resource;
+mod scope_rules;
+mod server;
+mod spilled_schema;
+mod stored_json;
+mod structured_output;
+mod template;
+mod tool;
+
+pub use build_error::BuildError;
+pub use builder::Builder;
+pub use catalog::Catalog;
+pub use complete::CompletionInput;
+pub use definition::Registry;
+pub use headers::HeaderParameter;
+pub use login::{LoginProblem, LoginRedirect, LoginRequest, LoginSite, ProviderLogin};
+pub use output_rules::READING_TOOL;
+pub use output_rules::is_match;
+pub use output_rules::lookup;
+pub use output_rules::{OutputRules, Spill};
+pub use paging::{Cursor, ListPage};
+pub use prompt::Prompt;
+pub(crate) use provider::ListedBy;
+pub use provider::{Followed, FoundTool, Offer, ProvidedTool, Provider, ProviderState, Subscriber};
+pub(crate) use resource::ResourceStat;
+pub use resource::{CacheRule, Resource};
+pub use scope_rules::ScopeRules;
+pub(crate) use stored_json::{StoredJson, stored_json};
+pub use template::Template;
+pub use tool::Tool;
+
+/// The tool that calls tools which are not listed.
+pub(crate) const CALL_TOOL: &str = "call_tool";

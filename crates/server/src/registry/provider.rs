@@ -1,0 +1,386 @@
+//! [`Provider`]: a source of items beside the items that a server's definition registers.
+//! Scopes, limits, spilling, audit and metrics apply in front of providers, so none
+//! bypasses them.
+
+use std::{any::Any, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use larder_oauth::Identity;
+use larder_protocol::{Announcement, ClientFacts, Fault, quote::shortened, schema::Validator};
+use larder_store::{session::SharedParts, store::ChangeFeed};
+use rmcp::model::{self, CallToolResult, JsonObject};
+use serde::Serialize;
+use serde_json::Value;
+use tokio::sync::broadcast;
+
+use super::{
+    complete::CompletionInput,
+    headers::{self, HeaderParameter},
+    output_rules::Spill,
+    spilled_schema::allow_spilled,
+    structured_output,
+};
+use crate::handler::{Contents, IntoToolResult, Scope, ToolError};
+
+/// The kinds of items that a provider can offer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Offer {
+    /// Tools.
+    Tools,
+    /// Prompts.
+    Prompts,
+    /// Resources and templates.
+    Resources,
+    /// Completion of arguments.
+    Completions,
+}
+
+/// A caller that follows a resource.
+#[derive(Debug, Clone)]
+pub struct Subscriber {
+    /// The caller.
+    pub identity: Identity,
+    /// Name and capabilities that the client declares.
+    pub client: Arc<ClientFacts>,
+    /// The client's session, if it has one.
+    pub session: Option<Arc<str>>,
+    /// The feed that announces updates to the caller.
+    pub feed: ChangeFeed,
+}
+
+/// A subscription. The resource is followed until the value is dropped; in a session, until
+/// the session ends or unsubscribes.
+pub type Followed = Box<dyn Any + Send + Sync>;
+
+/// Lists and runs items, possibly different ones for each caller. Methods for kinds of
+/// items that a provider does not offer keep their defaults.
+#[async_trait]
+pub trait Provider: Send + Sync + 'static {
+    /// Whether the provider can offer items of this kind.
+    fn offers(&self, what: Offer) -> bool;
+
+    /// Whether its items of this kind replace registered items, so that none can be added.
+    fn replaces(&self, _what: Offer) -> bool {
+        false
+    }
+
+    /// The tools of this caller.
+    async fn tools(&self, _scope: &Arc<Scope>) -> Result<Vec<Arc<ProvidedTool>>, Fault> {
+        Ok(Vec::new())
+    }
+
+    /// The tool of that name, if this caller has it or may have it.
+    async fn tool(&self, _name: &str, _scope: &Arc<Scope>) -> Result<Option<FoundTool>, Fault> {
+        Ok(None)
+    }
+
+    /// The tool with this name, if it is known without a request to the provider's server.
+    fn known_tool(&self, _name: &str) -> Option<Arc<ProvidedTool>> {
+        None
+    }
+
+    /// Whether the provider has listed a tool of that name to somebody.
+    fn lists_tool(&self, name: &str) -> bool {
+        self.known_tool(name).is_some()
+    }
+
+    /// Calls a tool that [`Provider::tool`] has found.
+    async fn call_tool(
+        &self,
+        tool: &ProvidedTool,
+        _arguments: JsonObject,
+        _scope: Arc<Scope>,
+    ) -> Result<CallToolResult, Fault> {
+        Err(unknown_tool(&tool.listed.name))
+    }
+
+    /// Calls a tool that [`Provider::tool`] has found [unlisted](FoundTool::Unlisted).
+    async fn call_unlisted(
+        &self,
+        name: &str,
+        _arguments: JsonObject,
+        _scope: Arc<Scope>,
+    ) -> Result<CallToolResult, Fault> {
+        Err(unknown_tool(name))
+    }
+
+    /// The prompts of this caller.
+    async fn prompts(&self, _scope: &Arc<Scope>) -> Result<Vec<model::Prompt>, Fault> {
+        Ok(Vec::new())
+    }
+
+    /// Gets a prompt. `None` if this caller has no prompt with this name.
+    async fn get_prompt(
+        &self,
+        _name: &str,
+        _arguments: &JsonObject,
+        _scope: &Arc<Scope>,
+    ) -> Option<Result<model::GetPromptResult, Fault>> {
+        None
+    }
+
+    /// The static resources of this caller.
+    async fn resources(&self, _scope: &Arc<Scope>) -> Result<Vec<model::Resource>, Fault> {
+        Ok(Vec::new())
+    }
+
+    /// The templates of this caller.
+    async fn templates(&self, _scope: &Arc<Scope>) -> Result<Vec<model::ResourceTemplate>, Fault> {
+        Ok(Vec::new())
+    }
+
+    /// Reads a static resource. `None` if this caller has no resource with this URI.
+    async fn read(&self, _uri: &str, _scope: &Arc<Scope>) -> Option<Result<Contents, Fault>> {
+        None
+    }
+
+    /// Suggests values for an argument. `None` if the prompt or template is not
+    /// the provider's.
+    async fn complete(
+        &self,
+        _reference: &model::Reference,
+        _argument: &str,
+        _input: &CompletionInput,
+        _scope: &Arc<Scope>,
+    ) -> Option<Result<model::CompletionInfo, Fault>> {
+        None
+    }
+
+    /// Follows a resource: announces its updates to the subscriber. `None` if the
+    /// resource cannot be the provider's.
+    async fn subscribe(&self, _uri: &str, _subscriber: &Subscriber) -> Option<Followed> {
+        None
+    }
+
+    /// Stops following a resource for a session.
+    fn unsubscribe(&self, _uri: &str, _subscriber: &Subscriber) {}
+
+    /// Gives the provider the channel for changes of its lists, which is the same each time.
+    fn announce_to(&self, _changes: broadcast::Sender<Announcement>) {}
+
+    /// Whether the provider's server gets tokens in exchange for the tokens of callers.
+    fn exchanges_tokens(&self) -> bool {
+        false
+    }
+
+    /// Whether callers log in at the provider's server.
+    fn has_logins(&self) -> bool {
+        false
+    }
+
+    /// Gives the provider the parts that logins need. Called once, before the first call.
+    fn open_logins(&self, _site: &super::LoginSite) {}
+
+    /// The logins that the provider needs, if it needs any and [`Provider::open_logins`] was
+    /// called.
+    fn login(&self) -> Option<Arc<dyn super::ProviderLogin>> {
+        None
+    }
+
+    /// Gives the provider the means to share the state of sessions with the other instances
+    /// that serve them. Called at most once, before the first use.
+    fn share_sessions(&self, _parts: &SharedParts) {}
+
+    /// Ends the work that was started for a client's session, which has ended.
+    fn end_session(&self, _id: &str) {}
+
+    /// The name of the other server that the provider's content comes from, if there is one.
+    fn origin(&self) -> Option<Arc<str>> {
+        None
+    }
+
+    /// Whether content of this origin may be an argument of the provider's tools; `None` is
+    /// the origin of content that callers and this server have stored.
+    fn accepts(&self, _origin: Option<&str>) -> bool {
+        true
+    }
+
+    /// Whether the provider can serve calls. `true` for a provider that the server does not require.
+    fn is_ready(&self) -> bool {
+        true
+    }
+
+    /// Whether the provider serves calls, but offers only a part of its items.
+    fn is_degraded(&self) -> bool {
+        false
+    }
+
+    /// The provider's state, if the provider is another server.
+    fn state(&self) -> Option<ProviderState> {
+        None
+    }
+
+    /// Counts bytes of a call's result that were stored instead of sent.
+    fn count_kept_out(&self, _bytes: u64) {}
+
+    /// Waits until the running calls have ended, at most for `grace`, and ends all work of
+    /// the provider. The provider gets no new calls.
+    async fn retire(&self, _grace: Duration) {
+        self.close().await;
+    }
+
+    /// Ends all work of the provider.
+    async fn close(&self) {}
+}
+
+/// The state of another server behind this one, for operators. Errors may contain data of
+/// callers, so the state has only their class.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ProviderState {
+    /// The name in the configuration.
+    pub name: String,
+    /// `idle`, `starting`, `down`, `up` or `degraded`.
+    pub state: &'static str,
+    /// Why a part of its lists is not offered.
+    pub degraded: Option<String>,
+    /// How many tools it has offered last.
+    pub tools: Option<usize>,
+    /// The class of its last error, such as `start` or `timeout`.
+    pub last_error: Option<&'static str>,
+    /// The seconds since the last error.
+    pub error_seconds_ago: Option<u64>,
+}
+
+/// Who has listed a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ListedBy {
+    /// This server.
+    Server,
+    /// Another server behind this one, by its name.
+    Upstream(Arc<str>),
+}
+
+/// A tool that a call names, as a provider has found it.
+#[derive(Debug, Clone)]
+pub enum FoundTool {
+    /// The provider lists it.
+    Listed(Arc<ProvidedTool>),
+    /// The provider has no list for this caller now, so the caller may have made up the name.
+    /// Only the call shows whether the tool exists.
+    Unlisted,
+}
+
+/// A provider's tool.
+#[derive(Debug)]
+pub struct ProvidedTool {
+    /// The definition. An output schema is in JSON Schema 2020-12.
+    pub listed: model::Tool,
+    pub(super) headers: Vec<HeaderParameter>,
+    /// The output schema that also allows a preview.
+    pub(super) spillable_schema: Option<Arc<JsonObject>>,
+    /// The rule by which results are stored; `None` for a tool that bounds its results itself.
+    pub(super) spill: Option<Spill>,
+    /// The time to live of stored results; `None` for the store's default.
+    pub(super) ttl: Option<Duration>,
+    /// Whether arguments and structured content are validated here. Otherwise
+    /// the provider does it.
+    validates: bool,
+    /// The input schema in JSON Schema 2020-12.
+    input: Option<JsonObject>,
+}
+
+impl ProvidedTool {
+    /// A tool of a provider that validates arguments itself. Results that are
+    /// too large are stored. `input` is the input schema in JSON Schema 2020-12,
+    /// for arguments that were resolved from references.
+    pub fn new(listed: model::Tool, input: Option<JsonObject>) -> Self {
+        let headers = headers::from_schema(&listed.input_schema).unwrap_or_else(|problem| {
+            tracing::warn!(tool = %listed.name, problem, "no argument is mirrored into a header");
+            Vec::new()
+        });
+
+        let spillable_schema =
+            listed.output_schema.as_deref().map(|own| Arc::new(allow_spilled(own)));
+        let spill = Some(Spill::default());
+        Self { listed, headers, spillable_schema, spill, ttl: None, validates: false, input }
+    }
+
+    /// Sets the rule by which results are stored, and their time to live.
+    #[must_use]
+    pub fn with_results(mut self, spill: Spill, ttl: Option<Duration>) -> Self {
+        self.spill = Some(spill);
+        self.ttl = ttl;
+        self
+    }
+
+    /// A tool of a custom handler, which relies on valid arguments.
+    pub(super) fn custom(listed: model::Tool) -> Self {
+        Self {
+            listed,
+            headers: Vec::new(),
+            spillable_schema: None,
+            spill: None,
+            ttl: None,
+            validates: true,
+            input: None,
+        }
+    }
+
+    /// The arguments that clients mirror into headers.
+    pub fn headers(&self) -> &[HeaderParameter] {
+        &self.headers
+    }
+
+    /// Validates arguments that were resolved from references. A schema that
+    /// does not compile is left to the provider.
+    pub(super) fn check(&self, arguments: &Value) -> Result<(), String> {
+        match self.input.clone().map(Validator::new) {
+            Some(Ok(validator)) => validator.check(arguments),
+            Some(Err(_)) | None => Ok(()),
+        }
+    }
+
+    /// Calls the tool.
+    pub(super) async fn call(
+        &self,
+        provider: &dyn Provider,
+        arguments: Option<Value>,
+        scope: Arc<Scope>,
+    ) -> Result<CallToolResult, Fault> {
+        let arguments = arguments.unwrap_or_else(|| Value::Object(JsonObject::new()));
+        if !self.validates {
+            return provider.call_tool(self, as_object(arguments)?, scope).await;
+        }
+
+        let tool = &self.listed;
+        // Validators are not cached, because the list may differ from call to call.
+        let input = Validator::new(JsonObject::clone(&tool.input_schema))
+            .map_err(|problem| invalid_schema(&problem))?;
+        let output = tool
+            .output_schema
+            .as_deref()
+            .cloned()
+            .map(Validator::for_output)
+            .transpose()
+            .map_err(|problem| invalid_schema(&problem))?;
+
+        if let Err(problem) = input.check(&arguments) {
+            return Ok(ToolError::new(problem).into_tool_result());
+        }
+
+        let mut result = provider.call_tool(self, as_object(arguments)?, scope).await?;
+        match &output {
+            Some(output) => result = structured_output::validate(output, &tool.name, result),
+            // Structured content without a schema only repeats the text.
+            None => result.structured_content = None,
+        }
+
+        Ok(result)
+    }
+}
+
+pub(super) fn as_object(arguments: Value) -> Result<JsonObject, Fault> {
+    match arguments {
+        Value::Object(arguments) => Ok(arguments),
+        _ => Err(Fault::invalid_params("\"arguments\" must be an object.")),
+    }
+}
+
+fn invalid_schema(problem: &str) -> Fault {
+    tracing::error!(%problem, "the tools/list handler returned an invalid schema");
+    Fault::Internal("The tool is listed with an invalid schema.".into())
+}
+
+pub(super) fn unknown_tool(name: &str) -> Fault {
+    Fault::invalid_params(format!("Unknown tool: {}", shortened(name)))
+}

@@ -1,0 +1,202 @@
+//! Stores results that are larger than the output budget as resources of the
+//! caller, and replaces them by a preview.
+//!
+//! Hosts differ: some show a model only the structured content, some show
+//! neither links nor resources. So the text, and the structured content of a
+//! tool that has it, both contain the URI, the size, whether the preview is
+//! complete, and the next calls. A resource link is added. The result always
+//! matches the listed output schema.
+
+mod copies;
+mod lists;
+mod part;
+mod parts;
+mod preview_result;
+mod received;
+pub(crate) mod record_columns;
+mod sizes;
+mod store_parts;
+pub(crate) mod tool_calls;
+
+use std::sync::Arc;
+
+use rmcp::model::CallToolResult;
+
+use larder_runtime::compute::{Compute, INLINE_BYTES};
+use parts::Parts;
+use preview_result::PreviewResult;
+use received::Received;
+use store_parts::{StorePartsError, Storing, store_parts};
+
+use crate::{
+    handler::{Context, IntoToolResult, Longest, Receiving, Scope, ToolError},
+    registry::{READING_TOOL, Registry, Spill},
+};
+
+/// Bounds the results of one call.
+pub struct Spiller {
+    scope: Arc<Scope>,
+    /// The most bytes of text in one result.
+    output_bytes: usize,
+    /// The most bytes of images and audio in one result, in base64.
+    media_bytes: usize,
+    /// Whether it stores results even if the caller has no tool to read them.
+    without_reader: bool,
+}
+
+impl Spiller {
+    /// A spiller for the results of that call.
+    pub fn new(scope: &Arc<Scope>) -> Self {
+        let registry = Registry::from_scope(scope);
+        Self {
+            output_bytes: registry.output_bytes(&scope.client),
+            media_bytes: registry.media_bytes(),
+            scope: Arc::clone(scope),
+            without_reader: false,
+        }
+    }
+
+    /// Stores results even if the caller has no tool to read them. For results
+    /// that become part of another result, which is bounded itself.
+    #[must_use]
+    pub fn without_reader(self) -> Self {
+        Self { without_reader: true, ..self }
+    }
+
+    /// Lets the long strings of an upstream's result be stored while they arrive, if
+    /// [`Spiller::bounded`] would store them.
+    pub fn receive(&self, tool: &str) {
+        if !Registry::from_scope(&self.scope).may_be_provided(tool) {
+            return;
+        }
+
+        let Self { output_bytes, media_bytes, without_reader, .. } = *self;
+        let (scope, tool) = (Arc::downgrade(&self.scope), tool.to_owned());
+
+        self.scope.control.receive(Box::new(move || {
+            let scope = scope.upgrade()?;
+            Self { scope, output_bytes, media_bytes, without_reader }.receiving(&tool)
+        }));
+    }
+
+    /// How long strings of the tool's result are stored while they arrive. `None` if they are not.
+    fn receiving(&self, tool: &str) -> Option<Receiving> {
+        Registry::from_scope(&self.scope).origin_of(tool)?;
+
+        let stores = match self.policy(tool) {
+            Spill::Never => false,
+            Spill::Auto => self.is_readable(),
+            Spill::Always => true,
+        };
+
+        let longest = Longest { text: self.output_bytes, media: self.media_bytes };
+        if stores { Receiving::new(&self.scope, tool, longest) } else { None }
+    }
+
+    /// The tool's result, or a preview of it if the result must be stored.
+    pub async fn bounded(&self, tool: &str, result: CallToolResult) -> CallToolResult {
+        let received = Received::new(self.scope.control.take_received());
+        let policy = self.policy(tool);
+
+        let is_over = || sizes::is_over(&result, self.output_bytes, self.media_bytes);
+        let spills = match policy {
+            _ if !received.is_empty() => true,
+            Spill::Never => false,
+            Spill::Auto => is_over() && self.is_readable(),
+            Spill::Always => true,
+        };
+
+        if !spills {
+            return result;
+        }
+
+        // The future is boxed, so that the futures of other calls stay small.
+        Box::pin(self.spill(tool, result, received, policy == Spill::Always)).await
+    }
+
+    fn policy(&self, tool: &str) -> Spill {
+        let unregistered = if self.without_reader { Spill::Auto } else { Spill::Never };
+        Registry::from_scope(&self.scope).spill_of(tool).unwrap_or(unregistered)
+    }
+
+    /// Whether the caller can read what is stored, or need not.
+    fn is_readable(&self) -> bool {
+        self.without_reader || self.offers(READING_TOOL)
+    }
+
+    /// Stores the parts that are too large, or all parts.
+    async fn spill(
+        &self,
+        tool: &str,
+        result: CallToolResult,
+        received: Received,
+        all: bool,
+    ) -> CallToolResult {
+        let fits =
+            received.is_empty() && !sizes::is_over(&result, self.output_bytes, self.media_bytes);
+        let original = fits.then(|| result.clone());
+
+        let with_links = !Registry::from_scope(&self.scope).has_ui(tool);
+        let is_error = result.is_error;
+
+        // A result that fits is sent if it cannot be stored.
+        let failed = |error: StorePartsError| {
+            original.unwrap_or_else(|| {
+                ToolError::new(error.message(tool, self.output_bytes)).into_tool_result()
+            })
+        };
+
+        let (text_bytes, media_bytes) = (self.output_bytes, self.media_bytes);
+        let owner = self.scope.identity.owner().as_str();
+        let bytes = sizes::bytes(&result, INLINE_BYTES + 1);
+        let split = move || Parts::split(result, received, text_bytes, media_bytes, all);
+        let parts = match Compute::run(owner, bytes, split).done().await {
+            Ok(parts) => parts,
+            Err(busy) => return failed(StorePartsError::Store(busy.into())),
+        };
+
+        if parts.large.is_empty() {
+            return parts.into_result(is_error);
+        }
+
+        let Parts { large, small, value, structured, meta } = parts;
+        let storing = Storing { scope: &self.scope, output_bytes: self.output_bytes };
+        match store_parts(tool, large, &storing).await {
+            Ok(stored) => {
+                let preview = PreviewResult {
+                    tool,
+                    can_read: self.offers(READING_TOOL),
+                    can_search: self.offers("search_resource"),
+                    can_query: self.offers("query_resource"),
+                    stored: &stored,
+                    output_bytes: self.output_bytes,
+                    is_error: is_error == Some(true),
+                };
+                preview.compose(small, value, structured, with_links, meta)
+            }
+            Err(error) => failed(error),
+        }
+    }
+
+    /// Whether the caller may use the tool.
+    fn offers(&self, tool: &str) -> bool {
+        Registry::from_scope(&self.scope).offers(self.scope.identity.grant(), tool)
+    }
+}
+
+impl<S> Context<S> {
+    /// Stores a tool's result if it is larger than [`Context::output_bytes`] or than the
+    /// room that is left for it, and replaces it by a preview.
+    pub(crate) async fn bounded(
+        &self,
+        tool: &str,
+        result: CallToolResult,
+        text_bytes: usize,
+        media_bytes: usize,
+    ) -> CallToolResult {
+        let mut spiller = Spiller::new(self.scope()).without_reader();
+        spiller.output_bytes = spiller.output_bytes.min(text_bytes);
+        spiller.media_bytes = spiller.media_bytes.min(media_bytes);
+        spiller.bounded(tool, result).await
+    }
+}

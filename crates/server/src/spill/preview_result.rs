@@ -1,0 +1,218 @@
+//! The result that replaces a stored one. Text and structured content say the
+//! same, because some hosts show a model only one of them.
+
+use std::fmt::Write;
+
+use larder_records::preview::{
+    Excerpt,
+    words::{count, number},
+};
+use larder_store::store::{Entry, Kind};
+use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
+use serde_json::{Value, json};
+
+use super::{
+    store_parts::StoredPart,
+    tool_calls::{call, count_arguments, jq_root, read_arguments, search_arguments, type_and_size},
+};
+use crate::registry::READING_TOOL;
+
+/// Builds a preview result.
+#[allow(clippy::struct_excessive_bools, reason = "what the caller may use, one by one")]
+pub(super) struct PreviewResult<'a> {
+    pub(super) tool: &'a str,
+    /// Whether the caller may use `read_resource`.
+    pub(super) can_read: bool,
+    /// Whether the caller may use `search_resource`.
+    pub(super) can_search: bool,
+    /// Whether the caller may use `query_resource`.
+    pub(super) can_query: bool,
+    pub(super) stored: &'a [StoredPart],
+    /// The most bytes of text in a result.
+    pub(super) output_bytes: usize,
+    /// Whether the stored result is an error.
+    pub(super) is_error: bool,
+}
+
+impl PreviewResult<'_> {
+    /// The result: the preview, so that hosts which cut results keep it; then
+    /// the small content blocks; then the links.
+    pub(super) fn compose(
+        &self,
+        small: Vec<ContentBlock>,
+        value: Option<Value>,
+        structured: bool,
+        with_links: bool,
+        meta: Option<MetaObject>,
+    ) -> CallToolResult {
+        let (previews, shown) = self.previews();
+        let is_complete =
+            shown == self.stored.len() && self.stored.iter().all(|part| part.preview.is_whole());
+        let note = self.note(is_complete, !small.is_empty() || value.is_some());
+
+        let mut content = vec![ContentBlock::text(note.clone() + &previews)];
+        content.extend(small);
+        if with_links {
+            content.extend(self.stored.iter().map(|part| part.entry.to_link()));
+        }
+
+        let mut result = CallToolResult::success(content);
+        result.is_error = Some(self.is_error);
+        // The output schema does not apply to errors.
+        if structured && !self.is_error {
+            result.structured_content = Some(self.structured(&note, is_complete, shown, value));
+        }
+        result.meta = meta;
+        result
+    }
+
+    /// The first sentence. `has_small` says whether other content follows.
+    fn note(&self, is_complete: bool, has_small: bool) -> String {
+        let tool = self.tool;
+        let size = self.stored.iter().map(|part| part.entry.size).sum();
+        let size = count(size, "byte");
+        let what = if self.is_error { "failure message" } else { "result" };
+        let location = match self.stored {
+            [part] => format!("at {}", part.entry.uri),
+            parts => format!("as {} resources", parts.len()),
+        };
+
+        if is_complete {
+            return format!(
+                "The {what} of {tool} ({size}) is stored {location}, and complete below."
+            );
+        }
+
+        let rest = if has_small { "; smaller parts follow as they are" } else { "" };
+        format!(
+            "PREVIEW ONLY: this is not the whole {what} of {tool}. All of its {size} are stored {location}; below are excerpts{rest}."
+        )
+    }
+
+    /// The previews, and how many of them there are. If the first ones fill most of the result,
+    /// only type and size of the others are given.
+    fn previews(&self) -> (String, usize) {
+        let (mut text, mut shown) = (String::new(), 0);
+        for StoredPart { entry, preview, columns } in self.stored {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "\n\n{}\n{}", entry.uri, type_and_size(entry));
+            let _ = write!(text, "; complete there; expires at {}", entry.expires);
+
+            if shown > 0 && text.len() > self.output_bytes / 4 * 3 {
+                continue;
+            }
+
+            shown += 1;
+            if let Some(fact) = records_fact(entry, columns.as_deref()) {
+                let _ = write!(text, "\n{fact}");
+            }
+            for fact in &preview.facts {
+                let _ = write!(text, "\n{fact}");
+            }
+
+            let _ = write!(text, "\nNext: {}", self.next(entry).join(" or "));
+            let _ = write!(
+                text,
+                "; or give it to another tool, as the argument \"{{{{{}}}}}\"",
+                entry.uri
+            );
+            preview.write_excerpts_to(&mut text);
+        }
+        (text, shown)
+    }
+
+    fn structured(
+        &self,
+        note: &str,
+        is_complete: bool,
+        shown: usize,
+        value: Option<Value>,
+    ) -> Value {
+        let resources = self.stored.iter().enumerate();
+        let resources: Vec<_> =
+            resources.map(|(index, part)| self.resource(part, index < shown)).collect();
+
+        let mut spilled = json!({
+            "note": note,
+            "complete": is_complete,
+            "resources": resources,
+        });
+        if let Some(value) = value {
+            spilled["value"] = value;
+        }
+
+        json!({ "spilled": spilled })
+    }
+
+    /// A stored part, with its preview if that is shown.
+    fn resource(
+        &self,
+        StoredPart { entry, preview, columns }: &StoredPart,
+        is_shown: bool,
+    ) -> Value {
+        let mut resource = json!({
+            "uri": entry.uri,
+            "name": entry.name,
+            "mime_type": entry.mime_type,
+            "size": entry.size,
+            "expires": entry.expires.to_string(),
+            "next": [],
+        });
+
+        if entry.kind == Kind::Text {
+            resource["lines"] = json!(entry.lines);
+        }
+        if !is_shown {
+            return resource;
+        }
+
+        resource["facts"] = json!(preview.facts);
+        resource["next"] = json!(self.next(entry));
+
+        if let Some(index) = &entry.records {
+            resource["records"] = json!({
+                "total": index.total(),
+                "at": index.at(),
+                "table": "t",
+                "columns": columns,
+                "jq_root": jq_root(index),
+            });
+        }
+
+        for (member, excerpt) in [("head", &preview.head), ("tail", &preview.tail)] {
+            if let Some(Excerpt { label, text, .. }) = excerpt {
+                resource[member] = json!({ "label": label, "text": text });
+            }
+        }
+        resource
+    }
+
+    /// The exact next calls, of the tools that the caller may use.
+    fn next(&self, entry: &Entry) -> Vec<String> {
+        let mut next = Vec::new();
+        if self.can_read {
+            let arguments = read_arguments(entry.uri.as_str(), entry.kind, 100);
+            next.push(call(READING_TOOL, &arguments));
+        }
+        if self.can_search && entry.kind == Kind::Text {
+            next.push(call("search_resource", &search_arguments(entry.uri.as_str())));
+        }
+        if self.can_query && entry.records.is_some() {
+            next.push(call("query_resource", &count_arguments(entry.uri.as_str())));
+        }
+
+        if next.is_empty() {
+            next.push(call("resources/read", &json!({ "uri": entry.uri })));
+        }
+        next
+    }
+}
+
+/// `Records: 49,000 at /items; table t (id, level); jq root .items[]`.
+fn records_fact(entry: &Entry, columns: Option<&str>) -> Option<String> {
+    let index = entry.records.as_ref()?;
+    let at = if index.at().is_empty() { String::new() } else { format!(" at {}", index.at()) };
+    let columns = columns.map(|columns| format!(" ({columns})")).unwrap_or_default();
+    let (total, root) = (number(index.total()), jq_root(index));
+    Some(format!("Records: {total}{at}; table t{columns}; jq root {root}"))
+}

@@ -1,0 +1,87 @@
+//! [`Received`]: the parts of a result that were stored while they arrived.
+
+use larder_protocol::json_size;
+use serde_json::Value;
+
+use crate::handler::{ReceivedResult, ReceivedStructure, ReceivedText};
+
+/// The parts that a result only names. There are few of them. Those that nobody takes are
+/// discarded.
+#[derive(Default)]
+pub(super) struct Received(ReceivedResult);
+
+impl Received {
+    pub(super) fn new(result: ReceivedResult) -> Self {
+        Self(result)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The text for which that stands.
+    pub(super) fn find(&self, text: &str) -> Option<&ReceivedText> {
+        self.0.texts.iter().find(|received| received.uri.as_str() == text)
+    }
+
+    /// Takes the text for which that stands.
+    pub(super) fn take(&mut self, text: &str) -> Option<ReceivedText> {
+        let texts = &mut self.0.texts;
+        let index = texts.iter().position(|received| received.uri.as_str() == text)?;
+        Some(texts.swap_remove(index))
+    }
+
+    /// The size of a text in bytes.
+    pub(super) fn len_of(&self, text: &str) -> usize {
+        self.find(text).map_or(text.len(), ReceivedText::len)
+    }
+
+    /// Whether a text of a block is a string of the structured content.
+    pub(super) fn is(&self, text: &str, string: &str) -> bool {
+        let strings = self.0.structure.iter().flat_map(|structure| &structure.strings);
+        let hashed = strings.into_iter().find(|hashed| hashed.name == string);
+
+        match (self.find(text), hashed) {
+            (Some(text), Some(hashed)) => text.has_digest(hashed.size, &hashed.sha256),
+            (Some(text), None) => text.equals_text(string),
+            (None, Some(hashed)) => hashed.equals_text(text),
+            (None, None) => text == string,
+        }
+    }
+
+    /// Whether a text is the JSON of the structured content, in any layout.
+    pub(super) fn is_json_of(&self, text: &ReceivedText, value: &Value) -> bool {
+        match &self.0.structure {
+            Some(structure) => text.is_same_json(&structure.whole),
+            None => text.is_json_of(value),
+        }
+    }
+
+    /// Whether structured content lacks strings.
+    pub(super) fn is_incomplete(&self, value: &Value) -> bool {
+        self.0.structure.as_ref().is_some_and(|structure| lacks_strings(value, structure))
+    }
+
+    /// The size of structured content in bytes, or more than any room if it lacks strings.
+    pub(super) fn size_of(&self, value: &Value) -> usize {
+        if self.is_incomplete(value) { usize::MAX } else { json_size(value) }
+    }
+
+    /// Takes all of the structured content, if the value lacks strings.
+    pub(super) fn take_structure(&mut self, value: &Value) -> Option<ReceivedText> {
+        let structure = self.0.structure.take_if(|structure| lacks_strings(value, structure))?;
+        Some(structure.whole)
+    }
+}
+
+fn lacks_strings(value: &Value, structure: &ReceivedStructure) -> bool {
+    let is_missing = |text: &str| structure.strings.iter().any(|hashed| hashed.name == text);
+    match value {
+        Value::String(text) => is_missing(text),
+        Value::Array(items) => items.iter().any(|item| lacks_strings(item, structure)),
+        Value::Object(members) => members
+            .iter()
+            .any(|(name, member)| is_missing(name) || lacks_strings(member, structure)),
+        _ => false,
+    }
+}

@@ -1,0 +1,305 @@
+//! Stores the parts of a result, all or none of them.
+
+use std::sync::Arc;
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use bytes::{Bytes, BytesMut};
+use futures_util::stream;
+use larder_protocol::quote::visible;
+use larder_records::{
+    preview::{HEAD_BYTES, Preview, Sample, TAIL_BYTES, words::number},
+    record_lines,
+};
+use larder_runtime::compute::Compute;
+use larder_store::store::{Arrived, Content, Details, Entry, Kind, ResourceUri, StoreError};
+use serde_json::Value;
+
+use super::{
+    part::{Body, Part},
+    record_columns::column_names,
+};
+use crate::{
+    handler::{ReceivedText, Scope},
+    registry::Registry,
+};
+
+/// The most parts of one result that are stored.
+const MAX_PARTS: usize = 64;
+
+/// The call whose result is stored, and its output budget in bytes.
+pub(super) struct Storing<'a> {
+    pub(super) scope: &'a Scope,
+    pub(super) output_bytes: usize,
+}
+
+/// A stored part and its preview.
+pub(super) struct StoredPart {
+    pub(super) entry: Arc<Entry>,
+    pub(super) preview: Preview,
+    /// The columns of its records, as SQL writes them.
+    pub(super) columns: Option<String>,
+}
+
+/// Why nothing is stored.
+pub(super) enum StorePartsError {
+    TooManyParts(usize),
+    Store(StoreError),
+}
+
+/// Stores all parts. If one cannot be stored, deletes the others.
+pub(super) async fn store_parts(
+    tool: &str,
+    parts: Vec<Part>,
+    storing: &Storing<'_>,
+) -> Result<Vec<StoredPart>, StorePartsError> {
+    if parts.len() > MAX_PARTS {
+        return Err(StorePartsError::TooManyParts(parts.len()));
+    }
+
+    let scope = storing.scope;
+    let several = parts.len() > 1;
+    // The previews share half of the output budget.
+    let budget = (storing.output_bytes / 2 / parts.len().max(1)).clamp(300, 3_000);
+    let mut stored: Vec<StoredPart> = Vec::with_capacity(parts.len());
+
+    for (index, part) in parts.into_iter().enumerate() {
+        let name = match &part.name {
+            Some(name) => format!("{name} (of {tool})"),
+            None if several => format!("Result of {tool}, part {}", index + 1),
+            None => format!("Result of {tool}"),
+        };
+
+        match store_part(tool, name, part, budget, scope).await {
+            Ok(part) => stored.push(part),
+            Err(error) => {
+                for StoredPart { entry, .. } in stored {
+                    // A part that cannot be deleted expires.
+                    let _ = scope.store.delete(scope.identity.owner(), &entry.uri).await;
+                }
+                return Err(StorePartsError::Store(error));
+            }
+        }
+    }
+    Ok(stored)
+}
+
+/// Stores one part, with a preview of at most about `budget` bytes.
+async fn store_part(
+    tool: &str,
+    name: String,
+    part: Part,
+    budget: usize,
+    scope: &Scope,
+) -> Result<StoredPart, StoreError> {
+    let owner = scope.identity.owner();
+    let making = Compute::run(owner.as_str(), part.body.size(), move || prepare(part, budget));
+    let Prepared { body, head, mime_type, preview } = making.done().await?;
+
+    let details = Details {
+        // The texts are written by others: a tool, or the content.
+        name: Some(visible(&name).into_owned()),
+        description: preview.facts.first().map(|fact| visible(fact).into_owned()),
+        mime_type: Some(visible(&mime_type).into_owned()),
+        session: scope.session.clone(),
+        ttl: Registry::from_scope(scope).ttl_of(tool),
+        ..Details::default()
+    };
+    let details = details.shortened();
+
+    scope.store.add_origins(Registry::from_scope(scope).origin_of(tool));
+
+    let content = match body {
+        PreparedBody::Text(pieces) => {
+            Content::text_stream(stream::iter(pieces.into_iter().map(Ok)))
+        }
+        PreparedBody::Bytes(bytes) => Content::from(bytes),
+        PreparedBody::Arrived(arrived) => {
+            let entry = scope.store.create_arrived(arrived?, details).await?;
+            return with_columns(entry, preview, head).await;
+        }
+    };
+
+    let uri = ResourceUri::for_result(tool, &scope.random.id())?;
+    let entry = scope.store.create(owner, uri, content, details).await?;
+    with_columns(entry, preview, head).await
+}
+
+/// Adds the columns of the records.
+async fn with_columns(
+    entry: Arc<Entry>,
+    preview: Preview,
+    head: Bytes,
+) -> Result<StoredPart, StoreError> {
+    let columns = match entry.records.clone() {
+        Some(index) => {
+            let naming = move || column_names(&index, &head);
+            Compute::run(entry.owner.as_str(), HEAD_BYTES, naming).done().await?
+        }
+        None => None,
+    };
+
+    Ok(StoredPart { entry, preview, columns })
+}
+
+/// A part as it is stored, and its preview.
+struct Prepared {
+    body: PreparedBody,
+    head: Bytes,
+    mime_type: String,
+    preview: Preview,
+}
+
+/// What is stored.
+enum PreparedBody {
+    Text(Vec<Bytes>),
+    Bytes(Bytes),
+    /// It is in the store already, unless that has failed.
+    Arrived(Result<Arrived, StoreError>),
+}
+
+/// Decodes a part and makes its preview.
+fn prepare(part: Part, budget: usize) -> Prepared {
+    let (pieces, value, is_text) = match part.body {
+        Body::Text(pieces) => (pieces, None, true),
+        // A copy of the value that the tool has laid out itself is stored as it is.
+        Body::Json(value, json) if memchr::memchr(b'\n', &json).is_some() => {
+            (vec![json], Some(value), true)
+        }
+        Body::Json(value, json) => (record_lines(&json), Some(value), true),
+        Body::Base64(data) => match decode(&data) {
+            Some(bytes) => (vec![bytes.into()], None, false),
+            // Invalid base64 is stored as text, so that nothing is lost.
+            None => (vec![data.into()], None, true),
+        },
+        Body::Received(text, value) => {
+            return prepare_received(*text, value.as_ref(), part.mime_type, budget);
+        }
+    };
+
+    let (head, tail) = (head(&pieces), tail(&pieces));
+    let sample = Sample {
+        mime_type: part.mime_type.as_deref(),
+        is_text,
+        size: pieces.iter().map(|piece| piece.len() as u64).sum(),
+        lines: is_text.then(|| line_count(&pieces)),
+        head: &head,
+        tail: &tail,
+        // A parsed value takes several times the memory of its text, and ends here.
+        value: value.as_ref(),
+    };
+
+    let preview = Preview::new(&sample, budget);
+    let mime_type = part.mime_type.unwrap_or_else(|| preview.mime_type().to_owned());
+
+    let body = if is_text {
+        PreparedBody::Text(pieces)
+    } else {
+        PreparedBody::Bytes(pieces.into_iter().next().unwrap_or_default())
+    };
+
+    Prepared { body, head, mime_type, preview }
+}
+
+/// Decodes base64. Some libraries break its lines.
+fn decode(base64: &str) -> Option<Vec<u8>> {
+    BASE64_STANDARD.decode(base64).ok().or_else(|| {
+        let characters = base64.bytes().filter(|byte| !byte.is_ascii_whitespace());
+        BASE64_STANDARD.decode(characters.collect::<Vec<_>>()).ok()
+    })
+}
+
+/// Makes the preview of content that was stored while it arrived.
+fn prepare_received(
+    content: ReceivedText,
+    value: Option<&Value>,
+    mime_type: Option<String>,
+    budget: usize,
+) -> Prepared {
+    let is_text = content.kind == Kind::Text;
+    let sample = Sample {
+        mime_type: mime_type.as_deref(),
+        is_text,
+        size: content.size,
+        lines: is_text.then(|| content.lines()),
+        head: &content.head,
+        tail: &content.tail,
+        value,
+    };
+
+    let preview = Preview::new(&sample, budget);
+    let mime_type = mime_type.unwrap_or_else(|| preview.mime_type().to_owned());
+    let body = PreparedBody::Arrived(content.upload);
+    Prepared { body, head: content.head, mime_type, preview }
+}
+
+/// The first bytes. Copies only if they span several pieces.
+fn head(pieces: &[Bytes]) -> Bytes {
+    if let Some(first) = pieces.first().filter(|f| f.len() >= HEAD_BYTES || pieces.len() == 1) {
+        return first.slice(..first.len().min(HEAD_BYTES));
+    }
+
+    let mut head = BytesMut::new();
+    for piece in pieces {
+        let room = HEAD_BYTES - head.len();
+        head.extend_from_slice(&piece[..piece.len().min(room)]);
+    }
+    head.freeze()
+}
+
+/// The last bytes. Copies only if they span several pieces.
+fn tail(pieces: &[Bytes]) -> Bytes {
+    if let Some(last) = pieces.last().filter(|l| l.len() >= TAIL_BYTES || pieces.len() == 1) {
+        return last.slice(last.len().saturating_sub(TAIL_BYTES)..);
+    }
+
+    let mut parts = Vec::new();
+    let mut room = TAIL_BYTES;
+    for piece in pieces.iter().rev() {
+        let part = piece.slice(piece.len().saturating_sub(room)..);
+        room -= part.len();
+        parts.push(part);
+    }
+
+    parts.reverse();
+    parts.concat().into()
+}
+
+/// Counts lines as the store does: text after the last line feed is a line.
+fn line_count(pieces: &[Bytes]) -> u64 {
+    let feeds: usize = pieces.iter().map(|p| memchr::memchr_iter(b'\n', p).count()).sum();
+    let last = pieces.iter().rev().find_map(|piece| piece.last());
+    feeds as u64 + u64::from(last.is_some_and(|last| *last != b'\n'))
+}
+
+impl StorePartsError {
+    /// The error message for the model.
+    pub(super) fn message(&self, tool: &str, budget: usize) -> String {
+        let budget = number(budget as u64);
+
+        match self {
+            Self::TooManyParts(parts) => format!(
+                "The result of {tool} has {parts} parts that are too large for one answer, and at most {MAX_PARTS} of one result can be stored. Nothing of it is shown. Call {tool} again for less at a time."
+            ),
+            Self::Store(error) => {
+                if error.is_internal() {
+                    let source = std::error::Error::source(error);
+                    tracing::error!(%error, ?source, tool, "a result could not be stored");
+                }
+
+                let advice = match error {
+                    StoreError::Full(_) => format!(
+                        "Delete stored resources that are no longer needed (list_resources, delete_resource), or call {tool} again for less."
+                    ),
+                    StoreError::Unavailable { .. } | StoreError::Busy(_) => {
+                        format!("Call {tool} again shortly, or for less.")
+                    }
+                    _ => format!("Call {tool} again for less."),
+                };
+
+                format!(
+                    "{tool} ran, but its result is too large for one answer ({budget} bytes of text), and it could not be stored: {error} Nothing of it is shown. {advice}"
+                )
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! `describe_resource`
+
+use std::fmt::Write;
+
+use larder_records::preview::words::count;
+use larder_store::store::{Entry, Kind};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{ToolOptions, record_facts, wording::call_at_revision};
+use crate::{
+    handler::{Context, ToolError},
+    registry::Tool,
+    spill::tool_calls::{read_arguments, search_arguments},
+};
+
+/// Reserved for the facts before the preview.
+const HEAD_BYTES: usize = 800;
+/// The most bytes of the preview.
+const PREVIEW_BYTES: usize = 3_000;
+
+/// Describes a stored resource: type, size, number of
+/// lines, times of creation and expiry, the number of records and their columns, the
+/// pointers of JSON lists, the first and last lines, and the stored revisions.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct DescribeResource {
+    /// The URI of the resource.
+    uri: String,
+    /// The number of the revision; the latest by default.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    revision: Option<u64>,
+}
+
+pub(super) fn tool<S: Send + Sync + 'static>(options: ToolOptions) -> Tool<S> {
+    Tool::new(move |ctx: Context<S>, args: DescribeResource| {
+        let budget = options.budget(&ctx, HEAD_BYTES).min(PREVIEW_BYTES);
+        async move { describe(&ctx, &args, budget).await }
+    })
+}
+
+async fn describe<S>(
+    ctx: &Context<S>,
+    args: &DescribeResource,
+    budget: usize,
+) -> Result<String, ToolError> {
+    let (uri, revision) = (&args.uri, args.revision);
+    let found = ctx.read_any_revision(uri, revision).await?;
+    let entry = &found.entry;
+
+    let mut text = format!("{}\nname: {}\n", entry.uri, entry.name);
+    let mut line = |label: &str, value: &dyn std::fmt::Display| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{label}: {value}");
+    };
+
+    if let Some(title) = &entry.title {
+        line("title", title);
+    }
+    if let Some(description) = &entry.description {
+        line("description", description);
+    }
+    line("type", &entry.mime_type);
+    line("size", &count(entry.size, "byte"));
+
+    let read = call_at_revision("read_resource", read_arguments(uri, entry.kind, 100), revision);
+    let next = match entry.kind {
+        Kind::Text => {
+            line("lines", &count(entry.lines, "line"));
+            let search = call_at_revision("search_resource", search_arguments(uri), revision);
+            format!("{read} or {search}")
+        }
+        Kind::Binary => {
+            line("lines", &"none, it is binary");
+            read
+        }
+    };
+
+    line("sha256", &entry.sha256);
+    line("revision", &revisions(ctx, entry).await);
+    line("created", &entry.created);
+    line("updated", &entry.updated);
+    line("expires", &entry.expires);
+    line("next", &next);
+
+    let facts = record_facts::describe(ctx.identity().owner(), &found, budget / 2).await?;
+    let facts = facts.unwrap_or_default();
+    text.push_str(&facts);
+
+    let budget = budget.saturating_sub(facts.len());
+    found.preview(budget).await?.write_to(&mut text);
+    Ok(text)
+}
+
+/// `3; kept: 1 (5 bytes, written at …), 2 (…), 3 (…)`; the number alone if the
+/// resource has one revision.
+async fn revisions<S>(ctx: &Context<S>, entry: &Entry) -> String {
+    // Resources that the server registers have no other revisions.
+    let stored = ctx.revisions(entry.uri.as_str()).await.unwrap_or_default();
+    if stored.len() < 2 {
+        return entry.revision.to_string();
+    }
+
+    let each = stored.iter().map(|found| {
+        let Entry { revision, size, updated, .. } = &*found.entry;
+        format!("{revision} ({}, written at {updated})", count(*size, "byte"))
+    });
+    format!("{}; kept: {}", entry.revision, each.collect::<Vec<_>>().join(", "))
+}

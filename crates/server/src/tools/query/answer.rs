@@ -1,0 +1,172 @@
+//! The result of a query, for models and for programs.
+
+use larder_query::{Answer, Engine, Question};
+use larder_records::preview::words::{count, number};
+use larder_store::store::Entry;
+use rmcp::model::{CallToolResult, ContentBlock};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{Format, QueryResource};
+use crate::{
+    handler::Structured,
+    spill::tool_calls::{call, type_and_size},
+};
+
+/// The structured result.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct QueryResult {
+    /// The columns of the rows.
+    columns: Vec<Column>,
+    /// The returned rows. For jq each has one value.
+    rows: Vec<Vec<Value>>,
+    /// The number of rows of the whole result.
+    total: u64,
+    /// Whether rows contains the whole result.
+    complete: bool,
+    /// Whether the only returned row is too long for a result and was cut.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    cut: bool,
+    /// The arguments of query_resource for the next rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<Value>,
+    /// The URI under which the whole result is stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stored: Option<String>,
+    /// How much was read.
+    read: Read,
+}
+
+/// Whether the whole result is stored.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Stored<'a> {
+    /// It is stored.
+    At(&'a Entry),
+    /// The caller can store it by `into`.
+    No,
+    /// The caller may not store it.
+    Refused,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Column {
+    name: String,
+    /// integer, number, text, null, any; json for jq.
+    r#type: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Read {
+    rows: u64,
+    bytes: u64,
+    /// Lines that are not JSON, or that the pattern of a log does not match.
+    skipped: u64,
+}
+
+pub(super) fn result(
+    answer: Answer,
+    args: &QueryResource,
+    question: &Question,
+    stored: Stored<'_>,
+) -> (Structured<QueryResult>, CallToolResult) {
+    let Answer { columns, rows, text, total, cut, read, places } = answer;
+    let shown = rows.len() as u64;
+    let done = args.offset.saturating_add(shown);
+    let complete = args.offset == 0 && shown == total && !cut;
+
+    let next = if cut && matches!(stored, Stored::No) {
+        Some(repeat(args, args.offset, true))
+    } else if done < total && shown > 0 {
+        Some(repeat(args, done, false))
+    } else {
+        None
+    };
+
+    let noun = if question.engine == Engine::Sql { "row" } else { "value" };
+    let totals = count(total, noun);
+    let mut head = if complete {
+        format!("{} of {totals}, complete", number(shown))
+    } else if shown == 0 {
+        format!("{totals}, none after the first {}", number(args.offset))
+    } else if args.offset == 0 {
+        format!("{} of {totals}, not complete", number(shown))
+    } else {
+        let end = if done >= total && !cut { "the end" } else { "not complete" };
+        format!("{noun}s {} to {} of {totals}, {end}", number(args.offset + 1), number(done))
+    };
+
+    if cut {
+        head += ": this one is too long and is cut";
+        if matches!(stored, Stored::Refused) {
+            head += ", so select less of it";
+        }
+    }
+
+    head += &format!("; read {}", count(read.rows, "row"));
+    if let [(_, at)] = &places[..] {
+        head += &format!(" of {at}");
+    }
+    for (table, at) in places.iter().filter(|_| places.len() > 1) {
+        head += &format!(", {table}: {at}");
+    }
+
+    if read.skipped > 0 {
+        head += &format!("; {} skipped", count(read.skipped, "line"));
+    }
+
+    if let Some(next) = &next {
+        head += &format!(". Next: {}", call("query_resource", next));
+    }
+
+    let stored = match stored {
+        Stored::At(entry) => Some(entry),
+        Stored::No | Stored::Refused => None,
+    };
+    if let Some(entry) = stored {
+        head +=
+            &format!(". The whole result is stored as {} ({})", entry.uri, type_and_size(entry));
+    }
+
+    let text = format!("{head}.\n\n{text}");
+    let mut content = vec![ContentBlock::text(text)];
+    content.extend(stored.map(Entry::to_link));
+
+    let columns = columns.into_iter().map(|c| Column { name: c.name, r#type: c.kind });
+    let result = QueryResult {
+        columns: columns.collect(),
+        rows,
+        total,
+        complete,
+        cut,
+        next,
+        stored: stored.map(|entry| entry.uri.to_string()),
+        read: Read { rows: read.rows, bytes: read.bytes, skipped: read.skipped },
+    };
+
+    (Structured(result), CallToolResult::success(content))
+}
+
+/// The arguments of the same query from another row on; or with the result
+/// stored, if a row is too long to be returned.
+fn repeat(args: &QueryResource, offset: u64, into: bool) -> Value {
+    let mut next = json!({ "from": args.from });
+    let mut set = |name: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            next[name] = value;
+        }
+    };
+
+    set("sql", args.sql.clone().map(Value::from));
+    set("jq", args.jq.clone().map(Value::from));
+    set("format", (args.format != Format::Auto).then(|| json!(args.format)));
+    set("rows", args.rows.clone().map(Value::from));
+    set("pattern", args.pattern.clone().map(Value::from));
+    set("slurp", args.slurp.then_some(Value::Bool(true)));
+    set("limit", args.limit.map(Value::from));
+    set("revision", args.revision.map(Value::from));
+    set("offset", (offset > 0).then(|| offset.into()));
+    set("into", into.then(|| json!({})));
+
+    next
+}

@@ -1,0 +1,202 @@
+//! What all records of a resource have in common: their number and columns, and the
+//! JSON Pointers of lists. Reads the whole content in bounded memory.
+
+use std::fmt::Write;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use larder_oauth::Owner;
+use larder_records::{
+    Fault, Layout, List, Lists, Pointer, Record, RecordIndex, Splitter,
+    preview::{
+        Columns,
+        words::{count, cut, number},
+    },
+};
+use larder_runtime::compute::{self, Compute, Stop};
+use larder_store::store::{RecordsError, StoreError, StoredResource};
+use tokio::time::Instant;
+
+use crate::spill::{
+    record_columns::{RecordColumns, Rows},
+    tool_calls::jq_root,
+};
+
+/// A longer record ends the description of the columns.
+const MAX_RECORD_BYTES: usize = 8 << 20;
+/// The most lists that are named.
+const MAX_LISTS: usize = 12;
+/// The longest pointer that is shown.
+const MAX_POINTER_BYTES: usize = 100;
+/// The names in a longer header are cut off.
+const MAX_HEADER_BYTES: usize = 64 << 10;
+
+/// Facts about the records, in about `budget` bytes; `None` if there are none.
+pub(super) async fn describe(
+    caller: &Owner,
+    found: &StoredResource,
+    budget: usize,
+) -> Result<Option<String>, StoreError> {
+    let deadline = Instant::now() + compute::search_time();
+    let indexing = tokio::time::timeout_at(deadline, found.record_index(caller, None)).await;
+    let index = match indexing {
+        Ok(Ok(index)) => index,
+        Ok(Err(RecordsError::Store(error))) => return Err(error),
+        Ok(Err(RecordsError::Fault(fault))) => {
+            return Ok(Some(format!("records: none, {fault}\n")));
+        }
+        // Content without records has no facts about them.
+        Ok(Err(_)) => return Ok(None),
+        Err(_) => return Ok(Some(too_late())),
+    };
+
+    let slot = compute::search_slot(caller.as_str());
+    let Ok(slot) = tokio::time::timeout_at(deadline, slot).await else {
+        return Ok(Some(too_late()));
+    };
+    let _slot = slot?;
+
+    let mut survey = Survey::new(&index, columns(found, &index).await?);
+    let mut blocks = std::pin::pin!(found.stream());
+
+    while let Some(block) = blocks.next().await {
+        let block = block?;
+        if Instant::now() >= deadline {
+            survey.stopped = Some("it took too long (compute.search_seconds)".to_owned());
+            break;
+        }
+
+        let adding = Compute::queue(caller.as_str(), move |stop| {
+            survey.add(&block, stop);
+            survey
+        });
+        survey = adding.done().await?;
+
+        if survey.stopped.is_some() {
+            break;
+        }
+    }
+
+    survey.finish();
+    Ok(Some(survey.text(&index, budget)))
+}
+
+fn too_late() -> String {
+    "records: not counted in time (compute.search_seconds)\n".to_owned()
+}
+
+/// The columns of the header, if there is one.
+async fn columns(found: &StoredResource, index: &RecordIndex) -> Result<Columns, StoreError> {
+    let (Some(header), Layout::Rows { delimiter }) = (index.header(), index.layout()) else {
+        return Ok(Columns::default());
+    };
+
+    let len = usize::try_from(header.end - header.start).unwrap_or(MAX_HEADER_BYTES);
+    let header = found.bytes_from(header.start, len.min(MAX_HEADER_BYTES)).await?;
+    Ok(Columns::of_table(Rows::new(delimiter).fields(&header.bytes).into_iter().flatten()))
+}
+
+/// Collects the facts, block by block.
+struct Survey {
+    splitter: Splitter,
+    records: RecordColumns,
+    lists: Option<Lists>,
+    /// Records that are not JSON.
+    skipped: u64,
+    /// Why not all records were read.
+    stopped: Option<String>,
+}
+
+impl Survey {
+    fn new(index: &RecordIndex, columns: Columns) -> Self {
+        let layout = index.layout();
+        let at: Pointer = index.at().parse().unwrap_or_default();
+        Self {
+            splitter: Splitter::new(layout, at, MAX_RECORD_BYTES),
+            records: RecordColumns::new(columns, index),
+            lists: (layout == Layout::Json).then(Lists::default),
+            skipped: 0,
+            stopped: None,
+        }
+    }
+
+    fn add(&mut self, block: &Bytes, stop: &Stop) {
+        if self.lists.as_mut().is_some_and(|lists| lists.feed(block).is_err()) {
+            self.lists = None;
+        }
+
+        self.split(|splitter, sink| {
+            splitter.feed(block, |record, bytes| {
+                if !stop.is_set() {
+                    sink(record, bytes);
+                }
+            })
+        });
+    }
+
+    fn split(
+        &mut self,
+        pass: impl FnOnce(&mut Splitter, &mut dyn FnMut(Record, &[u8])) -> Result<(), Fault>,
+    ) {
+        let Self { splitter, records, skipped, .. } = self;
+        let mut sink = |record: Record, bytes: &[u8]| {
+            if !records.add(&record, bytes) {
+                *skipped += 1;
+            }
+        };
+
+        if let Err(fault) = pass(splitter, &mut sink) {
+            self.stopped = Some(fault.to_string());
+        }
+    }
+
+    fn finish(&mut self) {
+        if self.stopped.is_none() {
+            self.split(|splitter, sink| splitter.finish(sink));
+        }
+    }
+
+    fn text(self, index: &RecordIndex, budget: usize) -> String {
+        let at = index.at();
+        let place = if at.is_empty() { String::new() } else { format!(" at {at}") };
+        let mut text = format!("records: {}{place}\n", count(index.total(), "record"));
+
+        let mut line = |label: &str, value: &str| {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{label}: {value}");
+        };
+        line("table", &format!("t; jq root: {}", jq_root(index)));
+
+        let complete = self.stopped.is_none();
+        let lists = self.lists.filter(|_| complete).and_then(|lists| lists.finish().ok());
+        let lists = lists.unwrap_or_default();
+
+        if lists.iter().any(|list| !list.at.is_empty()) {
+            let named = lists.iter().take(MAX_LISTS);
+            let named = named.map(|List { at, items }| {
+                format!("{} ({})", cut(&at.to_string(), MAX_POINTER_BYTES), number(*items))
+            });
+            let mut named: Vec<_> = named.collect();
+            if lists.len() > MAX_LISTS {
+                named.push("…".into());
+            }
+            line("lists", &named.join(", "));
+        }
+
+        if self.skipped > 0 {
+            line("skipped", &format!("{}, not JSON", count(self.skipped, "record")));
+        }
+
+        let columns = self.records.columns;
+        let of = match &self.stopped {
+            None => "all records".to_owned(),
+            Some(why) => {
+                format!("the first {}; {why}", count(columns.records(), "record"))
+            }
+        };
+
+        let columns = columns.lines(budget.saturating_sub(text.len()));
+        let _ = write!(text, "columns (of {of}):\n{columns}");
+        text
+    }
+}

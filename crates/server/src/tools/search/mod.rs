@@ -1,0 +1,232 @@
+//! `search_resource`
+
+mod answer;
+mod places;
+mod rows;
+
+use std::time::Duration;
+
+use larder_oauth::Owner;
+use larder_protocol::quote::shortened;
+use larder_runtime::compute::{self, Compute};
+use larder_store::store::{Kind, StoreError, StoredResource};
+use rmcp::model::CallToolResult;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use self::{
+    answer::SearchResult,
+    places::Places,
+    rows::{Rows, Wanted},
+};
+use super::{
+    ToolOptions,
+    regex::{Syntax, check_length, escape, matcher, reason},
+    required_text::required_text,
+    scan::{Search, scan},
+    wording::call_at_revision,
+};
+use crate::{
+    handler::{Context, Structured, ToolError},
+    registry::Tool,
+};
+
+const DEFAULT_LIMIT: u64 = 50;
+/// Reserved for the text before the lines.
+const HEAD_BYTES: usize = 800;
+/// The most bytes of one line in a result, around its first match, if its matches
+/// are not farther apart.
+const LINE_BYTES: usize = 400;
+
+/// Finds matches of a regular expression in a stored resource, like ripgrep.
+/// Returns the lines with their numbers (N: a match, N- context), and the total of
+/// matches. Lines over 2,000 bytes give each match with its byte offset; JSON gives
+/// the record, counted from 0, and the JSON Pointer; NDJSON and CSV the record.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an argument of the tool")]
+struct SearchResource {
+    /// The URI of the resource.
+    uri: String,
+    /// A regular expression in Rust's syntax: no look-around, no
+    /// backreferences.
+    query: String,
+    /// Ignore case.
+    #[serde(default)]
+    ignore_case: bool,
+    /// query is the text itself, not a regular expression.
+    #[serde(default)]
+    literal: bool,
+    /// Match whole words only.
+    #[serde(default)]
+    whole_word: bool,
+    /// Find the lines without a match.
+    #[serde(default)]
+    invert: bool,
+    /// Return the totals only.
+    #[serde(default)]
+    count_only: bool,
+    /// The most matches to show of one line over 2,000 bytes. No limit by default.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    max_per_line: Option<u64>,
+    /// The lines of context before and after each match. 0 by default.
+    #[serde(default)]
+    #[schemars(range(max = 50))]
+    context: usize,
+    /// The most matches to return. 50 by default.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 10000))]
+    limit: Option<u64>,
+    /// How many matches to skip. 0 by default.
+    #[serde(default)]
+    offset: u64,
+    /// The number of the revision; the latest by default. describe_resource
+    /// lists the stored ones.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    revision: Option<u64>,
+}
+
+impl SearchResource {
+    fn syntax(&self) -> Syntax {
+        let Self { ignore_case, literal, whole_word, .. } = *self;
+        Syntax { ignore_case, literal, whole_word }
+    }
+}
+
+pub(super) fn tool<S: Send + Sync + 'static>(options: ToolOptions) -> Tool<S> {
+    Tool::new(move |ctx: Context<S>, args: SearchResource| {
+        // The next call repeats the query.
+        let budget = options.budget(&ctx, HEAD_BYTES).saturating_sub(args.query.len());
+        let budget = budget.max(LINE_BYTES);
+        async move { search(&ctx, args, budget).await }
+    })
+}
+
+/// A search by another tool.
+#[derive(Debug)]
+pub(crate) struct LineSearch {
+    pub(crate) uri: String,
+    pub(crate) query: String,
+    pub(crate) ignore_case: bool,
+    /// Whether `query` is the text itself.
+    pub(crate) literal: bool,
+    /// The most matches.
+    pub(crate) limit: u64,
+    /// How many matches to skip.
+    pub(crate) offset: u64,
+    pub(crate) revision: Option<u64>,
+}
+
+impl LineSearch {
+    /// The lines in about `budget` bytes, with the total of matches.
+    pub(crate) async fn run<S>(
+        self,
+        ctx: &Context<S>,
+        budget: usize,
+    ) -> Result<SearchResult, ToolError> {
+        let args = SearchResource {
+            uri: self.uri,
+            query: self.query,
+            ignore_case: self.ignore_case,
+            literal: self.literal,
+            whole_word: false,
+            invert: false,
+            count_only: false,
+            max_per_line: None,
+            context: 0,
+            limit: Some(self.limit),
+            offset: self.offset,
+            revision: self.revision,
+        };
+
+        let (Structured(found), _) = search(ctx, args, budget).await?;
+        Ok(found)
+    }
+}
+
+async fn search<S>(
+    ctx: &Context<S>,
+    args: SearchResource,
+    budget: usize,
+) -> Result<(Structured<SearchResult>, CallToolResult), ToolError> {
+    check_length(&args.query)?;
+
+    let found = ctx.read_any_revision(&args.uri, args.revision).await?;
+    if found.entry.kind == Kind::Binary {
+        return Err(ToolError::new(format!(
+            "{} is binary ({}) and has no lines to search. Read it with {}.",
+            shortened(&args.uri),
+            found.entry.mime_type,
+            call_at_revision(
+                "read_resource",
+                json!({ "uri": args.uri, "unit": "bytes" }),
+                args.revision
+            )
+        )));
+    }
+
+    let time = compute::search_time();
+    let searching = async {
+        let caller = ctx.identity().owner();
+        let _slot = compute::search_slot(caller.as_str()).await.map_err(StoreError::from)?;
+        let rows = find_matches(caller, &found, &args, budget).await?;
+        let places = Places::find(caller, &found, rows.offsets()).await?;
+        Ok(answer::result(&found, &args, &rows, &places, budget))
+    };
+
+    match tokio::time::timeout(time, searching).await {
+        Ok(result) => result,
+        Err(_) => Err(too_slow(&args, time)),
+    }
+}
+
+async fn find_matches(
+    caller: &Owner,
+    found: &StoredResource,
+    args: &SearchResource,
+    budget: usize,
+) -> Result<Rows, ToolError> {
+    let (query, syntax) = (args.query.clone(), args.syntax());
+    let compiling = Compute::queue(caller.as_str(), move |_| {
+        (matcher(&query, syntax), required_text(&query, syntax))
+    });
+    let (matcher, required) = compiling.done().await.map_err(StoreError::from)?;
+    let matcher = matcher.map_err(|error| invalid_query(args, &error))?;
+
+    let rows = Rows::new(Wanted {
+        budget,
+        skip: args.offset,
+        limit: args.limit.unwrap_or(DEFAULT_LIMIT),
+        max_per_line: args.max_per_line.unwrap_or(u64::MAX),
+        invert: args.invert,
+        count_only: args.count_only,
+    });
+
+    let (context, invert) = (args.context, args.invert);
+    let search = Search { matcher, required, context, invert, counts: true, keeps_filters: true };
+    Ok(scan(caller, found, search, rows).await?)
+}
+
+fn too_slow(args: &SearchResource, time: Duration) -> ToolError {
+    let read = json!({ "uri": args.uri });
+    ToolError::new(format!(
+        "The search took longer than {} seconds (compute.search_seconds) and was stopped. Use a simpler regular expression, with less repetition, or read parts: {}.",
+        time.as_secs_f64(),
+        call_at_revision("read_resource", read, args.revision)
+    ))
+}
+
+fn invalid_query(args: &SearchResource, error: &grep_regex::Error) -> ToolError {
+    let reason = reason(error);
+    if args.literal {
+        return ToolError::new(format!("query cannot be searched for: {reason}."));
+    }
+
+    ToolError::new(format!(
+        "query is not a valid regular expression: {reason}. To search for the text itself, escape it: {}",
+        json!({ "query": escape(&shortened(&args.query)) })
+    ))
+}
