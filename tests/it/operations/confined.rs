@@ -9,7 +9,7 @@ use tokio::runtime;
 
 use super::metrics::Measured;
 use crate::support::{
-    Modern,
+    Modern, eventually,
     process::{larder, run},
 };
 
@@ -173,6 +173,9 @@ fn the_start_says_which_barriers_are_missing() {
 async fn the_start_says_that_queries_are_confined() {
     let mut command = larder(&["serve"]);
     command.env("LARDER_LOG__LEVEL", "info");
-    let mut server = Measured::start(command).await;
-    server.process.logs("query workers are confined by Landlock and seccomp").await;
+    let server = Measured::start(command).await;
+
+    // The line may come before those that the start waits for.
+    let said = "query workers are confined by Landlock and seccomp";
+    eventually(said, async || server.process.stderr().contains(said)).await;
 }

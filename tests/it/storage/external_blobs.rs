@@ -64,7 +64,8 @@ impl Installation {
     pub(super) async fn outside(&self) -> Vec<String> {
         let objects = self.objects().await;
         let contents = objects.iter().filter_map(|name| name.strip_prefix("=blobs/larder/"));
-        contents.map(|name| name.strip_suffix(".content").unwrap().to_owned()).collect()
+        // A file that is still written has another ending.
+        contents.filter_map(|name| name.strip_suffix(".content")).map(str::to_owned).collect()
     }
 
     /// Makes the checks due that look for contents without a resource: an object names
