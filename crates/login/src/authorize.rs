@@ -3,10 +3,12 @@
 use std::net::IpAddr;
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
-use larder_oauth::Scopes;
+use larder_oauth::{
+    Scopes,
+    client::{LoginState, Verifier},
+};
 use larder_runtime::clock::Timestamp;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use super::{
     AuthorizationRequest, ErrorCode, LoginServer, Problem,
@@ -73,9 +75,9 @@ pub(super) struct Flow {
     #[serde(rename = "q")]
     pub(super) request: Request,
     #[serde(rename = "z")]
-    pub(super) state: String,
+    pub(super) state: LoginState,
     #[serde(rename = "v")]
-    pub(super) verifier: String,
+    pub(super) verifier: Verifier,
     #[serde(rename = "x")]
     pub(super) nonce: String,
     #[serde(rename = "e")]
@@ -117,13 +119,12 @@ impl LoginServer {
 
         let flow = Flow {
             request,
-            state: self.random.id(),
-            verifier: self.secret(),
+            state: LoginState::new(&self.random),
+            verifier: Verifier::new(&self.random),
             nonce: self.random.id(),
             expires: self.clock.now().saturating_add(LOGIN_TTL),
         };
 
-        let challenge = challenge(&flow.verifier);
         let cookie = self.vault.sealer().seal_text(CONTEXT, &flow);
         if cookie.len() > MAX_COOKIE {
             return Err(Problem::request("The request is too long."));
@@ -132,12 +133,13 @@ impl LoginServer {
         let callback = self.callback_url();
         let to_provider = AuthorizationRequest {
             redirect_uri: &callback,
-            state: &flow.state,
-            nonce: &flow.nonce,
-            code_challenge: &challenge,
+            state: flow.state.as_str(),
+            nonce: Some(&flow.nonce),
+            code_challenge: &flow.verifier.challenge(),
         };
         let url = self.provider.authorization_url(&to_provider).await?;
-        Ok(Step::Redirect(url.into(), vec![Cookie::new(cookie_name(&flow.state), cookie)]))
+        let name = cookie_name(flow.state.as_str());
+        Ok(Step::Redirect(url.into(), vec![Cookie::new(name, cookie)]))
     }
 
     /// The challenge, the scopes and the state of a request.
@@ -216,7 +218,7 @@ impl LoginServer {
     /// The login of a callback, if this browser began it.
     pub(super) fn flow(&self, state: &str, cookie: Option<&str>) -> Option<Flow> {
         let flow: Flow = self.vault.sealer().open_text(CONTEXT, cookie?)?;
-        let is_this = flow.state == state && flow.expires > self.clock.now();
+        let is_this = flow.state.is(Some(state)) && flow.expires > self.clock.now();
         is_this.then_some(flow)
     }
 
@@ -265,11 +267,6 @@ impl LoginServer {
 pub fn cookie_name(state: &str) -> String {
     let number = state.bytes().next().unwrap_or_default() % COOKIES;
     format!("larder-login-{number}")
-}
-
-/// The PKCE challenge of a verifier (RFC 7636, section 4.2).
-pub fn challenge(verifier: &str) -> String {
-    BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(verifier))
 }
 
 fn is_challenge(text: &str) -> bool {

@@ -3,7 +3,10 @@
 
 use std::net::IpAddr;
 
-use larder_oauth::Scopes;
+use larder_oauth::{
+    Scopes,
+    client::{AuthorizationResponse, ResponseError},
+};
 use larder_protocol::quote::shortened;
 use subtle::ConstantTimeEq;
 
@@ -80,33 +83,28 @@ impl LoginServer {
     async fn confirmed(&self, parameters: &Parameters, flow: Flow) -> Result<Step, Problem> {
         let Flow { request, verifier, nonce, .. } = flow;
 
-        // RFC 9207, section 2.4: the issuer is checked before the rest of the response is used.
-        let expected = self.provider.issuer().await?;
-        let is_expected = match parameters.get("iss") {
-            Some(issuer) => expected.issuer.as_deref() == Some(issuer),
-            None => !expected.is_required,
+        let response = AuthorizationResponse::read(|name| parameters.get(name));
+        let code = match response.code(&self.provider.issuer().await?) {
+            Ok(code) => code,
+            Err(ResponseError::Refused { error, .. }) => {
+                // The text comes from the browser, so its length is bounded.
+                let error = &*shortened(error);
+                tracing::info!(error, "the provider refuses a login");
+
+                let text = "The identity provider has refused the login.";
+                let problem = Problem::refused(ErrorCode::AccessDenied, text);
+                let Request { redirect_uri, state, .. } = &request;
+                let step = self.failed(redirect_uri, state.as_deref(), &problem)?;
+                self.audit_unknown("login", &problem);
+                return Ok(step);
+            }
+            Err(error) => return Err(Problem::request(error.to_string())),
         };
-        if !is_expected {
-            return Err(Problem::request("The response is of another authorization server."));
-        }
-
-        if let Some(error) = parameters.get("error") {
-            // The text comes from the browser, so its length is bounded.
-            let error = &*shortened(error);
-            tracing::info!(error, "the provider refuses a login");
-
-            let text = "The identity provider has refused the login.";
-            let problem = Problem::refused(ErrorCode::AccessDenied, text);
-            let Request { redirect_uri, state, .. } = &request;
-            let step = self.failed(redirect_uri, state.as_deref(), &problem)?;
-            self.audit_unknown("login", &problem);
-            return Ok(step);
-        }
 
         let redirect_uri = self.callback_url();
         let redemption = Redemption {
-            code: parameters.required("code")?,
-            code_verifier: &verifier,
+            code,
+            code_verifier: verifier.reveal(),
             nonce: &nonce,
             redirect_uri: &redirect_uri,
         };

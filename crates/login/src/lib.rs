@@ -26,11 +26,6 @@ mod signing;
 mod tokens;
 
 pub use self::{
-    authorize::challenge,
-    providers::{AccessClient, AccessClientOptions},
-    rate::{RateLimit, host_of},
-};
-pub use self::{
     authorize::{Cookie, Step, cookie_name},
     callback::{CONSENT_COOKIE, Question},
     client::MAX_REGISTRATION,
@@ -39,10 +34,14 @@ pub use self::{
     policy::{Allow, Policy, Rule},
     problem::{ErrorCode, FetchLimit, Problem},
     provider::{
-        Authenticated, AuthorizationRequest, IdentityProvider, ProviderError, ProviderGrant,
-        Redemption, Renewed, ResponseIssuer,
+        Authenticated, IdentityProvider, ProviderError, ProviderGrant, Redemption, Renewed,
     },
     providers::{ProviderKind, ProviderOptions, ProviderOptionsError},
     redirect::{Destination, check_app_scheme},
     server::{LoginOptions, LoginServer},
 };
+pub use self::{
+    providers::{AccessClient, AccessClientOptions},
+    rate::{RateLimit, host_of},
+};
+pub use larder_oauth::client::{AuthorizationRequest, ResponseIssuer};

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use async_trait::async_trait;
+use larder_oauth::client::{AuthorizationRequest, ResponseIssuer};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -39,36 +40,6 @@ pub trait IdentityProvider: fmt::Debug + Send + Sync + 'static {
     /// What does not work.
     async fn check(&self) -> Result<String, String> {
         self.issuer().await.map(|_| "it responds".to_owned()).map_err(|error| error.to_string())
-    }
-}
-
-/// What the provider's page is asked for.
-#[derive(Debug, Clone, Copy)]
-pub struct AuthorizationRequest<'a> {
-    /// Where the provider sends the browser.
-    pub redirect_uri: &'a str,
-    /// Ties the response to the browser that began.
-    pub state: &'a str,
-    /// Ties the ID token to this login.
-    pub nonce: &'a str,
-    /// The PKCE challenge; its method is S256.
-    pub code_challenge: &'a str,
-}
-
-impl AuthorizationRequest<'_> {
-    /// The URL of an authorization endpoint with the parameters that every provider takes (RFC 6749,
-    /// section 4.1.1, and RFC 7636).
-    pub(super) fn url(&self, endpoint: Url, client_id: &str, scope: &str) -> Url {
-        let mut url = endpoint;
-        url.query_pairs_mut()
-            .append_pair("response_type", "code")
-            .append_pair("client_id", client_id)
-            .append_pair("redirect_uri", self.redirect_uri)
-            .append_pair("scope", scope)
-            .append_pair("state", self.state)
-            .append_pair("code_challenge", self.code_challenge)
-            .append_pair("code_challenge_method", "S256");
-        url
     }
 }
 
@@ -113,15 +84,6 @@ pub struct Renewed {
     pub access_token: String,
     /// The ID token, if the provider sends a new one.
     pub id_token: Option<String>,
-}
-
-/// The issuer in authorization responses of the provider (RFC 9207).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ResponseIssuer {
-    /// The issuer; `None` if the provider has none, so that any `iss` is refused.
-    pub issuer: Option<String>,
-    /// Whether each response must name it.
-    pub is_required: bool,
 }
 
 /// Why the provider vouches for nobody.

@@ -2,14 +2,13 @@
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
-use larder_oauth::Scopes;
+use larder_oauth::{Scopes, client::challenge};
 use larder_runtime::panics::PanicSite;
 use serde_json::{Value, json};
 use subtle::ConstantTimeEq;
 
 use super::{
     ErrorCode, LoginServer, Problem, ProviderError,
-    authorize::challenge,
     client::hash,
     parameters::Parameters,
     records::{Code, Grant, IssuedCode, Records, Versioned},

@@ -1,11 +1,13 @@
 //! Authentication and authorization: from a bearer token to an [`Identity`], by
 //! the rules for an OAuth resource server (2025-11-25 and 2026-07-28,
-//! authorization; OAuth 2.1; RFC 6750, 8707, 9068). Independent of HTTP requests;
-//! sends its own requests to authorization servers.
+//! authorization; OAuth 2.1; RFC 6750, 8707, 9068), and Larder as a [`client`] of
+//! authorization servers. Independent of HTTP requests; sends its own requests to
+//! authorization servers.
 
 pub mod audit;
 mod authenticator;
 mod bearer;
+pub mod client;
 mod discovery;
 mod error;
 mod fetch;

@@ -136,7 +136,7 @@ impl World {
         let request = AuthorizationRequest {
             redirect_uri: REDIRECT_URI,
             state: "the state",
-            nonce: "the nonce",
+            nonce: Some("the nonce"),
             code_challenge: "the challenge",
         };
         let url = self.provider.authorization_url(&request).await.unwrap();

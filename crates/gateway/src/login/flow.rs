@@ -4,15 +4,15 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use larder_oauth::{Identity, Owner};
+use larder_oauth::{
+    Identity, Owner,
+    client::{AuthorizationRequest, AuthorizationResponse, LoginState, ResponseError, Verifier},
+    safe_url,
+};
 use larder_protocol::quote::quoted;
 use larder_runtime::clock::Timestamp;
 use larder_server::registry::{
     LoginProblem, LoginRedirect, LoginRequest, LoginSite, ProviderLogin,
-};
-use oauth2::{
-    AuthUrl, ClientId, CsrfToken, PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, Scope,
-    basic::BasicClient,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -42,11 +42,11 @@ struct Ticket {
     expires: Timestamp,
 }
 
-/// By what a browser is known again. Sealed.
+/// The sealed cookie that ties a login to its browser.
 #[derive(Serialize, Deserialize)]
 struct Cookie {
     owner: Owner,
-    state: String,
+    state: LoginState,
 }
 
 impl Login {
@@ -110,28 +110,25 @@ impl Login {
         server: &AuthorizationServer,
         pending: &Pending,
     ) -> Result<String, LoginProblem> {
-        let invalid = |error: &dyn std::fmt::Display| LoginProblem::Refused(error.to_string());
-        let endpoint = AuthUrl::new(server.metadata.authorization_endpoint.clone());
-        let redirect_uri = RedirectUrl::new(login.redirect_uri(site));
-        let client = BasicClient::new(ClientId::new(pending.source.client.id.clone()))
-            .set_auth_uri(endpoint.map_err(|error| invalid(&error))?)
-            .set_redirect_uri(redirect_uri.map_err(|error| invalid(&error))?);
+        let endpoint = safe_url(&server.metadata.authorization_endpoint)
+            .map_err(|problem| LoginProblem::Refused(problem.to_owned()))?;
+        let request = AuthorizationRequest {
+            redirect_uri: &login.redirect_uri(site),
+            state: pending.state.as_str(),
+            nonce: None,
+            code_challenge: &pending.verifier.challenge(),
+        };
 
-        let verifier = PkceCodeVerifier::new(pending.verifier.clone());
-        let state = CsrfToken::new(pending.state.clone());
-        let scopes = pending.source.scopes.iter().cloned().map(Scope::new);
-        let mut request = client
-            .authorize_url(|| state)
-            .set_pkce_challenge(PkceCodeChallenge::from_code_verifier_sha256(&verifier))
-            .add_scopes(scopes)
-            .add_extra_param("resource", server.resource.clone());
+        let source = &pending.source;
+        let mut url = request.url(endpoint, &source.client.id, &source.scopes.join(" "));
+        url.query_pairs_mut().append_pair("resource", &server.resource);
 
-        if pending.source.scopes.iter().any(|scope| scope == "offline_access") {
+        if source.scopes.iter().any(|scope| scope == "offline_access") {
             // OpenID Connect Core, section 11, requires this prompt for offline access.
-            request = request.add_extra_param("prompt", "consent");
+            url.query_pairs_mut().append_pair("prompt", "consent");
         }
 
-        Ok(request.url().0.into())
+        Ok(url.into())
     }
 }
 
@@ -180,10 +177,10 @@ impl ProviderLogin for Login {
         })?;
 
         let metadata = &server.metadata;
-        let state = site.random.id();
+        let state = LoginState::new(&site.random);
         let pending = Pending {
             state: state.clone(),
-            verifier: site.random.secret(),
+            verifier: Verifier::new(&site.random),
             issuer: metadata.issuer.clone(),
             sends_issuer: metadata.authorization_response_iss_parameter_supported,
             source: Source {
@@ -215,7 +212,7 @@ impl ProviderLogin for Login {
         let parameter = |name: &str| {
             let mut values = parameters.iter().filter(|(key, _)| key == name);
             // A parameter that comes twice counts as none (RFC 6749, 3.1).
-            let first = values.next().map(|(_, value)| value.clone());
+            let first = values.next().map(|(_, value)| value.as_str());
             first.filter(|_| values.next().is_none())
         };
         let unknown = || {
@@ -226,7 +223,7 @@ impl ProviderLogin for Login {
 
         let opened = |text: &str| site.vault.sealer().open_text(&self.context("cookie"), text);
         let cookie: Cookie = cookie.and_then(opened).ok_or_else(unknown)?;
-        if parameter("state").as_ref() != Some(&cookie.state) {
+        if !cookie.state.is(parameter("state")) {
             return Err(unknown());
         }
 
@@ -240,25 +237,22 @@ impl ProviderLogin for Login {
         let pending = before.await?.pending.filter(is_this);
         let pending = pending.filter(|pending| pending.expires > slot.now()).ok_or_else(unknown)?;
 
-        // RFC 9207, section 2.4: checked before anything else of the response is used.
-        let issuer = parameter("iss");
-        if issuer.as_ref().map_or(pending.sends_issuer, |issuer| *issuer != pending.issuer) {
-            let problem = "The response is of another authorization server.";
-            return Err(LoginProblem::Refused(problem.to_owned()));
-        }
+        let response = AuthorizationResponse::read(parameter);
+        let code = response.code(&pending.response_issuer()).map_err(|error| match error {
+            ResponseError::OtherIssuer => LoginProblem::Refused(error.to_string()),
+            ResponseError::Refused { error, .. } => {
+                let name = &self.name;
+                let problem = format!("The login at {name} was refused ({}).", quoted(error));
+                LoginProblem::Refused(problem)
+            }
+            ResponseError::NoCode => unknown(),
+        })?;
 
-        if let Some(error) = parameter("error") {
-            let name = &self.name;
-            let problem = format!("The login at {name} was refused ({}).", quoted(&error));
-            return Err(LoginProblem::Refused(problem));
-        }
-
-        let code = parameter("code").ok_or_else(unknown)?;
         let Pending { verifier, source, issuer, .. } = pending;
         let redirect_uri = self.redirect_uri(site);
         let client = source.client.clone();
         let fetcher = self.fetcher(&issuer);
-        let exchanged = source.exchange(fetcher, code, verifier, &redirect_uri, slot.now()).await;
+        let exchanged = source.exchange(fetcher, code, &verifier, &redirect_uri, slot.now()).await;
 
         if let Err(TokenError::UnknownClient) = &exchanged {
             self.forget_client(site, &issuer, &client).await;

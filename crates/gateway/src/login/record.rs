@@ -1,6 +1,9 @@
 //! [`Record`]: what is kept of one principal's login at one upstream.
 
-use larder_oauth::Owner;
+use larder_oauth::{
+    Owner,
+    client::{LoginState, ResponseIssuer, Verifier},
+};
 use larder_runtime::clock::Timestamp;
 use larder_server::registry::{LoginProblem, LoginSite};
 use serde::{Deserialize, Serialize};
@@ -26,13 +29,20 @@ pub(super) struct Record {
 /// A login that was begun.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Pending {
-    pub(super) state: String,
-    pub(super) verifier: String,
+    pub(super) state: LoginState,
+    pub(super) verifier: Verifier,
     pub(super) issuer: String,
     /// Whether the response must name the issuer (RFC 9207).
     pub(super) sends_issuer: bool,
     pub(super) source: Source,
     pub(super) expires: Timestamp,
+}
+
+impl Pending {
+    /// The issuer that the response must name.
+    pub(super) fn response_issuer(&self) -> ResponseIssuer {
+        ResponseIssuer { issuer: Some(self.issuer.clone()), is_required: self.sends_issuer }
+    }
 }
 
 /// One principal's record.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use larder_oauth::{Fetcher, TokenRequestError, TokenRequests, safe_url};
+use larder_oauth::{Fetcher, TokenRequestError, TokenRequests, client::Verifier, safe_url};
 use larder_protocol::quote::quoted;
 use larder_runtime::clock::Timestamp;
 use larder_server::registry::LoginProblem;
@@ -69,8 +69,8 @@ impl Source {
     pub(super) async fn exchange(
         self,
         fetcher: &Fetcher,
-        code: String,
-        verifier: String,
+        code: &str,
+        verifier: &Verifier,
         redirect_uri: &str,
         now: Timestamp,
     ) -> Result<Tokens, TokenError> {
@@ -79,8 +79,9 @@ impl Source {
 
         let answer = {
             let client = self.oauth()?.set_redirect_uri(redirect_uri);
-            let request = client.exchange_code(AuthorizationCode::new(code));
-            let request = request.set_pkce_verifier(PkceCodeVerifier::new(verifier));
+            let request = client.exchange_code(AuthorizationCode::new(code.to_owned()));
+            let request =
+                request.set_pkce_verifier(PkceCodeVerifier::new(verifier.reveal().to_owned()));
             let request = request.add_extra_param("resource", self.resource.as_str());
             request.request_async(&TokenRequests(fetcher)).await
         };

@@ -86,9 +86,7 @@ impl AccessClient {
     ) -> Result<Url, ProviderError> {
         let endpoint = self.metadata().await?.authorization_endpoint.clone();
         let mut url = request.url(endpoint, &self.client.id, &self.scope);
-        url.query_pairs_mut()
-            .append_pair("resource", &self.resource)
-            .append_pair("nonce", request.nonce);
+        url.query_pairs_mut().append_pair("resource", &self.resource);
         Ok(url)
     }
 

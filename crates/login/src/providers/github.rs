@@ -167,6 +167,8 @@ impl IdentityProvider for GitHub {
         request: &AuthorizationRequest<'_>,
     ) -> Result<Url, ProviderError> {
         let page = self.page("/login/oauth/authorize")?;
+        // GitHub gives no ID token.
+        let request = AuthorizationRequest { nonce: None, ..*request };
         Ok(request.url(page, &self.client.id, &self.scopes.join(" ")))
     }
 

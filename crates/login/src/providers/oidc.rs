@@ -203,7 +203,6 @@ impl IdentityProvider for Oidc {
         let endpoint = metadata.authorization_endpoint.clone();
 
         let mut url = request.url(endpoint, &self.client.id, &scopes.join(" "));
-        url.query_pairs_mut().append_pair("nonce", request.nonce);
 
         match &self.preset {
             // OpenID Connect Core 1.0, section 11: without a consent the scope may be ignored.

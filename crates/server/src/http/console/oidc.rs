@@ -8,11 +8,11 @@ use axum::{
     response::Response,
 };
 use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
-use larder_login::{
-    AccessClient, AuthorizationRequest, ErrorCode, Parameters, Problem, RateLimit, Redemption,
-    challenge,
+use larder_login::{AccessClient, ErrorCode, Parameters, Problem, RateLimit, Redemption};
+use larder_oauth::{
+    AuthError,
+    client::{AuthorizationRequest, AuthorizationResponse, LoginState, ResponseError, Verifier},
 };
-use larder_oauth::AuthError;
 use larder_protocol::quote::{quoted, shortened};
 use larder_runtime::{clock::Clock, random::Random};
 use larder_store::vault::Slots;
@@ -87,17 +87,17 @@ impl OidcLogin {
         self.limit.check(peer)?;
 
         let login = PendingLogin {
-            state: self.random.secret(),
+            state: LoginState::new(&self.random),
             nonce: self.random.secret(),
-            verifier: self.random.secret(),
+            verifier: Verifier::new(&self.random),
             before: before.map(|key| key.text()),
         };
 
         let request = AuthorizationRequest {
             redirect_uri: &self.redirect_uri(console),
-            state: &login.state,
-            nonce: &login.nonce,
-            code_challenge: &challenge(&login.verifier),
+            state: login.state.as_str(),
+            nonce: Some(&login.nonce),
+            code_challenge: &login.verifier.challenge(),
         };
 
         let url = self.client.authorization_url(&request).await?;
@@ -132,38 +132,12 @@ impl OidcLogin {
             Problem::Refused(ErrorCode::InvalidRequest, text.to_owned())
         })?;
 
-        // RFC 9207, section 2.4: the issuer is checked before the rest of the response is used.
-        let expected = self.client.issuer().await?;
-        let is_expected = match parameters.get("iss") {
-            Some(issuer) => expected.issuer.as_deref() == Some(issuer),
-            None => !expected.is_required,
-        };
-        if !is_expected {
-            let text = "The response is of another authorization server.".to_owned();
-            return Err(Problem::Refused(ErrorCode::InvalidRequest, text));
-        }
-
-        if let Some(error) = parameters.get("error") {
-            let description = parameters.get("error_description").unwrap_or_default();
-            // Both texts come from the browser and may be long.
-            let (shown, description) = (&*shortened(error), &*shortened(description));
-            tracing::warn!(
-                error = shown,
-                description,
-                "a login at the console is refused (console.oidc)"
-            );
-
-            let text = format!(
-                "The authorization server refuses the login: {}. Log in again, or ask the \
-                 operator of this server.",
-                quoted(error)
-            );
-            return Err(Problem::Refused(ErrorCode::AccessDenied, text));
-        }
+        let response = AuthorizationResponse::read(|name| parameters.get(name));
+        let code = response.code(&self.client.issuer().await?).map_err(refused)?;
 
         let redemption = Redemption {
-            code: parameters.required("code")?,
-            code_verifier: &pending.verifier,
+            code,
+            code_verifier: pending.verifier.reveal(),
             nonce: &pending.nonce,
             redirect_uri: &self.redirect_uri(console),
         };
@@ -171,6 +145,25 @@ impl OidcLogin {
         let token = self.client.redeem(&redemption).await?;
         Ok((pending, token))
     }
+}
+
+/// The problem of a response without a code, for the person at the browser.
+fn refused(error: ResponseError<'_>) -> Problem {
+    let ResponseError::Refused { error, description } = error else {
+        return Problem::Refused(ErrorCode::InvalidRequest, error.to_string());
+    };
+
+    // Both texts come from the browser and may be long.
+    let shown = &*shortened(error);
+    let description = &*shortened(description.unwrap_or_default());
+    tracing::warn!(error = shown, description, "a login at the console is refused (console.oidc)");
+
+    let text = format!(
+        "The authorization server refuses the login: {}. Log in again, or ask the operator of \
+         this server.",
+        quoted(error)
+    );
+    Problem::Refused(ErrorCode::AccessDenied, text)
 }
 
 /// Begins a login. The page then goes to the URL in the response.

@@ -3,6 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use larder_oauth::client::{LoginState, Verifier};
 use larder_runtime::random::Random;
 use larder_store::vault::{Sealer, Slots, Vault, VaultError};
 use serde::{Deserialize, Serialize};
@@ -25,10 +26,9 @@ pub(super) struct PendingLogins {
 /// What a login began with.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct PendingLogin {
-    pub(super) state: String,
+    pub(super) state: LoginState,
     pub(super) nonce: String,
-    /// The PKCE verifier.
-    pub(super) verifier: String,
+    pub(super) verifier: Verifier,
     /// The key of the session that the new one replaces. The browser does not send that cookie
     /// when another site's page sends it here.
     pub(super) before: Option<String>,
@@ -104,7 +104,9 @@ impl PendingLogins {
         let (login, version) = vault.read::<PendingLogin>(&name).await?;
 
         // With another state, the login stays: any page can send a browser here.
-        let Some(login) = login.filter(|login| login.state == state) else { return Ok(None) };
+        let Some(login) = login.filter(|login| login.state.is(Some(state))) else {
+            return Ok(None);
+        };
 
         let second = Some(Duration::from_secs(1));
         let is_first = vault.replace_for::<PendingLogin>(&name, version, None, second).await?;
@@ -129,8 +131,8 @@ mod tests {
     use larder_store::vault::MemorySlots;
 
     fn login(state: &str) -> PendingLogin {
-        let text = |text: &str| text.to_owned();
-        PendingLogin { state: text(state), nonce: text("n"), verifier: text("v"), before: None }
+        let login = serde_json::json!({ "state": state, "nonce": "n", "verifier": "v" });
+        serde_json::from_value(login).unwrap()
     }
 
     fn pending() -> (PendingLogins, ManualClock) {
@@ -151,7 +153,7 @@ mod tests {
         assert!(pending.take(&stranger, "one").await.unwrap().is_none());
 
         let read = PendingKey::parse(&key.text()).unwrap();
-        assert_eq!(pending.take(&read, "one").await.unwrap().unwrap().verifier, "v");
+        assert_eq!(pending.take(&read, "one").await.unwrap().unwrap().verifier.reveal(), "v");
         assert!(pending.take(&key, "one").await.unwrap().is_none());
 
         clock.advance(TTL);

@@ -1,0 +1,15 @@
+//! Larder as an OAuth client: the authorization request with PKCE, its response, and the requests
+//! for tokens (OAuth 2.1; RFC 7636, 8414, 8693, 9207).
+//!
+//! A user of this module keeps the login in progress and the tokens, and decides which addresses
+//! may be reached: its [`Fetcher`](super::Fetcher) is an argument.
+
+mod pkce;
+mod request;
+mod response;
+mod state;
+
+pub use pkce::{Verifier, challenge};
+pub use request::AuthorizationRequest;
+pub use response::{AuthorizationResponse, ResponseError, ResponseIssuer};
+pub use state::LoginState;
