@@ -9,19 +9,18 @@ use std::{
 };
 
 use futures_util::FutureExt;
-use larder_oauth::{Fetcher, Identity, MAX_TOKEN_BYTES, Secret, audit};
+use larder_oauth::{
+    Fetcher, Identity, MAX_TOKEN_BYTES, Secret, audit,
+    client::{ExchangeGrant, TokenEndpoint, TokenError, Tokens},
+};
 use larder_protocol::quote::quoted;
 use parking_lot::Mutex;
 use quick_cache::sync::Cache;
-use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
-use self::endpoint::TokenEndpoint;
-use super::{error::UpstreamError, login::ClientIdentity, settings::TokenExchangeSettings};
-
-const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
-const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
+use self::endpoint::ExchangeServer;
+use super::{error::UpstreamError, settings::TokenExchangeSettings};
 
 /// How long a token is used at most. A caller's token that was revoked is then not exchanged
 /// again.
@@ -39,7 +38,7 @@ type TokenDigest = [u8; 32];
 pub(super) struct TokenExchange {
     name: Arc<str>,
     settings: TokenExchangeSettings,
-    endpoint: OnceLock<TokenEndpoint>,
+    server: OnceLock<ExchangeServer>,
     fetcher: Fetcher,
     /// By the digest of the caller's token.
     known: Cache<TokenDigest, Arc<Answer>>,
@@ -83,7 +82,7 @@ impl TokenExchange {
         Some(Self {
             name: name.into(),
             settings: settings.clone(),
-            endpoint: OnceLock::new(),
+            server: OnceLock::new(),
             fetcher: fetcher.ok()?,
             known: Cache::new(settings.max_tokens),
         })
@@ -129,53 +128,43 @@ impl TokenExchange {
     /// # Errors
     /// Why there is none.
     async fn answer(&self, presented: &str, caller: &Identity) -> Result<Answer, String> {
-        let TokenExchangeSettings { audience, resource, scopes, .. } = &self.settings;
-        let scopes = (!scopes.is_empty()).then(|| scopes.join(" "));
-        let mut pairs = vec![
-            ("grant_type", GRANT_TYPE),
-            ("subject_token", presented),
-            ("subject_token_type", ACCESS_TOKEN),
-            ("requested_token_type", ACCESS_TOKEN),
-        ];
-        let optional = [("audience", audience), ("resource", resource), ("scope", &scopes)];
-        pairs.extend(optional.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?))));
-
         // Callers do not wait for each other here: a server that hangs would delay the last caller
         // by the timeouts of all others.
-        let endpoint = match self.endpoint.get() {
-            Some(endpoint) => endpoint,
+        let server = match self.server.get() {
+            Some(server) => server,
             None => {
-                let found = TokenEndpoint::find(&self.settings.server, &self.fetcher).await?;
-                self.endpoint.get_or_init(|| found)
+                let found = ExchangeServer::find(&self.settings, &self.fetcher).await?;
+                self.server.get_or_init(|| found)
             }
         };
 
-        let client = ClientIdentity {
-            id: self.settings.client_id.clone(),
-            secret: Some(self.settings.client_secret.clone()),
-            is_secret_in_body: endpoint.is_secret_in_body,
+        let TokenExchangeSettings { audience, resource, scopes, .. } = &self.settings;
+        let endpoint = TokenEndpoint {
+            fetcher: &self.fetcher,
+            url: &server.url,
+            client: &server.client,
+            resource: resource.as_deref(),
         };
+        let grant =
+            ExchangeGrant { subject_token: presented, audience: audience.as_deref(), scopes };
 
-        let sent = self.fetcher.send(client.form(endpoint.url.clone(), &pairs)).await;
-        let (status, body) = sent.map_err(|error| error.to_string())?;
         let what = format_args!("exchange of the token for {}", self.name).to_string();
-
-        match serde_json::from_slice(&body) {
-            Ok(Response::Token(token)) if status == 200 && token.can_be_sent(presented) => {
+        match endpoint.exchange(&grant).await {
+            Ok(tokens) if can_be_sent(&tokens, presented) => {
                 audit::allowed(caller, &what);
-                let age = token.expires_in.map_or(MAX_AGE, Duration::from_secs).min(MAX_AGE);
+                let age = tokens.lifetime.unwrap_or(MAX_AGE).min(MAX_AGE);
                 let until = Instant::now() + age.saturating_sub(MARGIN).max(MARGIN.min(age));
-                Ok(Answer { token: Ok(token.access_token), until })
+                Ok(Answer { token: Ok(tokens.access), until })
             }
-            Ok(Response::Refused { error }) if (400..500).contains(&status) => {
+            Err(TokenError::Refused { code: error, .. }) => {
                 let code = quoted(&error);
                 audit::refused(caller, &what, &format_args!("{code}: {}", cause(&error)));
                 let why = format!("the authorization server does not exchange it ({code})");
                 let token = Err(Failure::Refused(why));
                 Ok(Answer { token, until: Instant::now() + REFUSED_AGE })
             }
-            // No response is shown, because it may contain a token.
-            _ => Err(format!("status {status}, without another bearer token")),
+            Ok(_) => Err("the response has no other bearer token".to_owned()),
+            Err(TokenError::Unavailable(problem)) => Err(problem),
         }
     }
 
@@ -210,28 +199,12 @@ fn digest(token: &str) -> TokenDigest {
     Sha256::digest(token.as_bytes()).into()
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Response {
-    Token(Exchanged),
-    Refused { error: String },
-}
-
-#[derive(Deserialize)]
-struct Exchanged {
-    access_token: String,
-    token_type: String,
-    expires_in: Option<u64>,
-}
-
-impl Exchanged {
-    /// `N_A` is a token that no request can use as it is (RFC 8693, 2.2.1). The caller's own
-    /// goes to no upstream, even if the authorization server returns it.
-    fn can_be_sent(&self, presented: &str) -> bool {
-        self.token_type.eq_ignore_ascii_case("bearer")
-            && (1..=MAX_TOKEN_BYTES).contains(&self.access_token.len())
-            && self.access_token != presented
-    }
+/// Whether an upstream gets this token. `N_A` is a token that no request can use as it is (RFC
+/// 8693, 2.2.1). The caller's own goes to no upstream, even if the authorization server returns it.
+fn can_be_sent(tokens: &Tokens, presented: &str) -> bool {
+    tokens.is_bearer
+        && (1..=MAX_TOKEN_BYTES).contains(&tokens.access.len())
+        && tokens.access != presented
 }
 
 impl Latest {
@@ -332,22 +305,23 @@ mod tests {
 
     #[test]
     fn only_another_bearer_token_is_sent() {
-        let can_be_sent = |token: &str, kind: &str| {
-            let exchanged = Exchanged {
-                access_token: token.to_owned(),
-                token_type: kind.to_owned(),
-                expires_in: None,
+        let is_sent = |token: &str, is_bearer: bool| {
+            let tokens = Tokens {
+                access: token.to_owned(),
+                is_bearer,
+                refresh: None,
+                id: None,
+                lifetime: None,
+                scopes: None,
             };
-            exchanged.can_be_sent("own")
+            can_be_sent(&tokens, "own")
         };
 
-        assert!(can_be_sent("new", "Bearer") && can_be_sent("new", "bearer"));
+        assert!(is_sent("new", true));
 
         let long = "x".repeat(MAX_TOKEN_BYTES + 1);
-        for (token, kind) in
-            [("own", "Bearer"), ("new", "N_A"), ("new", "DPoP"), ("", "Bearer"), (&*long, "Bearer")]
-        {
-            assert!(!can_be_sent(token, kind), "{kind}");
+        for (token, is_bearer) in [("own", true), ("new", false), ("", true), (&*long, true)] {
+            assert!(!is_sent(token, is_bearer), "{is_bearer}");
         }
     }
 

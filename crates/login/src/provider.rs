@@ -3,7 +3,7 @@
 use std::fmt;
 
 use async_trait::async_trait;
-use larder_oauth::client::{AuthorizationRequest, ResponseIssuer};
+use larder_oauth::client::{AuthorizationRequest, CodeGrant, ResponseIssuer};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -54,6 +54,14 @@ pub struct Redemption<'a> {
     pub nonce: &'a str,
     /// The redirect URI of the request.
     pub redirect_uri: &'a str,
+}
+
+impl<'a> Redemption<'a> {
+    /// The part that the token endpoint gets.
+    pub(super) fn grant(&self) -> CodeGrant<'a> {
+        let Self { code, code_verifier, redirect_uri, .. } = *self;
+        CodeGrant { code, code_verifier, redirect_uri }
+    }
 }
 
 /// Who logged in.

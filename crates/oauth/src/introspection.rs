@@ -2,12 +2,11 @@
 
 use std::{net::IpAddr, time::Duration};
 
-use futures_util::{FutureExt, future::BoxFuture};
 use larder_runtime::clock::Timestamp;
 use oauth2::{
-    AccessToken, AsyncHttpClient, AuthType, Client, ClientId, ClientSecret, ExtraTokenFields,
-    HttpRequest, HttpResponse, IntrospectionUrl, RequestTokenError, StandardRevocableToken,
-    StandardTokenIntrospectionResponse, TokenIntrospectionResponse,
+    AccessToken, AuthType, Client, ClientId, ClientSecret, ExtraTokenFields, IntrospectionUrl,
+    RequestTokenError, StandardRevocableToken, StandardTokenIntrospectionResponse,
+    TokenIntrospectionResponse,
     basic::{BasicErrorResponse, BasicRevocationErrorResponse, BasicTokenResponse, BasicTokenType},
 };
 use reqwest::Url;
@@ -16,7 +15,8 @@ use serde_json::Value;
 
 use super::{
     AuthError, Denied, IntrospectionOptions, Secret,
-    fetch::{FetchError, Fetcher},
+    client::Sender,
+    fetch::Fetcher,
     introspection_queue::{Busy, Queue},
     jwt::{LEEWAY, Rules},
 };
@@ -68,15 +68,6 @@ type IntrospectionClient = Client<
     BasicRevocationErrorResponse,
 >;
 
-/// Why there is no usable response.
-#[derive(Debug, thiserror::Error)]
-enum Failure {
-    #[error(transparent)]
-    Fetch(#[from] FetchError),
-    #[error("the request cannot be built")]
-    Request,
-}
-
 impl Introspection {
     pub(super) fn new(fetcher: Fetcher, options: IntrospectionOptions) -> Self {
         let IntrospectionOptions { client_id, client_secret, token_prefix, limits, .. } = options;
@@ -114,17 +105,16 @@ impl Introspection {
         };
         let url = url.await.map_err(unavailable)?;
         let unavailable = |why: &str| unavailable(format!("introspection at {url}: {why}"));
-        let endpoint = IntrospectionUrl::new(url.to_string());
-        let endpoint = endpoint.map_err(|_| unavailable("it is not a URL"))?;
-
         let client = IntrospectionClient::new(ClientId::new(self.client.clone()))
             .set_client_secret(ClientSecret::new(self.secret.reveal().to_owned()))
             .set_auth_type(AuthType::BasicAuth)
-            .set_introspection_url(endpoint);
+            .set_introspection_url(IntrospectionUrl::from_url(url.clone()));
         let token = AccessToken::new(token.to_owned());
         let request = client.introspect(&token).set_token_type_hint("access_token");
 
-        match request.request_async(&StatusChecked(&self.fetcher)).await {
+        // A 503 or a 400 with a JSON body is no verdict on the token.
+        let sender = Sender { fetcher: &self.fetcher, url: &url, grant_type: None, refusals: None };
+        match request.request_async(&sender).await {
             Ok(response) => {
                 let checked = check(&response, rules, now);
                 if let (Err(_), Some(peer)) = (&checked, peer) {
@@ -137,35 +127,6 @@ impl Introspection {
             Err(RequestTokenError::ServerResponse(_)) => Err(unavailable("it refuses the request")),
             Err(_) => Err(unavailable("its response cannot be parsed")),
         }
-    }
-}
-
-/// Sends requests for `oauth2`. Any status but 200 is an error, because that
-/// crate would take a 503 or a 400 with a JSON body for a verdict on the token.
-struct StatusChecked<'a>(&'a Fetcher);
-
-impl<'c> AsyncHttpClient<'c> for StatusChecked<'_> {
-    type Error = Failure;
-    type Future = BoxFuture<'c, Result<HttpResponse, Failure>>;
-
-    fn call(&'c self, request: HttpRequest) -> Self::Future {
-        self.send(request).boxed()
-    }
-}
-
-impl StatusChecked<'_> {
-    async fn send(&self, request: HttpRequest) -> Result<HttpResponse, Failure> {
-        let request = reqwest::Request::try_from(request).map_err(|_| Failure::Request)?;
-        let (status, body) = self.0.send(request).await?;
-        if status != 200 {
-            return Err(FetchError::Status(status).into());
-        }
-
-        let mut response = HttpResponse::new(body);
-        response
-            .headers_mut()
-            .insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
-        Ok(response)
     }
 }
 
@@ -221,6 +182,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use std::future::{pending, ready};
+
+    use futures_util::FutureExt;
 
     use super::*;
     use crate::{IntrospectionLimits, install_crypto};

@@ -22,7 +22,6 @@ mod oauth;
 mod own_tokens;
 mod refreshing;
 mod static_tokens;
-mod token_requests;
 mod url;
 mod verified;
 
@@ -42,6 +41,5 @@ pub use oauth::install_crypto;
 pub use own_tokens::{OwnSession, OwnTokens};
 pub use refreshing::Refreshing;
 pub use static_tokens::StaticToken;
-pub use token_requests::{TokenRequestError, TokenRequests};
 pub use url::safe_url;
 pub use url::{canonical_url, check_url};

@@ -1,29 +1,19 @@
 //! Larder as a client of an authorization server: as the settings say, by a Client ID Metadata
 //! Document, or registered dynamically (RFC 7591).
 
-use base64::{Engine, prelude::BASE64_STANDARD};
 use larder_network::is_loopback;
-use larder_oauth::{Fetcher, safe_url};
+use larder_oauth::{Fetcher, client::ClientIdentity, safe_url};
 use larder_protocol::quote::quoted;
 use larder_runtime::clock::Timestamp;
 use larder_server::registry::{LoginProblem, LoginSite};
 use reqwest::{
-    Method, Request, Url,
-    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue},
+    Method, Request,
+    header::{ACCEPT, CONTENT_TYPE, HeaderValue},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{super::settings::OAuthClient, Login, discovery::Metadata};
-
-/// Who Larder is to an authorization server.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ClientIdentity {
-    pub(crate) id: String,
-    pub(crate) secret: Option<String>,
-    /// Whether the secret is sent in the body, not in a header.
-    pub(crate) is_secret_in_body: bool,
-}
 
 /// A dynamic registration.
 #[derive(Serialize, Deserialize)]
@@ -189,41 +179,6 @@ async fn register(
             serde_json::from_slice(&body).map_err(|_| refused("the response is not valid"))
         }
         _ => Err(refused(&format!("status {status}"))),
-    }
-}
-
-impl ClientIdentity {
-    /// A request to an authorization server: a form, with what authenticates Larder.
-    pub(crate) fn form(&self, url: Url, pairs: &[(&str, &str)]) -> Request {
-        let mut request = Request::new(Method::POST, url);
-        let mut form = url::form_urlencoded::Serializer::new(String::new());
-        form.extend_pairs(pairs);
-
-        match &self.secret {
-            Some(secret) if !self.is_secret_in_body => {
-                let encode = |text: &str| -> String {
-                    url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
-                };
-                let credentials = format!("{}:{}", encode(&self.id), encode(secret));
-                let header = format!("Basic {}", BASE64_STANDARD.encode(credentials));
-                if let Ok(mut header) = HeaderValue::try_from(header) {
-                    header.set_sensitive(true);
-                    request.headers_mut().insert(AUTHORIZATION, header);
-                }
-            }
-            secret => {
-                form.append_pair("client_id", &self.id);
-                if let Some(secret) = secret {
-                    form.append_pair("client_secret", secret);
-                }
-            }
-        }
-
-        let form_type = HeaderValue::from_static("application/x-www-form-urlencoded");
-        request.headers_mut().insert(CONTENT_TYPE, form_type);
-        request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
-        *request.body_mut() = Some(form.finish().into());
-        request
     }
 }
 

@@ -6,7 +6,9 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use larder_oauth::{
     Identity, Owner,
-    client::{AuthorizationRequest, AuthorizationResponse, LoginState, ResponseError, Verifier},
+    client::{
+        AuthorizationRequest, AuthorizationResponse, CodeGrant, LoginState, ResponseError, Verifier,
+    },
     safe_url,
 };
 use larder_protocol::quote::quoted;
@@ -249,15 +251,20 @@ impl ProviderLogin for Login {
         })?;
 
         let Pending { verifier, source, issuer, .. } = pending;
-        let redirect_uri = self.redirect_uri(site);
+        let grant = CodeGrant {
+            code,
+            code_verifier: verifier.reveal(),
+            redirect_uri: &self.redirect_uri(site),
+        };
+
         let client = source.client.clone();
         let fetcher = self.fetcher(&issuer);
-        let exchanged = source.exchange(fetcher, code, &verifier, &redirect_uri, slot.now()).await;
+        let redeemed = source.redeem(fetcher, &grant, slot.now()).await;
 
-        if let Err(TokenError::UnknownClient) = &exchanged {
+        if let Err(TokenError::UnknownClient) = &redeemed {
             self.forget_client(site, &issuer, &client).await;
         }
-        let tokens = exchanged.map_err(LoginProblem::from).inspect_err(|problem| {
+        let tokens = redeemed.map_err(LoginProblem::from).inspect_err(|problem| {
             tracing::warn!(upstream = %self.name, %problem, "a login has failed");
         })?;
 

@@ -18,7 +18,6 @@ use reqwest::Url;
 use tokio::sync::watch;
 
 pub(super) use self::{
-    client::ClientIdentity,
     flow::provided,
     login_account::{LoginAccount, LoginNeeded, Refused},
 };

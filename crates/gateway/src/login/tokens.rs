@@ -2,18 +2,28 @@
 
 use std::time::Duration;
 
-use larder_oauth::{Fetcher, TokenRequestError, TokenRequests, client::Verifier, safe_url};
+use larder_oauth::{
+    Fetcher,
+    client::{self, ClientIdentity, CodeGrant, Revocation, TokenEndpoint},
+    safe_url,
+};
 use larder_protocol::quote::quoted;
 use larder_runtime::clock::Timestamp;
 use larder_server::registry::LoginProblem;
-use oauth2::{
-    AuthType, AuthorizationCode, ClientId, ClientSecret, PkceCodeVerifier, RedirectUrl,
-    RefreshToken, RequestTokenError, Scope, TokenResponse, TokenUrl,
-    basic::{BasicClient, BasicErrorResponse, BasicErrorResponseType, BasicTokenResponse},
-};
+use reqwest::Url;
 use serde::{Deserialize, Serialize};
 
-use super::client::ClientIdentity;
+/// The longest lifetime of a token that is believed.
+const MAX_LIFETIME: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+
+/// The errors of RFC 6749 after which another login is necessary.
+const REFUSALS: [&str; 5] = [
+    "invalid_grant",
+    "invalid_request",
+    "invalid_scope",
+    "unauthorized_client",
+    "unsupported_grant_type",
+];
 
 /// Where tokens come from.
 #[derive(Clone, Serialize, Deserialize)]
@@ -50,6 +60,22 @@ pub(super) enum TokenError {
     Unavailable(String),
 }
 
+impl From<client::TokenError> for TokenError {
+    fn from(error: client::TokenError) -> Self {
+        match error {
+            client::TokenError::Unavailable(problem) => Self::Unavailable(problem),
+            client::TokenError::Refused { code, .. } if code == "invalid_client" => {
+                Self::UnknownClient
+            }
+            client::TokenError::Refused { code, .. } => {
+                let is_refusal = REFUSALS.contains(&&*code);
+                let problem = quoted(&code);
+                if is_refusal { Self::Refused(problem) } else { Self::Unavailable(problem) }
+            }
+        }
+    }
+}
+
 impl From<TokenError> for LoginProblem {
     fn from(error: TokenError) -> Self {
         match error {
@@ -62,100 +88,41 @@ impl From<TokenError> for LoginProblem {
     }
 }
 
-type Answer = Result<BasicTokenResponse, RequestTokenError<TokenRequestError, BasicErrorResponse>>;
-
 impl Source {
     /// The tokens for an authorization code.
-    pub(super) async fn exchange(
+    pub(super) async fn redeem(
         self,
         fetcher: &Fetcher,
-        code: &str,
-        verifier: &Verifier,
-        redirect_uri: &str,
+        grant: &CodeGrant<'_>,
         now: Timestamp,
     ) -> Result<Tokens, TokenError> {
-        let redirect_uri = RedirectUrl::new(redirect_uri.to_owned());
-        let redirect_uri = redirect_uri.map_err(|error| TokenError::Refused(error.to_string()))?;
-
-        let answer = {
-            let client = self.oauth()?.set_redirect_uri(redirect_uri);
-            let request = client.exchange_code(AuthorizationCode::new(code.to_owned()));
-            let request =
-                request.set_pkce_verifier(PkceCodeVerifier::new(verifier.reveal().to_owned()));
-            let request = request.add_extra_param("resource", self.resource.as_str());
-            request.request_async(&TokenRequests(fetcher)).await
-        };
-
-        self.tokens(answer, None, now)
+        let url = self.token_url()?;
+        let response = self.endpoint(fetcher, &url).redeem(grant).await?;
+        Ok(self.tokens(response, None, now))
     }
 
-    fn oauth(&self) -> Result<TokenClient, TokenError> {
-        let token_url = TokenUrl::new(self.token_endpoint.clone());
-        let token_url = token_url.map_err(|error| TokenError::Refused(error.to_string()))?;
-        let auth_type =
-            if self.client.is_secret_in_body { AuthType::RequestBody } else { AuthType::BasicAuth };
-        let client = BasicClient::new(ClientId::new(self.client.id.clone()))
-            .set_token_uri(token_url)
-            .set_auth_type(auth_type);
-
-        Ok(match &self.client.secret {
-            Some(secret) => client.set_client_secret(ClientSecret::new(secret.clone())),
-            None => client,
-        })
+    fn token_url(&self) -> Result<Url, TokenError> {
+        safe_url(&self.token_endpoint).map_err(|problem| TokenError::Refused(problem.to_owned()))
     }
 
-    fn tokens(
-        self,
-        answer: Answer,
-        before: Option<&Tokens>,
-        now: Timestamp,
-    ) -> Result<Tokens, TokenError> {
-        let response = match answer {
-            Ok(response) => response,
-            // No response is shown, because it may contain a token.
-            Err(RequestTokenError::ServerResponse(refused)) => {
-                let code = quoted(refused.error().as_ref());
-                return Err(match refused.error() {
-                    BasicErrorResponseType::InvalidClient => TokenError::UnknownClient,
-                    BasicErrorResponseType::Extension(_) => TokenError::Unavailable(code),
-                    _ => TokenError::Refused(code),
-                });
-            }
-            Err(RequestTokenError::Request(failure)) => {
-                return Err(TokenError::Unavailable(failure.to_string()));
-            }
-            Err(_) => return Err(TokenError::Unavailable("the response cannot be parsed".into())),
-        };
+    fn endpoint<'a>(&'a self, fetcher: &'a Fetcher, url: &'a Url) -> TokenEndpoint<'a> {
+        TokenEndpoint { fetcher, url, client: &self.client, resource: Some(&self.resource) }
+    }
 
-        let refresh = response.refresh_token().map(|token| token.secret().clone());
-        let scopes = response
-            .scopes()
-            .map(|scopes| scopes.iter().map(|scope: &Scope| scope.as_str().to_owned()).collect());
-        let lifetime = response.expires_in().map(|lifetime| lifetime.min(MAX_LIFETIME));
+    fn tokens(self, response: client::Tokens, before: Option<&Tokens>, now: Timestamp) -> Tokens {
+        let lifetime = response.lifetime.map(|lifetime| lifetime.min(MAX_LIFETIME));
+        // The server omits the scopes if it grants those that were requested (RFC 6749, 5.1).
+        let scopes = response.scopes.or_else(|| before.map(|before| before.scopes.clone()));
 
-        Ok(Tokens {
-            access: response.access_token().secret().clone(),
-            refresh: refresh.or_else(|| before?.refresh.clone()),
+        Tokens {
+            access: response.access,
+            refresh: response.refresh.or_else(|| before?.refresh.clone()),
             expires: lifetime.map(|lifetime| now.saturating_add(lifetime)),
-            // The server omits the scopes if it grants those that were requested (RFC 6749, 5.1).
-            scopes: scopes
-                .or_else(|| before.map(|before| before.scopes.clone()))
-                .unwrap_or_else(|| self.scopes.clone()),
+            scopes: scopes.unwrap_or_else(|| self.scopes.clone()),
             source: self,
-        })
+        }
     }
 }
-
-/// The longest lifetime of a token that is believed.
-const MAX_LIFETIME: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
-
-type TokenClient = BasicClient<
-    oauth2::EndpointNotSet,
-    oauth2::EndpointNotSet,
-    oauth2::EndpointNotSet,
-    oauth2::EndpointNotSet,
-    oauth2::EndpointSet,
->;
 
 impl Tokens {
     /// New tokens by the refresh token.
@@ -168,44 +135,24 @@ impl Tokens {
             return Err(TokenError::Refused("there is no refresh token".to_owned()));
         };
 
-        let refresh = RefreshToken::new(refresh.clone());
-        let answer = {
-            let client = self.source.oauth()?;
-            let request = client.exchange_refresh_token(&refresh);
-            let request = request.add_extra_param("resource", self.source.resource.as_str());
-            request.request_async(&TokenRequests(fetcher)).await
-        };
-
-        self.source.clone().tokens(answer, Some(self), now)
+        let url = self.source.token_url()?;
+        let response = self.source.endpoint(fetcher, &url).refresh(refresh).await?;
+        Ok(self.source.clone().tokens(response, Some(self), now))
     }
 
-    /// Revokes the tokens (RFC 7009). `oauth2` would do so over `https` only.
+    /// Revokes the tokens.
     pub(super) async fn revoke(&self, fetcher: &Fetcher) -> Result<(), String> {
         let Some(endpoint) = &self.source.revocation_endpoint else { return Ok(()) };
         let url = safe_url(endpoint)?;
-        let refresh = self.refresh.as_ref().map(|token| (token, "refresh_token"));
 
-        for (token, hint) in refresh.into_iter().chain([(&self.access, "access_token")]) {
-            let pairs = [("token", token.as_str()), ("token_type_hint", hint)];
-            let request = self.source.client.form(url.clone(), &pairs);
-            match fetcher.send(request).await {
-                Ok((200, _)) => {}
-                // Self-contained tokens cannot be revoked: they expire (RFC 7009, 2.2.1).
-                Ok((400, body)) if is_unsupported(&body) => {}
-                Ok((status, _)) => return Err(format!("status {status}")),
-                Err(error) => return Err(error.to_string()),
-            }
+        let refresh = self.refresh.as_deref().map(Revocation::Refresh);
+        for token in refresh.into_iter().chain([Revocation::Access(&self.access)]) {
+            let revoked = self.source.client.revoke(fetcher, &url, token).await;
+            revoked.map_err(|error| match error {
+                client::TokenError::Refused { code, .. } => quoted(&code),
+                client::TokenError::Unavailable(problem) => problem,
+            })?;
         }
         Ok(())
     }
-}
-
-fn is_unsupported(body: &[u8]) -> bool {
-    #[derive(Deserialize)]
-    struct Refusal {
-        error: String,
-    }
-
-    serde_json::from_slice::<Refusal>(body)
-        .is_ok_and(|refusal| refusal.error == "unsupported_token_type")
 }

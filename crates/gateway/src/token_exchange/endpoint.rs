@@ -1,16 +1,16 @@
-//! [`TokenEndpoint`]: where the authorization server exchanges tokens.
+//! [`ExchangeServer`]: where the authorization server exchanges tokens.
 
-use larder_oauth::{FetchError, Fetcher, metadata_urls, safe_url};
+use larder_oauth::{FetchError, Fetcher, client::ClientIdentity, metadata_urls, safe_url};
 use reqwest::Url;
 use serde::Deserialize;
 
-use crate::settings::TokenServer;
+use crate::settings::{TokenExchangeSettings, TokenServer};
 
-/// The token endpoint of an authorization server.
-pub(super) struct TokenEndpoint {
+/// An authorization server that exchanges tokens.
+pub(super) struct ExchangeServer {
+    /// The token endpoint.
     pub(super) url: Url,
-    /// Whether it takes the client's secret in the body only.
-    pub(super) is_secret_in_body: bool,
+    pub(super) client: ClientIdentity,
 }
 
 /// What is read of the metadata of an authorization server (RFC 8414).
@@ -21,23 +21,33 @@ struct Metadata {
     token_endpoint_auth_methods_supported: Option<Vec<String>>,
 }
 
-impl TokenEndpoint {
-    /// That of the settings, or of the issuer's metadata.
+impl ExchangeServer {
+    /// The server of the settings, with the endpoint that they or the issuer's metadata name.
     ///
     /// # Errors
     /// What is wrong or does not respond.
-    pub(super) async fn find(server: &TokenServer, fetcher: &Fetcher) -> Result<Self, String> {
-        match server {
-            TokenServer::Endpoint(url) => Ok(Self { url: safe(url)?, is_secret_in_body: false }),
+    pub(super) async fn find(
+        settings: &TokenExchangeSettings,
+        fetcher: &Fetcher,
+    ) -> Result<Self, String> {
+        let (url, is_secret_in_body) = match &settings.server {
+            TokenServer::Endpoint(url) => (safe(url)?, false),
             TokenServer::Issuer(issuer) => {
                 let metadata = discover(issuer, fetcher).await?;
                 let methods = metadata.token_endpoint_auth_methods_supported;
                 // The default of RFC 8414 is `client_secret_basic`.
                 let is_secret_in_body =
                     methods.is_some_and(|known| !known.iter().any(|m| m == "client_secret_basic"));
-                Ok(Self { url: safe(&metadata.token_endpoint)?, is_secret_in_body })
+                (safe(&metadata.token_endpoint)?, is_secret_in_body)
             }
-        }
+        };
+
+        let client = ClientIdentity {
+            id: settings.client_id.clone(),
+            secret: Some(settings.client_secret.clone()),
+            is_secret_in_body,
+        };
+        Ok(Self { url, client })
     }
 }
 

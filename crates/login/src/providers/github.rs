@@ -1,6 +1,7 @@
 //! GitHub, which is no OpenID provider: its API says who a user is.
 
 use async_trait::async_trait;
+use larder_oauth::client::Tokens;
 use larder_protocol::quote::shortened;
 use serde::Deserialize;
 use serde_json::Value;
@@ -10,7 +11,7 @@ use super::{
     ProviderOptions,
     claims::{self, refused},
     http::{Http, without_query},
-    token_client::{TokenClient, TokenEndpoint, UserTokens},
+    token_client::{ProviderEndpoint, TokenClient},
 };
 use crate::{
     Authenticated, AuthorizationRequest, IdentityProvider, Person, ProviderError, ProviderGrant,
@@ -153,7 +154,7 @@ impl GitHub {
 
 /// Tokens of OAuth apps do not expire, and are asked for the user later; those of GitHub Apps
 /// come with a refresh token.
-fn grant(tokens: UserTokens) -> ProviderGrant {
+fn grant(tokens: Tokens) -> ProviderGrant {
     match tokens.refresh {
         Some(refresh) => ProviderGrant { access_token: None, refresh_token: Some(refresh) },
         None => ProviderGrant { access_token: Some(tokens.access), refresh_token: None },
@@ -174,7 +175,7 @@ impl IdentityProvider for GitHub {
 
     async fn redeem(&self, redemption: &Redemption<'_>) -> Result<Authenticated, ProviderError> {
         let url = self.token_endpoint()?;
-        let endpoint = TokenEndpoint { url: &url, is_secret_in_body: true };
+        let endpoint = ProviderEndpoint { url: &url, is_secret_in_body: true };
         let tokens = self.client.redeem(&self.http, endpoint, redemption).await?;
         let person = self.user(&tokens.access).await?;
         Ok(Authenticated { person, grant: Some(grant(tokens)) })
@@ -184,7 +185,7 @@ impl IdentityProvider for GitHub {
         let (access_token, grant) = match before {
             ProviderGrant { refresh_token: Some(refresh), .. } => {
                 let url = self.token_endpoint()?;
-                let endpoint = TokenEndpoint { url: &url, is_secret_in_body: true };
+                let endpoint = ProviderEndpoint { url: &url, is_secret_in_body: true };
                 let tokens = self.client.refresh(&self.http, endpoint, refresh).await?;
                 let access = tokens.access.clone();
                 (access, if tokens.refresh.is_some() { grant(tokens) } else { before.clone() })
@@ -206,7 +207,7 @@ impl IdentityProvider for GitHub {
 
     async fn check(&self) -> Result<String, String> {
         let url = self.token_endpoint().map_err(|error| error.to_string())?;
-        let endpoint = TokenEndpoint { url: &url, is_secret_in_body: true };
+        let endpoint = ProviderEndpoint { url: &url, is_secret_in_body: true };
         Ok(self.client.check(&self.http, endpoint).await?.to_owned())
     }
 }

@@ -15,7 +15,7 @@ use super::{
     entra::Entra,
     google::Google,
     http::{Http, without_query},
-    token_client::{TokenClient, TokenEndpoint, UserTokens},
+    token_client::{ProviderEndpoint, TokenClient},
 };
 use crate::{
     Authenticated, AuthorizationRequest, IdentityProvider, Person, ProviderError, ProviderGrant,
@@ -242,10 +242,9 @@ impl IdentityProvider for Oidc {
         };
 
         let metadata = self.metadata().await?;
-        let UserTokens { access: access_token, refresh: next, id: id_token } =
-            self.client.refresh(&self.http, metadata.endpoint(), refresh).await?;
-        let grant = next.map_or_else(|| before.clone(), grant);
-        Ok(Renewed { grant, access_token, id_token })
+        let tokens = self.client.refresh(&self.http, metadata.endpoint(), refresh).await?;
+        let grant = tokens.refresh.map_or_else(|| before.clone(), grant);
+        Ok(Renewed { grant, access_token: tokens.access, id_token: tokens.id })
     }
 
     async fn person(&self, renewed: &Renewed) -> Result<Person, ProviderError> {
@@ -272,8 +271,8 @@ impl IdentityProvider for Oidc {
 }
 
 impl Metadata {
-    pub(super) fn endpoint(&self) -> TokenEndpoint<'_> {
-        TokenEndpoint { url: &self.token_endpoint, is_secret_in_body: self.is_secret_in_body() }
+    pub(super) fn endpoint(&self) -> ProviderEndpoint<'_> {
+        ProviderEndpoint { url: &self.token_endpoint, is_secret_in_body: self.is_secret_in_body() }
     }
 }
 

@@ -1,15 +1,10 @@
 //! Larder as a client of a provider's token endpoint.
 
-use larder_oauth::{Secret, TokenRequestError, TokenRequests};
-use larder_protocol::quote::quoted;
-use oauth2::{
-    AuthType, AuthorizationCode, Client, ClientId, ClientSecret, EmptyExtraTokenFields,
-    EndpointNotSet, EndpointSet, ExtraTokenFields, PkceCodeVerifier, RedirectUrl, RefreshToken,
-    RequestTokenError, StandardRevocableToken, StandardTokenIntrospectionResponse,
-    StandardTokenResponse, TokenResponse, TokenUrl,
-    basic::{BasicErrorResponse, BasicRevocationErrorResponse, BasicTokenType},
+use larder_oauth::{
+    Secret,
+    client::{ClientIdentity, CodeGrant, TokenEndpoint, TokenError, Tokens},
 };
-use serde::{Deserialize, Serialize};
+use larder_protocol::quote::quoted;
 use url::Url;
 
 use super::http::Http;
@@ -26,43 +21,13 @@ pub(super) struct TokenClient {
     pub(super) section: &'static str,
 }
 
-/// A token endpoint.
+/// The token endpoint of a provider.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct TokenEndpoint<'a> {
+pub(super) struct ProviderEndpoint<'a> {
     pub(super) url: &'a Url,
     /// Whether the client secret is sent in the body, not in a header.
     pub(super) is_secret_in_body: bool,
 }
-
-/// The tokens of a user.
-pub(super) struct UserTokens {
-    pub(super) access: String,
-    pub(super) refresh: Option<String>,
-    pub(super) id: Option<String>,
-}
-
-/// What OpenID Connect adds to a token response.
-#[derive(Debug, Serialize, Deserialize)]
-struct IdTokenField {
-    id_token: Option<String>,
-}
-
-impl ExtraTokenFields for IdTokenField {}
-
-type Response = StandardTokenResponse<IdTokenField, BasicTokenType>;
-type Error = RequestTokenError<TokenRequestError, BasicErrorResponse>;
-type OAuthClient = Client<
-    BasicErrorResponse,
-    Response,
-    StandardTokenIntrospectionResponse<EmptyExtraTokenFields, BasicTokenType>,
-    StandardRevocableToken,
-    BasicRevocationErrorResponse,
-    EndpointNotSet,
-    EndpointNotSet,
-    EndpointNotSet,
-    EndpointNotSet,
-    EndpointSet,
->;
 
 /// The errors that concern the code, the refresh token or the user: those of RFC 6749, OpenID
 /// Connect and GitHub. All others concern the client or the provider.
@@ -90,10 +55,12 @@ impl TokenClient {
     pub(super) async fn redeem(
         &self,
         http: &Http,
-        endpoint: TokenEndpoint<'_>,
+        endpoint: ProviderEndpoint<'_>,
         redemption: &Redemption<'_>,
-    ) -> Result<UserTokens, ProviderError> {
-        Ok(tokens(&self.exchange(http, endpoint, redemption).await.map_err(|e| self.problem(&e))?))
+    ) -> Result<Tokens, ProviderError> {
+        let client = self.identity(endpoint);
+        let endpoint = self.endpoint(http, endpoint, &client);
+        endpoint.redeem(&redemption.grant()).await.map_err(|error| self.problem(error))
     }
 
     /// New tokens by a refresh token, which stays valid if there is no new one.
@@ -103,14 +70,12 @@ impl TokenClient {
     pub(super) async fn refresh(
         &self,
         http: &Http,
-        endpoint: TokenEndpoint<'_>,
+        endpoint: ProviderEndpoint<'_>,
         refresh: &str,
-    ) -> Result<UserTokens, ProviderError> {
-        let token = RefreshToken::new(refresh.to_owned());
-        let client = self.oauth(endpoint);
-        let request = client.exchange_refresh_token(&token);
-        let response = request.request_async(&TokenRequests(http.fetcher())).await;
-        Ok(tokens(&response.map_err(|error| self.problem(&error))?))
+    ) -> Result<Tokens, ProviderError> {
+        let client = self.identity(endpoint);
+        let endpoint = self.endpoint(http, endpoint, &client);
+        endpoint.refresh(refresh).await.map_err(|error| self.problem(error))
     }
 
     /// Tries the client ID and the secret with a code that cannot be valid. Returns what the
@@ -121,98 +86,72 @@ impl TokenClient {
     pub(super) async fn check(
         &self,
         http: &Http,
-        endpoint: TokenEndpoint<'_>,
+        endpoint: ProviderEndpoint<'_>,
     ) -> Result<&'static str, String> {
-        let redemption = Redemption {
+        let grant = CodeGrant {
             code: "larder-config-check",
             code_verifier: "larder-config-check-larder-config-check-1",
-            nonce: "",
             redirect_uri: "https://localhost/larder-config-check",
         };
 
-        let error = self.exchange(http, endpoint, &redemption).await.err();
-        let Some(RequestTokenError::ServerResponse(refused)) = &error else {
-            return Err(match error.as_ref().map(|error| self.problem(error)) {
-                Some(ProviderError::Unavailable(text) | ProviderError::Refused(text)) => {
-                    format!("{}: {text}", endpoint.url)
-                }
-                None => format!("{}: it accepts any code", endpoint.url),
-            });
+        let client = self.identity(endpoint);
+        let code = match self.endpoint(http, endpoint, &client).redeem(&grant).await {
+            Ok(_) => return Err(format!("{}: it accepts any code", endpoint.url)),
+            Err(TokenError::Unavailable(text)) => return Err(format!("{}: {text}", endpoint.url)),
+            Err(TokenError::Refused { code, .. }) => code,
         };
 
-        let code = refused.error().as_ref();
-        if CLIENT_ERRORS.contains(&code) {
-            return Err(self.client_problem(code));
+        if CLIENT_ERRORS.contains(&&*code) {
+            return Err(self.client_problem(&code));
         }
 
         // Other errors may come before the provider looks at the secret.
-        let is_accepted = ["invalid_grant", "bad_verification_code"].contains(&code);
+        let is_accepted = ["invalid_grant", "bad_verification_code"].contains(&&*code);
         Ok(if is_accepted { "the client is accepted" } else { "the client cannot be checked" })
     }
 
-    async fn exchange(
-        &self,
-        http: &Http,
-        endpoint: TokenEndpoint<'_>,
-        redemption: &Redemption<'_>,
-    ) -> Result<Response, Error> {
-        let redirect_uri = RedirectUrl::new(redemption.redirect_uri.to_owned())
-            .map_err(|error| RequestTokenError::Other(error.to_string()))?;
-        let client = self.oauth(endpoint).set_redirect_uri(redirect_uri);
-
-        let mut request = client
-            .exchange_code(AuthorizationCode::new(redemption.code.to_owned()))
-            .set_pkce_verifier(PkceCodeVerifier::new(redemption.code_verifier.to_owned()));
-        if let Some(resource) = &self.resource {
-            request = request.add_extra_param("resource", resource);
+    fn identity(&self, endpoint: ProviderEndpoint<'_>) -> ClientIdentity {
+        ClientIdentity {
+            id: self.id.clone(),
+            secret: Some(self.secret.reveal().to_owned()),
+            is_secret_in_body: endpoint.is_secret_in_body,
         }
-
-        request.request_async(&TokenRequests(http.fetcher())).await
     }
 
-    fn oauth(&self, endpoint: TokenEndpoint<'_>) -> OAuthClient {
-        let auth_type =
-            if endpoint.is_secret_in_body { AuthType::RequestBody } else { AuthType::BasicAuth };
-
-        Client::new(ClientId::new(self.id.clone()))
-            .set_client_secret(ClientSecret::new(self.secret.reveal().to_owned()))
-            .set_token_uri(TokenUrl::from_url(endpoint.url.clone()))
-            .set_auth_type(auth_type)
+    fn endpoint<'a>(
+        &'a self,
+        http: &'a Http,
+        endpoint: ProviderEndpoint<'a>,
+        client: &'a ClientIdentity,
+    ) -> TokenEndpoint<'a> {
+        TokenEndpoint {
+            fetcher: http.fetcher(),
+            url: endpoint.url,
+            client,
+            resource: self.resource.as_deref(),
+        }
     }
 
-    /// No response is shown, because it may contain a token.
-    fn problem(&self, error: &Error) -> ProviderError {
-        match error {
-            RequestTokenError::ServerResponse(refused) => {
-                let code = refused.error().as_ref();
-                let is_refusal = REFUSALS.contains(&code);
-                let text = match refused.error_description() {
-                    _ if CLIENT_ERRORS.contains(&code) => self.client_problem(code),
-                    Some(description) => format!("{}: {}", quoted(code), quoted(description)),
-                    None => quoted(code),
-                };
+    fn problem(&self, error: TokenError) -> ProviderError {
+        let (code, description) = match error {
+            TokenError::Refused { code, description } => (code, description),
+            TokenError::Unavailable(text) => return ProviderError::Unavailable(text),
+        };
 
-                if is_refusal {
-                    ProviderError::Refused(text)
-                } else {
-                    ProviderError::Unavailable(text)
-                }
-            }
-            RequestTokenError::Request(failure) => ProviderError::Unavailable(failure.to_string()),
-            _ => ProviderError::Unavailable("the token response cannot be parsed".to_owned()),
+        let text = match description {
+            _ if CLIENT_ERRORS.contains(&&*code) => self.client_problem(&code),
+            Some(description) => format!("{}: {}", quoted(&code), quoted(&description)),
+            None => quoted(&code),
+        };
+        if REFUSALS.contains(&&*code) {
+            ProviderError::Refused(text)
+        } else {
+            ProviderError::Unavailable(text)
         }
     }
 
     fn client_problem(&self, code: &str) -> String {
         let section = self.section;
         format!("{} ({section}.client_id, {section}.client_secret_file)", quoted(code))
-    }
-}
-
-fn tokens(response: &Response) -> UserTokens {
-    UserTokens {
-        access: response.access_token().secret().clone(),
-        refresh: response.refresh_token().map(|token| token.secret().clone()),
-        id: response.extra_fields().id_token.clone(),
     }
 }

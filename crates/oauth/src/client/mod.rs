@@ -7,9 +7,15 @@
 mod pkce;
 mod request;
 mod response;
+mod sender;
 mod state;
+mod tokens;
 
 pub use pkce::{Verifier, challenge};
 pub use request::AuthorizationRequest;
 pub use response::{AuthorizationResponse, ResponseError, ResponseIssuer};
+pub(crate) use sender::Sender;
 pub use state::LoginState;
+pub use tokens::{
+    ClientIdentity, CodeGrant, ExchangeGrant, Revocation, TokenEndpoint, TokenError, Tokens,
+};
