@@ -10,7 +10,7 @@ use reqwest::Url;
 
 use super::{
     AuthError, Denied, Hierarchy, IssuerOptions,
-    discovery::{Metadata, discover},
+    client::{Endpoint, Metadata, WellKnown, discover},
     fetch::Fetcher,
     introspection::Introspection,
     jwks::{Jwks, Source},
@@ -40,23 +40,41 @@ struct Endpoints {
     jwks: Option<Url>,
     introspection: Option<Url>,
     // A plain mutex, because no lock is held across an await.
-    discovered: Mutex<Option<Metadata>>,
+    discovered: Mutex<Option<Discovered>>,
+}
+
+/// The endpoints that an issuer's metadata names.
+#[derive(Debug, Clone)]
+struct Discovered {
+    jwks: Url,
+    introspection: Option<Url>,
+}
+
+impl Discovered {
+    fn read(metadata: Metadata) -> Result<Self, String> {
+        let url = |text: &str| safe_url(text).map_err(str::to_owned);
+        let jwks = metadata.required(Endpoint::Keys, url)?;
+        let introspection = metadata.optional(Endpoint::Introspection, url)?;
+        Ok(Self { jwks, introspection })
+    }
 }
 
 impl Endpoints {
     /// The issuer's metadata, cached until its JWK set turns out to be unusable.
-    async fn metadata(&self) -> Result<Metadata, String> {
+    async fn metadata(&self) -> Result<Discovered, String> {
         let cached = self.discovered.lock().clone();
         if let Some(metadata) = cached {
             return Ok(metadata);
         }
 
-        let found = discover(&self.fetcher, &self.issuer).await?;
+        let (fetcher, issuer) = (&self.fetcher, &self.issuer);
+        let found = discover(fetcher, issuer, WellKnown::Any, Discovered::read).await;
+        let found = found.map_err(|error| format!("no usable metadata for {issuer}: {error}"))?;
         self.cache(Some(found.clone()));
         Ok(found)
     }
 
-    fn cache(&self, metadata: Option<Metadata>) {
+    fn cache(&self, metadata: Option<Discovered>) {
         *self.discovered.lock() = metadata;
     }
 
@@ -270,5 +288,23 @@ impl Issuer {
     fn identity(&self, principal: Principal, scopes: &str, expires: Option<Timestamp>) -> Identity {
         let scopes = self.hierarchy.expand(Scopes::granted(scopes));
         Identity::new(principal, Grant::Scopes(Arc::new(scopes)), expires)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn keys_are_not_fetched_over_plain_http() {
+        let read = |jwks: &str| {
+            let document = format!(r#"{{"issuer":"https://a.example","jwks_uri":"{jwks}"}}"#);
+            Discovered::read(Metadata::read(document.as_bytes(), "https://a.example").unwrap())
+        };
+
+        assert!(read("https://a.example/jwks").is_ok());
+        assert!(read("http://a.example/jwks").unwrap_err().contains("https"));
     }
 }

@@ -8,7 +8,6 @@ pub mod audit;
 mod authenticator;
 mod bearer;
 pub mod client;
-mod discovery;
 mod error;
 mod fetch;
 mod id_token;
@@ -30,7 +29,6 @@ pub use authenticator::{
     IssuerOptions,
 };
 pub use bearer::{MAX_TOKEN_BYTES, bearer_token};
-pub use discovery::metadata_urls;
 pub use error::{AuthError, Denied};
 pub use fetch::{FetchError, Fetcher};
 pub use id_token::IdTokens;

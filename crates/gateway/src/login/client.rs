@@ -7,13 +7,13 @@ use larder_protocol::quote::quoted;
 use larder_runtime::clock::Timestamp;
 use larder_server::registry::{LoginProblem, LoginSite};
 use reqwest::{
-    Method, Request,
+    Method, Request, Url,
     header::{ACCEPT, CONTENT_TYPE, HeaderValue},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{super::settings::OAuthClient, Login, discovery::Metadata};
+use super::{super::settings::OAuthClient, Login, discovery::ServerMetadata};
 
 /// A dynamic registration.
 #[derive(Serialize, Deserialize)]
@@ -60,14 +60,10 @@ impl Login {
     pub(super) async fn client(
         &self,
         site: &LoginSite,
-        server: &Metadata,
+        server: &ServerMetadata,
     ) -> Result<ClientIdentity, LoginProblem> {
-        let methods = server.token_endpoint_auth_methods_supported.as_deref();
-        let supports = |method: &str| {
-            methods
-                .map_or(method == "client_secret_basic", |known| known.iter().any(|m| m == method))
-        };
-        let is_secret_in_body = !supports("client_secret_basic");
+        let metadata = &server.document;
+        let is_secret_in_body = metadata.is_secret_in_body();
 
         if let Some(OAuthClient { id, secret }) = self.settings.issuer.client() {
             return Ok(ClientIdentity { id, secret, is_secret_in_body });
@@ -77,18 +73,18 @@ impl Login {
         // Authorization servers must be able to fetch the document.
         let is_public = document_url.starts_with("https://")
             && safe_url(&document_url).is_ok_and(|url| !is_loopback(&url));
-        if server.client_id_metadata_document_supported && is_public {
+        if metadata.client_id_metadata_document_supported && is_public {
             return Ok(ClientIdentity { id: document_url, secret: None, is_secret_in_body });
         }
 
         let Some(endpoint) = &server.registration_endpoint else {
             return Err(LoginProblem::Refused(format!(
                 "{} does not register clients: set upstreams.auth.client_id",
-                quoted(&server.issuer)
+                quoted(&metadata.issuer)
             )));
         };
 
-        let slot = self.client_slot(&server.issuer);
+        let slot = self.client_slot(&metadata.issuer);
         let redirect_uri = self.redirect_uri(site);
         let (known, version) = site.vault.read::<Registration>(&slot).await.map_err(unavailable)?;
         if let Some(known) = known
@@ -98,13 +94,13 @@ impl Login {
             return Ok(known.client);
         }
 
-        let method = match (supports("none"), is_secret_in_body) {
+        let method = match (metadata.accepts_client_by("none"), is_secret_in_body) {
             (true, _) => "none",
             (false, false) => "client_secret_basic",
             (false, true) => "client_secret_post",
         };
 
-        let fetcher = self.fetcher(&server.issuer);
+        let fetcher = self.fetcher(&metadata.issuer);
         let registration = register(fetcher, endpoint, &self.registration(site, method)).await?;
 
         let client =
@@ -157,15 +153,14 @@ impl Login {
 /// Registers Larder as a client.
 async fn register(
     fetcher: &Fetcher,
-    endpoint: &str,
+    endpoint: &Url,
     metadata: &Value,
 ) -> Result<Registered, LoginProblem> {
     let refused = |problem: &str| {
         LoginProblem::Refused(format!("the registration as a client failed: {problem}"))
     };
 
-    let url = safe_url(endpoint).map_err(refused)?;
-    let mut request = Request::new(Method::POST, url);
+    let mut request = Request::new(Method::POST, endpoint.clone());
     for name in [CONTENT_TYPE, ACCEPT] {
         request.headers_mut().insert(name, HeaderValue::from_static("application/json"));
     }

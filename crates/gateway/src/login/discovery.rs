@@ -1,11 +1,14 @@
 //! Where an upstream's tokens come from: the metadata of the protected resource (RFC 9728), and
 //! that of its authorization server (RFC 8414; OpenID Connect Discovery 1.0).
 
-use larder_network::is_loopback;
-use larder_oauth::{FetchError, Fetcher, metadata_urls, safe_url};
+use larder_oauth::{
+    FetchError, Fetcher,
+    client::{self, Endpoint, Metadata, WellKnown},
+    safe_url,
+};
 use larder_protocol::quote::quoted;
 use reqwest::Url;
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::Deserialize;
 
 use super::Login;
 
@@ -16,28 +19,17 @@ pub(super) struct AuthorizationServer {
     pub(super) resource: String,
     /// The scopes that the resource suggests.
     pub(super) scopes: Vec<String>,
-    pub(super) metadata: Metadata,
+    pub(super) metadata: ServerMetadata,
 }
 
-/// The metadata of an authorization server, with checked URLs.
-#[derive(Debug, Clone, Deserialize)]
-pub(super) struct Metadata {
-    pub(super) issuer: String,
-    pub(super) authorization_endpoint: String,
-    pub(super) token_endpoint: String,
-    pub(super) registration_endpoint: Option<String>,
-    pub(super) revocation_endpoint: Option<String>,
-
-    #[serde(default)]
-    pub(super) scopes_supported: Vec<String>,
-    #[serde(default)]
-    code_challenge_methods_supported: Vec<String>,
-    pub(super) token_endpoint_auth_methods_supported: Option<Vec<String>>,
-
-    #[serde(default)]
-    pub(super) client_id_metadata_document_supported: bool,
-    #[serde(default)]
-    pub(super) authorization_response_iss_parameter_supported: bool,
+/// The metadata of an authorization server, with the endpoints that logins use.
+#[derive(Debug, Clone)]
+pub(super) struct ServerMetadata {
+    pub(super) authorization_endpoint: Url,
+    pub(super) token_endpoint: Url,
+    pub(super) registration_endpoint: Option<Url>,
+    pub(super) revocation_endpoint: Option<Url>,
+    pub(super) document: Metadata,
 }
 
 #[derive(Deserialize)]
@@ -120,10 +112,8 @@ impl Finder<'_> {
     /// A URL that may be used: `https`, or `http` to loopback if the server that names it is there,
     /// too.
     fn url(&self, text: &str) -> Result<Url, String> {
-        let url = safe_url(text).map_err(|problem| format!("{}: {problem}", quoted(text)))?;
-        if is_loopback(&url) && !is_loopback(self.namer) {
-            return Err(format!("{}: a remote server must not name this machine", quoted(text)));
-        }
+        let url = client::url_named_by(self.namer, text)
+            .map_err(|problem| format!("{}: {problem}", quoted(text)))?;
         if !self.fetcher.allows(&url) {
             return Err(format!(
                 "{}: it is not at a public address, and upstreams.auth.issuer does not name its \
@@ -134,7 +124,7 @@ impl Finder<'_> {
         Ok(url)
     }
 
-    async fn fetch<T: DeserializeOwned>(&self, url: &Url) -> Result<Option<T>, String> {
+    async fn fetch(&self, url: &Url) -> Result<Option<Resource>, String> {
         match self.fetcher.get(url).await {
             Ok(document) => {
                 let parsed = serde_json::from_slice(&document);
@@ -175,40 +165,34 @@ impl Finder<'_> {
         Ok(None)
     }
 
-    async fn server(&self, issuer: &str) -> Result<Metadata, String> {
+    async fn server(&self, issuer: &str) -> Result<ServerMetadata, String> {
         self.url(issuer)?;
-        let mut problem = "it has no metadata".to_owned();
-        for url in metadata_urls(issuer)? {
-            match self.fetch::<Metadata>(&url).await {
-                Ok(Some(metadata)) => match self.check(&metadata, issuer) {
-                    Ok(()) => return Ok(metadata),
-                    Err(found) => problem = found,
-                },
-                Ok(None) => {}
-                Err(found) => problem = found,
-            }
-        }
-        Err(format!("the authorization server {}: {problem}", quoted(issuer)))
+        let read = |document| self.read(document);
+        let found = client::discover(self.fetcher, issuer, WellKnown::Any, read).await;
+        found.map_err(|error| {
+            format!("the authorization server {}: {}", quoted(issuer), error.decisive())
+        })
     }
 
-    fn check(&self, metadata: &Metadata, issuer: &str) -> Result<(), String> {
-        // RFC 8414, section 3.3: with another issuer, one server could impersonate another.
-        if metadata.issuer != issuer {
-            return Err(format!("its metadata is that of {}", quoted(&metadata.issuer)));
-        }
+    fn read(&self, document: Metadata) -> Result<ServerMetadata, String> {
+        let url = |text: &str| self.url(text);
+        let authorization_endpoint = document.required(Endpoint::Authorization, url)?;
+        let token_endpoint = document.required(Endpoint::Token, url)?;
+        let registration_endpoint = document.optional(Endpoint::Registration, url)?;
+        let revocation_endpoint = document.optional(Endpoint::Revocation, url)?;
 
-        let optional = [&metadata.registration_endpoint, &metadata.revocation_endpoint];
-        let optional = optional.into_iter().flatten();
-        for url in
-            [&metadata.authorization_endpoint, &metadata.token_endpoint].into_iter().chain(optional)
-        {
-            self.url(url)?;
-        }
-
-        if !metadata.code_challenge_methods_supported.iter().any(|method| method == "S256") {
+        // 2026-07-28, authorization code protection: a server that does not say so is refused.
+        if document.supports_pkce() != Some(true) {
             return Err("it does not support PKCE with S256".to_owned());
         }
-        Ok(())
+
+        Ok(ServerMetadata {
+            authorization_endpoint,
+            token_endpoint,
+            registration_endpoint,
+            revocation_endpoint,
+            document,
+        })
     }
 }
 

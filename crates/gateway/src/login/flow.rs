@@ -9,7 +9,6 @@ use larder_oauth::{
     client::{
         AuthorizationRequest, AuthorizationResponse, CodeGrant, LoginState, ResponseError, Verifier,
     },
-    safe_url,
 };
 use larder_protocol::quote::quoted;
 use larder_runtime::clock::Timestamp;
@@ -99,7 +98,9 @@ impl Login {
         }
 
         let offline = "offline_access".to_owned();
-        if server.metadata.scopes_supported.contains(&offline) && !scopes.contains(&offline) {
+        if server.metadata.document.scopes_supported.contains(&offline)
+            && !scopes.contains(&offline)
+        {
             scopes.push(offline);
         }
         scopes
@@ -107,21 +108,20 @@ impl Login {
 
     /// The URL of the authorization server's page.
     fn authorization_url(
+        &self,
         site: &LoginSite,
-        login: &Self,
         server: &AuthorizationServer,
         pending: &Pending,
-    ) -> Result<String, LoginProblem> {
-        let endpoint = safe_url(&server.metadata.authorization_endpoint)
-            .map_err(|problem| LoginProblem::Refused(problem.to_owned()))?;
+    ) -> String {
         let request = AuthorizationRequest {
-            redirect_uri: &login.redirect_uri(site),
+            redirect_uri: &self.redirect_uri(site),
             state: pending.state.as_str(),
             nonce: None,
             code_challenge: &pending.verifier.challenge(),
         };
 
         let source = &pending.source;
+        let endpoint = server.metadata.authorization_endpoint.clone();
         let mut url = request.url(endpoint, &source.client.id, &source.scopes.join(" "));
         url.query_pairs_mut().append_pair("resource", &server.resource);
 
@@ -130,7 +130,7 @@ impl Login {
             url.query_pairs_mut().append_pair("prompt", "consent");
         }
 
-        Ok(url.into())
+        url.into()
     }
 }
 
@@ -183,11 +183,11 @@ impl ProviderLogin for Login {
         let pending = Pending {
             state: state.clone(),
             verifier: Verifier::new(&site.random),
-            issuer: metadata.issuer.clone(),
-            sends_issuer: metadata.authorization_response_iss_parameter_supported,
+            issuer: metadata.document.issuer.clone(),
+            sends_issuer: metadata.document.names_issuer,
             source: Source {
                 client,
-                issuer: metadata.issuer.clone(),
+                issuer: metadata.document.issuer.clone(),
                 token_endpoint: metadata.token_endpoint.clone(),
                 revocation_endpoint: metadata.revocation_endpoint.clone(),
                 resource: server.resource.clone(),
@@ -196,7 +196,7 @@ impl ProviderLogin for Login {
             expires: site.clock.now().saturating_add(LOGIN_TTL),
         };
 
-        let url = Self::authorization_url(site, self, &server, &pending)?;
+        let url = self.authorization_url(site, &server, &pending);
         let slot = Slot::new(site, &self.name, &ticket.owner);
         slot.change(|record| Some(Record { pending: Some(pending.clone()), ..record })).await?;
 

@@ -5,7 +5,6 @@ use std::time::Duration;
 use larder_oauth::{
     Fetcher,
     client::{self, ClientIdentity, CodeGrant, Revocation, TokenEndpoint},
-    safe_url,
 };
 use larder_protocol::quote::quoted;
 use larder_runtime::clock::Timestamp;
@@ -32,8 +31,8 @@ pub(super) struct Source {
     /// The authorization server.
     #[serde(default)]
     pub(super) issuer: String,
-    pub(super) token_endpoint: String,
-    pub(super) revocation_endpoint: Option<String>,
+    pub(super) token_endpoint: Url,
+    pub(super) revocation_endpoint: Option<Url>,
     /// The protected resource (RFC 8707).
     pub(super) resource: String,
     /// The scopes that are asked for.
@@ -96,17 +95,17 @@ impl Source {
         grant: &CodeGrant<'_>,
         now: Timestamp,
     ) -> Result<Tokens, TokenError> {
-        let url = self.token_url()?;
-        let response = self.endpoint(fetcher, &url).redeem(grant).await?;
+        let response = self.endpoint(fetcher).redeem(grant).await?;
         Ok(self.tokens(response, None, now))
     }
 
-    fn token_url(&self) -> Result<Url, TokenError> {
-        safe_url(&self.token_endpoint).map_err(|problem| TokenError::Refused(problem.to_owned()))
-    }
-
-    fn endpoint<'a>(&'a self, fetcher: &'a Fetcher, url: &'a Url) -> TokenEndpoint<'a> {
-        TokenEndpoint { fetcher, url, client: &self.client, resource: Some(&self.resource) }
+    fn endpoint<'a>(&'a self, fetcher: &'a Fetcher) -> TokenEndpoint<'a> {
+        TokenEndpoint {
+            fetcher,
+            url: &self.token_endpoint,
+            client: &self.client,
+            resource: Some(&self.resource),
+        }
     }
 
     fn tokens(self, response: client::Tokens, before: Option<&Tokens>, now: Timestamp) -> Tokens {
@@ -135,19 +134,16 @@ impl Tokens {
             return Err(TokenError::Refused("there is no refresh token".to_owned()));
         };
 
-        let url = self.source.token_url()?;
-        let response = self.source.endpoint(fetcher, &url).refresh(refresh).await?;
+        let response = self.source.endpoint(fetcher).refresh(refresh).await?;
         Ok(self.source.clone().tokens(response, Some(self), now))
     }
 
     /// Revokes the tokens.
     pub(super) async fn revoke(&self, fetcher: &Fetcher) -> Result<(), String> {
-        let Some(endpoint) = &self.source.revocation_endpoint else { return Ok(()) };
-        let url = safe_url(endpoint)?;
-
+        let Some(url) = &self.source.revocation_endpoint else { return Ok(()) };
         let refresh = self.refresh.as_deref().map(Revocation::Refresh);
         for token in refresh.into_iter().chain([Revocation::Access(&self.access)]) {
-            let revoked = self.source.client.revoke(fetcher, &url, token).await;
+            let revoked = self.source.client.revoke(fetcher, url, token).await;
             revoked.map_err(|error| match error {
                 client::TokenError::Refused { code, .. } => quoted(&code),
                 client::TokenError::Unavailable(problem) => problem,

@@ -9,7 +9,7 @@ use url::Url;
 
 use super::{
     ProviderOptionsError,
-    discovery::{Metadata, discovery},
+    discovery::{ProviderMetadata, discovery},
     http::Http,
     invalid,
     oidc::{id_tokens, provider_error},
@@ -41,7 +41,7 @@ pub struct AccessClient {
     scope: String,
     resource: String,
     http: Http,
-    metadata: Arc<Refreshing<Metadata>>,
+    metadata: Arc<Refreshing<ProviderMetadata>>,
     id_tokens: IdTokens,
 }
 
@@ -127,7 +127,7 @@ impl AccessClient {
     /// # Errors
     /// The authorization server does not respond.
     pub async fn issuer(&self) -> Result<ResponseIssuer, ProviderError> {
-        let is_required = self.metadata().await?.names_issuer;
+        let is_required = self.metadata().await?.document.names_issuer;
         Ok(ResponseIssuer { issuer: Some(self.issuer.clone()), is_required })
     }
 
@@ -141,7 +141,7 @@ impl AccessClient {
         Ok(client.to_owned())
     }
 
-    async fn metadata(&self) -> Result<Arc<Metadata>, ProviderError> {
+    async fn metadata(&self) -> Result<Arc<ProviderMetadata>, ProviderError> {
         Ok(self.metadata.get().await.map_err(provider_error)?.0)
     }
 }

@@ -1,32 +1,26 @@
-//! An OpenID provider's metadata (OpenID Connect Discovery 1.0).
+//! The metadata of an OpenID provider.
 
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use larder_network::is_loopback;
-use larder_oauth::{Fetcher, Refreshing, metadata_urls, safe_url};
-use larder_protocol::quote::quoted;
+use larder_oauth::{
+    Fetcher, Refreshing,
+    client::{
+        DiscoveryError, Endpoint, Metadata, MetadataError, WellKnown, discover, url_named_by,
+    },
+    safe_url,
+};
 use larder_runtime::clock::Clock;
-use serde::Deserialize;
 use url::Url;
 
-/// The metadata of a provider, with checked URLs.
-#[derive(Debug, Clone, Deserialize)]
-pub(super) struct Metadata {
-    issuer: String,
+/// The metadata of a provider, with the endpoints that each provider needs.
+#[derive(Debug, Clone)]
+pub(super) struct ProviderMetadata {
     pub(super) authorization_endpoint: Url,
     pub(super) token_endpoint: Url,
     pub(super) userinfo_endpoint: Option<Url>,
     pub(super) jwks_uri: Url,
-    #[serde(default)]
-    pub(super) scopes_supported: Vec<String>,
-    token_endpoint_auth_methods_supported: Option<Vec<String>>,
-    code_challenge_methods_supported: Option<Vec<String>>,
-    /// Whether each authorization response names the issuer (RFC 9207).
-    #[serde(default, rename = "authorization_response_iss_parameter_supported")]
-    pub(super) names_issuer: bool,
-    /// Entra: the host of Microsoft Graph in this cloud.
-    pub(super) msgraph_host: Option<String>,
+    pub(super) document: Metadata,
 }
 
 /// The metadata of one provider, cached.
@@ -35,75 +29,53 @@ pub(super) fn discovery(
     issuer: &str,
     section: &'static str,
     clock: Arc<dyn Clock>,
-) -> Arc<Refreshing<Metadata>> {
+) -> Arc<Refreshing<ProviderMetadata>> {
     let issuer: Arc<str> = issuer.into();
     let source = move || {
-        let (fetcher, issuer) = (fetcher.clone(), Arc::clone(&issuer));
-        async move { fetch(&fetcher, &issuer, section).await }.boxed()
+        let fetcher = fetcher.clone();
+        let issuer = Arc::clone(&issuer);
+        let fetched = async move {
+            let read = ProviderMetadata::read;
+            let found = discover(&fetcher, &issuer, WellKnown::OpenId, read).await;
+            found.map_err(|error| problem(&error, section))
+        };
+        fetched.boxed()
     };
     Refreshing::new(Arc::new(source), clock)
 }
 
-async fn fetch(fetcher: &Fetcher, issuer: &str, section: &str) -> Result<Metadata, String> {
-    // OpenID Connect has the last of the URLs.
-    let url = metadata_urls(issuer)?.pop().ok_or("it has no metadata")?;
-    let read = match fetcher.get(&url).await {
-        Ok(document) => Metadata::read(&document, issuer, section),
-        Err(error) => Err(error.to_string()),
-    };
-    read.map_err(|problem| format!("{url}: {problem}"))
+/// The problem, with the setting that may be wrong.
+fn problem(error: &DiscoveryError, section: &str) -> String {
+    let DiscoveryError::Documents(problems) = error else { return error.to_string() };
+    let is_other = |problem: &MetadataError| matches!(problem, MetadataError::OtherIssuer(_));
+    if problems.iter().any(|(_, problem)| is_other(problem)) {
+        return format!("{error} ({section}.issuer)");
+    }
+    error.to_string()
 }
 
-impl Metadata {
-    fn read(document: &[u8], issuer: &str, section: &str) -> Result<Self, String> {
-        let metadata: Self =
-            serde_json::from_slice(document).map_err(|e| format!("not valid metadata: {e}"))?;
+impl ProviderMetadata {
+    fn read(document: Metadata) -> Result<Self, String> {
+        let issuer = safe_url(&document.issuer)?;
+        let url = |text: &str| url_named_by(&issuer, text).map_err(str::to_owned);
+        let authorization_endpoint = document.required(Endpoint::Authorization, url)?;
+        let token_endpoint = document.required(Endpoint::Token, url)?;
+        let userinfo_endpoint = document.optional(Endpoint::Userinfo, url)?;
+        let jwks_uri = document.required(Endpoint::Keys, url)?;
 
-        // OpenID Connect Discovery 1.0, section 4.3: otherwise one issuer could impersonate
-        // another.
-        if metadata.issuer != issuer {
-            let other = quoted(&metadata.issuer);
-            return Err(format!("it is the metadata of the issuer {other} ({section}.issuer)"));
-        }
-
-        let is_local = safe_url(issuer).is_ok_and(|url| is_loopback(&url));
-        let urls = [
-            ("authorization_endpoint", Some(&metadata.authorization_endpoint)),
-            ("token_endpoint", Some(&metadata.token_endpoint)),
-            ("userinfo_endpoint", metadata.userinfo_endpoint.as_ref()),
-            ("jwks_uri", Some(&metadata.jwks_uri)),
-        ];
-        for (name, url) in urls {
-            let Some(url) = url else { continue };
-            safe_url(url.as_str()).map_err(|problem| format!("{name}: {problem}"))?;
-            if is_loopback(url) && !is_local {
-                return Err(format!("{name}: a remote issuer must not name this machine"));
-            }
-        }
-
-        let challenges = &metadata.code_challenge_methods_supported;
-        if challenges.as_ref().is_some_and(|methods| methods.iter().all(|m| m != "S256")) {
+        // Many providers support PKCE without saying so.
+        if document.supports_pkce() == Some(false) {
             return Err("it does not support PKCE with S256".to_owned());
         }
 
-        if !metadata.supports("client_secret_basic") && !metadata.supports("client_secret_post") {
+        let methods = ["client_secret_basic", "client_secret_post"];
+        if !methods.iter().any(|method| document.accepts_client_by(method)) {
             let problem = "its token endpoint accepts neither client_secret_basic nor \
                 client_secret_post";
             return Err(problem.to_owned());
         }
 
-        Ok(metadata)
-    }
-
-    /// Whether the client secret is sent in the body, not in a header.
-    pub(super) fn is_secret_in_body(&self) -> bool {
-        !self.supports("client_secret_basic")
-    }
-
-    fn supports(&self, method: &str) -> bool {
-        let methods = self.token_endpoint_auth_methods_supported.as_deref();
-        // OpenID Connect Discovery 1.0, section 3: `client_secret_basic` is the default.
-        methods.map_or(method == "client_secret_basic", |known| known.iter().any(|m| m == method))
+        Ok(Self { authorization_endpoint, token_endpoint, userinfo_endpoint, jwks_uri, document })
     }
 }
 
@@ -117,7 +89,7 @@ mod tests {
 
     const ISSUER: &str = "https://idp.example";
 
-    fn read(change: impl FnOnce(&mut Value)) -> Result<Metadata, String> {
+    fn read(change: impl FnOnce(&mut Value)) -> Result<ProviderMetadata, String> {
         let mut document = json!({
             "issuer": ISSUER,
             "authorization_endpoint": "https://idp.example/authorize",
@@ -126,23 +98,19 @@ mod tests {
         });
 
         change(&mut document);
-        Metadata::read(document.to_string().as_bytes(), ISSUER, "auth.login")
-    }
-
-    #[test]
-    fn the_issuer_must_match_exactly() {
-        assert!(read(|_| {}).is_ok());
-        for other in ["https://idp.example/", "https://IDP.example", "https://b.example", ""] {
-            assert!(read(|d| d["issuer"] = json!(other)).is_err(), "{other}");
-        }
+        ProviderMetadata::read(Metadata::read(document.to_string().as_bytes(), ISSUER).unwrap())
     }
 
     #[test]
     fn endpoints_are_encrypted_and_not_on_this_machine() {
+        assert!(read(|_| {}).is_ok());
         for name in ["authorization_endpoint", "token_endpoint", "userinfo_endpoint", "jwks_uri"] {
             for bad in ["http://idp.example/x", "http://127.0.0.1/x", "https://[::1]/x", "x", ""] {
                 assert!(read(|d| d[name] = json!(bad)).is_err(), "{name} {bad}");
             }
+
+            let without = read(|document| document[name] = json!(null));
+            assert_eq!(without.is_ok(), name == "userinfo_endpoint", "{name}");
         }
     }
 
@@ -157,15 +125,12 @@ mod tests {
     }
 
     #[test]
-    fn the_secret_is_sent_as_the_provider_wants_it() {
-        let in_body = |methods: &[&str]| {
-            let read = read(|d| d["token_endpoint_auth_methods_supported"] = json!(methods));
-            read.map(|metadata| metadata.is_secret_in_body()).ok()
+    fn a_provider_must_accept_the_secret() {
+        let accepts = |methods: &[&str]| {
+            read(|d| d["token_endpoint_auth_methods_supported"] = json!(methods)).is_ok()
         };
 
-        assert!(!read(|_| {}).unwrap().is_secret_in_body());
-        assert_eq!(in_body(&["client_secret_post", "client_secret_basic"]), Some(false));
-        assert_eq!(in_body(&["private_key_jwt", "client_secret_post"]), Some(true));
-        assert_eq!(in_body(&["private_key_jwt"]), None);
+        assert!(accepts(&["private_key_jwt", "client_secret_post"]));
+        assert!(!accepts(&["private_key_jwt"]) && !accepts(&[]));
     }
 }

@@ -6,7 +6,7 @@ use url::Url;
 
 use super::{
     claims::{self, Claims, refused},
-    discovery::Metadata,
+    discovery::ProviderMetadata,
     http::Http,
 };
 use crate::ProviderError;
@@ -74,7 +74,7 @@ impl Entra {
         claims: &Claims,
         claim: &str,
         access_token: &str,
-        metadata: &Metadata,
+        metadata: &ProviderMetadata,
         http: &Http,
     ) -> Result<Vec<String>, ProviderError> {
         let is_overage = claim == "groups"
@@ -103,8 +103,8 @@ impl Entra {
         claims::groups(list.iter().filter_map(Value::as_str))
     }
 
-    fn graph(&self, metadata: &Metadata) -> Result<Url, ProviderError> {
-        let base = match (&self.graph, &metadata.msgraph_host) {
+    fn graph(&self, metadata: &ProviderMetadata) -> Result<Url, ProviderError> {
+        let base = match (&self.graph, &metadata.document.msgraph_host) {
             (Some(url), _) => url.trim_end_matches('/').to_owned(),
             (None, Some(host)) => format!("https://{host}"),
             (None, None) => "https://graph.microsoft.com".to_owned(),

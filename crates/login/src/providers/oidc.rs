@@ -11,7 +11,7 @@ use url::Url;
 use super::{
     ProviderKind, ProviderOptions, SECTION,
     claims::{Claims, refused},
-    discovery::{Metadata, discovery},
+    discovery::{ProviderMetadata, discovery},
     entra::Entra,
     google::Google,
     http::{Http, without_query},
@@ -31,7 +31,7 @@ pub(super) struct Oidc {
     groups_claim: String,
     preset: Preset,
     http: Http,
-    metadata: Arc<Refreshing<Metadata>>,
+    metadata: Arc<Refreshing<ProviderMetadata>>,
     id_tokens: IdTokens,
 }
 
@@ -73,16 +73,16 @@ impl Oidc {
         Self { issuer, client, scopes, groups_claim, preset, http, metadata, id_tokens }
     }
 
-    async fn metadata(&self) -> Result<Arc<Metadata>, ProviderError> {
+    async fn metadata(&self) -> Result<Arc<ProviderMetadata>, ProviderError> {
         Ok(self.metadata.get().await.map_err(provider_error)?.0)
     }
 
     /// The scopes to ask for, with the one for a refresh token where the provider knows it.
-    fn scopes(&self, metadata: &Metadata) -> Vec<&str> {
+    fn scopes(&self, metadata: &ProviderMetadata) -> Vec<&str> {
         const OFFLINE: &str = "offline_access";
 
         let mut scopes: Vec<&str> = self.scopes.iter().map(String::as_str).collect();
-        let is_known = metadata.scopes_supported.iter().any(|scope| scope == OFFLINE);
+        let is_known = metadata.document.scopes_supported.iter().any(|scope| scope == OFFLINE);
         if is_known && !scopes.contains(&OFFLINE) {
             scopes.push(OFFLINE);
         }
@@ -94,7 +94,7 @@ impl Oidc {
         &self,
         id_claims: Option<Claims>,
         access_token: &str,
-        metadata: &Metadata,
+        metadata: &ProviderMetadata,
     ) -> Result<Person, ProviderError> {
         let is_complete = |claims: &Claims| match self.preset {
             Preset::Any => claims.has("email") && claims.has(&self.groups_claim),
@@ -171,7 +171,7 @@ impl Oidc {
 pub(super) fn id_tokens(
     issuer: &str,
     client: &str,
-    metadata: &Arc<Refreshing<Metadata>>,
+    metadata: &Arc<Refreshing<ProviderMetadata>>,
     http: &Http,
     clock: Arc<dyn Clock>,
 ) -> IdTokens {
@@ -254,7 +254,7 @@ impl IdentityProvider for Oidc {
     }
 
     async fn issuer(&self) -> Result<ResponseIssuer, ProviderError> {
-        let is_required = self.metadata().await?.names_issuer;
+        let is_required = self.metadata().await?.document.names_issuer;
         Ok(ResponseIssuer { issuer: Some(self.issuer.clone()), is_required })
     }
 
@@ -270,9 +270,12 @@ impl IdentityProvider for Oidc {
     }
 }
 
-impl Metadata {
+impl ProviderMetadata {
     pub(super) fn endpoint(&self) -> ProviderEndpoint<'_> {
-        ProviderEndpoint { url: &self.token_endpoint, is_secret_in_body: self.is_secret_in_body() }
+        ProviderEndpoint {
+            url: &self.token_endpoint,
+            is_secret_in_body: self.document.is_secret_in_body(),
+        }
     }
 }
 
