@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use larder_oauth::{Owner, Principal, Scopes};
+use larder_oauth::{Owner, Principal, Scopes, client::RefreshLease};
 use larder_runtime::clock::Timestamp;
 use larder_store::vault::Vault;
 use serde::{Deserialize, Serialize};
@@ -111,8 +111,8 @@ pub(super) struct Grant {
     pub(super) scopes: String,
     /// The hash of the refresh token that is valid now.
     pub(super) refresh: String,
-    /// Until when nobody else refreshes.
-    pub(super) refreshing_until: Option<Timestamp>,
+    #[serde(default)]
+    pub(super) refreshing_until: RefreshLease,
 }
 
 /// The records, by name.

@@ -2,7 +2,10 @@
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
-use larder_oauth::{Scopes, client::challenge};
+use larder_oauth::{
+    Scopes,
+    client::{RefreshLease, challenge},
+};
 use larder_runtime::panics::PanicSite;
 use serde_json::{Value, json};
 use subtle::ConstantTimeEq;
@@ -125,7 +128,7 @@ impl LoginServer {
             user,
             scopes,
             refresh: hash(&secret),
-            refreshing_until: None,
+            refreshing_until: RefreshLease::default(),
         };
 
         // Signing reads the keys, which can fail, so it precedes the redemption of the code.
@@ -182,12 +185,11 @@ impl LoginServer {
         }
 
         let now = self.clock.now();
-        if found.value.refreshing_until.is_some_and(|until| until > now) {
+        if !found.value.refreshing_until.take(now, LEASE) {
             return Err(Problem::Unavailable(Duration::from_secs(1)).into());
         }
 
         let scopes = self.narrowed(&found.value, parameters)?;
-        found.value.refreshing_until = Some(now.saturating_add(LEASE));
         let ttl = self.options.refresh_ttl;
         if !self.records.update(&name, &mut found, ttl).await? {
             return Err(Problem::Unavailable(Duration::from_secs(1)).into());
@@ -203,7 +205,7 @@ impl LoginServer {
                 return Err(Failure { problem, is_audited: true });
             }
             Err(problem) => {
-                found.value.refreshing_until = None;
+                found.value.refreshing_until.release();
                 self.records.update(&name, &mut found, ttl).await?;
                 return Err(problem.into());
             }
@@ -217,7 +219,7 @@ impl LoginServer {
 
         let secret = self.secret();
         grant.refresh = hash(&secret);
-        grant.refreshing_until = None;
+        grant.refreshing_until.release();
         let issued = Grant { scopes: within(&scopes, &allowed), ..grant.clone() };
         let tokens = self.issued(id, &issued, &secret).await?;
 

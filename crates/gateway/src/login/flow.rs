@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use larder_oauth::{
     Identity, Owner,
     client::{
-        AuthorizationRequest, AuthorizationResponse, CodeGrant, LoginState, ResponseError, Verifier,
+        AuthorizationRequest, AuthorizationResponse, CodeGrant, LoginState, RefreshLease,
+        ResponseError, Verifier,
     },
 };
 use larder_protocol::quote::quoted;
@@ -269,8 +270,8 @@ impl ProviderLogin for Login {
         })?;
 
         slot.change(|record| {
-            let (tokens, refreshing_until) = (Some(tokens.clone()), None);
-            Some(Record { tokens, refreshing_until, ..record })
+            let refreshing_until = RefreshLease::default();
+            Some(Record { tokens: Some(tokens.clone()), refreshing_until, ..record })
         })
         .await?;
 

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use larder_oauth::Identity;
+use larder_oauth::{Identity, client::RefreshLease};
 use larder_server::registry::{LoginProblem, LoginSite};
 use parking_lot::Mutex;
 use reqwest::{StatusCode, header::HeaderMap};
@@ -132,8 +132,7 @@ impl LoginAccount {
                 return Ok(None);
             }
 
-            let is_free = record.refreshing_until.is_none_or(|until| until <= slot.now());
-            record.refreshing_until = Some(slot.now().saturating_add(LEASE));
+            let is_free = record.refreshing_until.take(slot.now(), LEASE);
             if is_free && slot.replace(version, &record).await? {
                 return self.refresh_leased(&slot, tokens).await;
             }
@@ -175,7 +174,8 @@ impl LoginAccount {
         };
         let before = slot.change(|record| {
             let is_ours = is_ours(&record);
-            is_ours.then(|| Record { tokens: tokens.clone(), refreshing_until: None, ..record })
+            let refreshing_until = RefreshLease::default();
+            is_ours.then(|| Record { tokens: tokens.clone(), refreshing_until, ..record })
         });
         let before = before.await?;
 

@@ -2,7 +2,7 @@
 
 use larder_oauth::{
     Owner,
-    client::{LoginState, ResponseIssuer, Verifier},
+    client::{LoginState, RefreshLease, ResponseIssuer, Verifier},
 };
 use larder_runtime::clock::Timestamp;
 use larder_server::registry::{LoginProblem, LoginSite};
@@ -22,8 +22,8 @@ pub(super) struct Record {
     pub(super) tokens: Option<Tokens>,
     /// The login that was begun last.
     pub(super) pending: Option<Pending>,
-    /// Until when nobody else refreshes the tokens.
-    pub(super) refreshing_until: Option<Timestamp>,
+    #[serde(default)]
+    pub(super) refreshing_until: RefreshLease,
 }
 
 /// A login that was begun.

@@ -4,6 +4,7 @@
 //! A user of this module keeps the login in progress and the tokens, and decides which addresses
 //! may be reached: its [`Fetcher`](super::Fetcher) is an argument.
 
+mod lease;
 mod metadata;
 mod pkce;
 mod request;
@@ -12,6 +13,7 @@ mod sender;
 mod state;
 mod tokens;
 
+pub use lease::RefreshLease;
 pub use metadata::{
     DiscoveryError, Endpoint, Metadata, MetadataError, WellKnown, discover, url_named_by,
 };
