@@ -204,9 +204,9 @@ impl Upload for LimitedUpload {
         self.upload.reserve(bytes).await?;
 
         let before = self.reserved;
+        self.settle();
 
         // Other instances may have reserved bytes since the last count.
-        // Other instances may have reserved something since the last count.
         if self.reserved > before {
             self.counted.total.check_now(self.reserved).await
         } else {
@@ -372,10 +372,19 @@ mod tests {
     const LIMIT: TotalLimit = TotalLimit { bytes: 20_000, setting: "objects.bytes" };
 
     fn store(clock: &ManualClock) -> Store {
+        unlimited(clock).limited_to(LIMIT)
+    }
+
+    fn unlimited(clock: &ManualClock) -> Store {
         let quota = OwnerQuota { bytes: u64::MAX, resources: u64::MAX };
         let memory = MemoryLimits { bytes: u64::MAX, per_owner: quota };
         let limits = StoreLimits { revisions: 1, ..StoreLimits::default() };
-        Store::memory(Arc::new(clock.clone()), memory, limits).limited_to(LIMIT)
+        Store::memory(Arc::new(clock.clone()), memory, limits)
+    }
+
+    async fn begin(store: &Store, owner: &str) -> Box<dyn Upload> {
+        let upload = store.backend.begin(&Owner::new(owner), &uri(), None).await;
+        upload.expect("it begins")
     }
 
     async fn create(
@@ -432,6 +441,36 @@ mod tests {
 
         drop(upload);
         create(&store, "bob", vec![1; 8000]).await.expect("there is room");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn announced_content_counts_once() {
+        let store = store(&ManualClock::new());
+        let mut upload = begin(&store, "alice").await;
+
+        upload.reserve(15_000).await.expect("it fits");
+        tokio::time::advance(2 * COUNT_TTL).await;
+
+        create(&store, "bob", vec![1; 3000]).await.expect("there is room beside it");
+        let block = StoredBlock { bytes: vec![1; 10].into(), size: 15_000 };
+        upload.append(block).await.expect("it is reserved");
+    }
+
+    #[tokio::test]
+    async fn announced_content_is_counted_with_the_uploads_of_other_instances() {
+        let shared = unlimited(&ManualClock::new());
+        let one = shared.clone().limited_to(LIMIT);
+        let other = shared.limited_to(LIMIT);
+
+        // Both instances have counted before the other one reserves anything.
+        create(&one, "carol", "").await.expect("it fits");
+        create(&other, "dave", "").await.expect("it fits");
+
+        let mut first = begin(&one, "alice").await;
+        first.reserve(12_000).await.expect("it fits");
+
+        let refused = begin(&other, "bob").await.reserve(12_000).await;
+        assert!(matches!(refused, Err(StoreError::Full(_))), "{refused:?}");
     }
 
     fn uri() -> ResourceUri {
