@@ -2,6 +2,7 @@
 //! that outlive their request, and small secrets; in memory, Redis, files and object stores. No MCP
 //! server is in here.
 
+mod expiring;
 pub mod redis;
 pub mod session;
 pub mod store;

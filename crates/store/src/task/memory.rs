@@ -1,7 +1,7 @@
 //! [`MemoryTasks`]: tasks in the memory of this process.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, HashMap},
     sync::Arc,
     time::Duration,
 };
@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     TaskEnd, TaskLimits, TaskRun, TaskState, TaskView, Tasks, too_many, too_many_in_total,
 };
+use crate::expiring::ExpiringMap;
 
 /// Stores tasks in memory.
 #[derive(Debug)]
@@ -42,9 +43,9 @@ struct MemoryTaskStore {
 /// The tasks of all owners.
 #[derive(Debug, Default)]
 struct TaskTable {
-    tasks: HashMap<Arc<str>, TaskRecord>,
+    tasks: ExpiringMap<Arc<str>, TaskRecord>,
+    /// The number of tasks of each owner with tasks.
     per_owner: HashMap<Owner, usize>,
-    by_expiry: BTreeSet<(Timestamp, Arc<str>)>,
 }
 
 /// A task, and its connection to the run.
@@ -104,12 +105,10 @@ impl MemoryTaskStore {
     fn remove_expired(&self) -> Option<Timestamp> {
         let now = self.clock.now();
         let mut table = self.table.lock();
-        while table.by_expiry.first().is_some_and(|(expiry, _)| *expiry <= now) {
-            let Some((_, id)) = table.by_expiry.pop_first() else { break };
 
-            let Some(record) = table.tasks.remove(&id) else { continue };
-
+        while let Some((_, record)) = table.tasks.pop_expired(now) {
             record.cancelled.cancel();
+
             if let Some(count) = table.per_owner.get_mut(&record.owner) {
                 *count -= 1;
                 if *count == 0 {
@@ -118,7 +117,7 @@ impl MemoryTaskStore {
             }
         }
 
-        table.by_expiry.first().map(|(expiry, _)| *expiry)
+        table.tasks.next_expiry()
     }
 }
 
@@ -152,16 +151,13 @@ impl Tasks for MemoryTasks {
         }
 
         *table.per_owner.entry(owner.clone()).or_default() += 1;
-        table.by_expiry.insert((now.saturating_add(limits.ttl), Arc::clone(&id)));
-
         let record = TaskRecord {
             owner: owner.clone(),
             view: view.clone(),
             unanswered: HashMap::new(),
             cancelled: cancelled.clone(),
         };
-        table.tasks.insert(Arc::clone(&id), record);
-
+        table.tasks.insert(Arc::clone(&id), record, now.saturating_add(limits.ttl));
         drop(table);
 
         self.added.notify_one();

@@ -1,41 +1,29 @@
 //! Slots in memory, which end with the process.
 
-use std::{
-    collections::{BTreeSet, HashMap, HashSet},
-    fmt,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::HashSet, fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use larder_runtime::clock::{Clock, Timestamp};
 use parking_lot::Mutex;
 
 use super::{Slot, Slots, VaultError};
+use crate::expiring::ExpiringMap;
 
 /// A limited number of slots in memory.
 pub struct MemorySlots {
-    table: Mutex<Table>,
+    table: Mutex<SlotTable>,
     clock: Arc<dyn Clock>,
     max: usize,
 }
 
-/// The slots by name, and indexes that find slots to remove in constant time.
+/// The slots by name.
 #[derive(Default)]
-struct Table {
-    slots: HashMap<Arc<str>, StoredSlot>,
-
-    /// The slots that expire, ordered by their expiry.
-    expiries: BTreeSet<(Timestamp, Arc<str>)>,
+struct SlotTable {
+    slots: ExpiringMap<Arc<str>, Slot>,
 
     /// The slots without content and expiry, which only have their version. The version is needed
     /// for a short time.
     emptied: HashSet<Arc<str>>,
-}
-
-struct StoredSlot {
-    slot: Slot,
-    expires: Option<Timestamp>,
 }
 
 impl MemorySlots {
@@ -45,15 +33,10 @@ impl MemorySlots {
     }
 }
 
-impl Table {
+impl SlotTable {
     /// Removes the slots that have expired.
     fn remove_expired(&mut self, now: Timestamp) {
-        while let Some((expires, _)) = self.expiries.first()
-            && *expires <= now
-            && let Some((_, name)) = self.expiries.pop_first()
-        {
-            self.slots.remove(&name);
-        }
+        while self.slots.pop_expired(now).is_some() {}
     }
 
     /// Removes the slots without content. Each slot is removed once, so a full table refuses in
@@ -72,14 +55,7 @@ impl Table {
             self.emptied.remove(&name);
         }
 
-        let before = self.slots.insert(Arc::clone(&name), StoredSlot { slot, expires });
-        if let Some(expires) = before.and_then(|before| before.expires) {
-            self.expiries.remove(&(expires, Arc::clone(&name)));
-        }
-
-        if let Some(expires) = expires {
-            self.expiries.insert((expires, name));
-        }
+        self.slots.insert(name, slot, expires);
     }
 }
 
@@ -89,7 +65,7 @@ impl Slots for MemorySlots {
         let mut table = self.table.lock();
         table.remove_expired(self.clock.now());
 
-        Ok(table.slots.get(name).map(|stored| stored.slot.clone()).unwrap_or_default())
+        Ok(table.slots.get(name).cloned().unwrap_or_default())
     }
 
     async fn replace(
@@ -103,7 +79,7 @@ impl Slots for MemorySlots {
         let now = self.clock.now();
         table.remove_expired(now);
 
-        let current = table.slots.get(name).map(|stored| stored.slot.version);
+        let current = table.slots.get(name).map(|slot| slot.version);
         if current.unwrap_or_default() != version {
             return Ok(false);
         }
@@ -177,9 +153,9 @@ mod tests {
 
         let sizes = || {
             let table = slots.table.lock();
-            (table.slots.len(), table.expiries.len(), table.emptied.len())
+            (table.slots.len(), table.slots.next_expiry(), table.emptied.len())
         };
-        assert_eq!(sizes(), (2, 0, 0));
+        assert_eq!(sizes(), (2, None, 0));
 
         // Emptied slots make room, too, unless they have content again.
         for n in 2..10 {
@@ -191,6 +167,6 @@ mod tests {
 
         assert!(slots.replace("another", 0, content(), None).await.unwrap());
         assert_eq!(slots.read("3").await.unwrap().content, content());
-        assert_eq!(sizes(), (10, 0, 0));
+        assert_eq!(sizes(), (10, None, 0));
     }
 }

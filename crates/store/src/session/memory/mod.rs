@@ -169,7 +169,7 @@ impl Sessions for MemorySessions {
         ttl: Duration,
     ) -> Result<(), SessionError> {
         let now = self.inner.clock.now();
-        let resource = (owner.clone(), uri.to_owned());
+        let resource = (owner.clone(), uri.into());
         let until = now.saturating_add(ttl);
         self.inner.watches.lock().add(resource, watch, until, now);
         Ok(())
@@ -177,7 +177,7 @@ impl Sessions for MemorySessions {
 
     async fn watches(&self, owner: &Owner, uri: &str) -> Result<Vec<Watch>, SessionError> {
         let now = self.inner.clock.now();
-        Ok(self.inner.watches.lock().get(&(owner.clone(), uri.to_owned()), now))
+        Ok(self.inner.watches.lock().get(&(owner.clone(), uri.into()), now))
     }
 
     async fn open(

@@ -1,7 +1,7 @@
 //! [`SessionTable`]: the sessions in memory, by their ID, their owner and their subscriptions.
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::{HashMap, HashSet},
     sync::Arc,
     time::Duration,
 };
@@ -11,6 +11,7 @@ use larder_protocol::Announcement;
 use larder_runtime::clock::Timestamp;
 
 use super::{Log, Session, SessionError, SessionLimits};
+use crate::expiring::ExpiringMap;
 
 /// All sessions in memory.
 #[derive(Debug, Default)]
@@ -19,10 +20,14 @@ pub(super) struct SessionTable {
     by_owner: HashMap<Owner, HashSet<Arc<str>>>,
     /// The sessions that subscribe to a resource, by owner and URI.
     subscribers: HashMap<Owner, HashMap<Box<str>, HashSet<Arc<str>>>>,
-    /// When to check whether a session, or a stream of it, has expired. The sliding expiry of a
-    /// session does not change this; the check schedules the next one.
-    checks: BTreeSet<(Timestamp, Arc<str>, Option<Arc<str>>)>,
+    /// The times at which to check whether a session, or a stream of it, has expired. A map of its
+    /// own, because each request moves the expiry of its session, and none moves the check: the
+    /// check schedules the next one.
+    checks: ExpiringMap<Check, ()>,
 }
+
+/// A session to check, or a finished stream of it to remove.
+type Check = (Arc<str>, Option<Arc<str>>);
 
 /// A session and its mutable state, which is small while the session is idle.
 #[derive(Debug)]
@@ -100,7 +105,7 @@ impl SessionTable {
 
         let id = Arc::clone(&session.id);
         self.by_owner.entry(owner).or_default().insert(Arc::clone(&id));
-        self.checks.insert((expires, Arc::clone(&id), None));
+        self.checks.insert((Arc::clone(&id), None), (), expires);
 
         let record = SessionRecord {
             session,
@@ -200,7 +205,9 @@ impl SessionTable {
     pub(super) fn remove(&mut self, id: &str) {
         let Some(mut record) = self.records.remove(id) else { return };
 
+        self.checks.remove(&(Arc::clone(&record.session.id), None));
         record.close();
+
         let owner = record.session.principal.owner();
         self.remove_subscribers(&owner, id, record.subscriptions.take().unwrap_or_default());
 
@@ -220,15 +227,13 @@ impl SessionTable {
         stream: &Arc<str>,
     ) {
         if self.records.contains_key(session) {
-            self.checks.insert((until, Arc::clone(session), Some(Arc::clone(stream))));
+            self.checks.insert((Arc::clone(session), Some(Arc::clone(stream))), (), until);
         }
     }
 
     /// Removes the sessions and finished streams that have expired.
     pub(super) fn remove_expired(&mut self, now: Timestamp, idle: Duration) {
-        while self.checks.first().is_some_and(|(time, ..)| *time <= now) {
-            let Some((_, id, stream)) = self.checks.pop_first() else { break };
-
+        while let Some(((id, stream), ())) = self.checks.pop_expired(now) {
             let Some(record) = self.records.get_mut(&id) else { continue };
 
             match stream {
@@ -236,7 +241,7 @@ impl SessionTable {
                 None => match record.expires_at(idle) {
                     expired if expired <= now => self.remove(&id),
                     later => {
-                        self.checks.insert((later, id, None));
+                        self.checks.insert((id, None), (), later);
                     }
                 },
             }
@@ -245,6 +250,6 @@ impl SessionTable {
 
     /// The time of the next check of [`remove_expired`](Self::remove_expired).
     pub(super) fn next_check(&self) -> Option<Timestamp> {
-        self.checks.first().map(|(time, ..)| *time)
+        self.checks.next_expiry()
     }
 }

@@ -32,6 +32,19 @@ impl Harness for Memory {
 crate::session_contract!(Memory::default());
 
 #[tokio::test]
+async fn a_deleted_session_leaves_nothing_behind() {
+    let clock = Arc::new(ManualClock::new());
+    let sessions = MemorySessions::new(clock, Random::counting(), SessionLimits::default());
+    let version = ProtocolVersion::LATEST_LEGACY;
+
+    let begun = sessions.create(Principal::Local, version, ClientFacts::default()).await;
+    let session = begun.expect("a session begins");
+    assert!(sessions.delete(&session.id, &Principal::Local).await.expect("it is deleted"));
+
+    assert!(sessions.inner.table.lock().next_check().is_none());
+}
+
+#[tokio::test]
 async fn an_expired_session_leaves_nothing_behind() {
     let clock = ManualClock::new();
     let limits = SessionLimits::default();

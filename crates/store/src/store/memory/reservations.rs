@@ -1,18 +1,16 @@
 //! Reservations for content that arrives in several requests. A reservation ends by itself.
 
-use std::collections::{BTreeSet, HashMap};
-
 use larder_identity::Owner;
 use larder_runtime::clock::Timestamp;
 
 use super::account::Charge;
+use crate::expiring::ExpiringMap;
 
-/// The reservations of all owners. Both maps have the same reservations: one finds a reservation by
-/// its ID, the other one by the time of its end.
+/// The reservations of all owners, by their ID.
 #[derive(Default)]
 pub(super) struct Reservations {
-    by_owner: HashMap<Owner, HashMap<String, Reservation>>,
-    by_expiry: BTreeSet<(Timestamp, Owner, String)>,
+    /// The owners with reservations. An owner expires with the first reservation of it.
+    owners: ExpiringMap<Owner, ExpiringMap<String, Reservation>>,
 }
 
 /// Bytes that are reserved until a time.
@@ -23,50 +21,54 @@ pub(super) struct Reservation {
 
 impl Reservations {
     pub(super) fn count(&self, owner: &Owner) -> u64 {
-        self.by_owner.get(owner).map_or(0, |reserved| reserved.len() as u64)
+        self.owners.get(owner).map_or(0, |reserved| reserved.len() as u64)
     }
 
     pub(super) fn insert(&mut self, owner: &Owner, id: &str, reserved: Reservation) {
-        self.by_expiry.insert((reserved.until, owner.clone(), id.to_owned()));
-        self.by_owner.entry(owner.clone()).or_default().insert(id.to_owned(), reserved);
+        let of_owner = self.owners.get_or_insert_with(owner.clone(), ExpiringMap::default);
+        let until = reserved.until;
+        of_owner.insert(id.to_owned(), reserved, until);
+
+        let next = of_owner.next_expiry();
+        self.owners.renew(owner, next);
     }
 
     pub(super) fn take(&mut self, owner: &Owner, id: &str) -> Option<Reservation> {
-        let of_owner = self.by_owner.get_mut(owner)?;
-        let reserved = of_owner.remove(id)?;
-        if of_owner.is_empty() {
-            self.by_owner.remove(owner);
-        }
-
-        self.by_expiry.remove(&(reserved.until, owner.clone(), id.to_owned()));
-        Some(reserved)
+        self.remove_with(owner, |reserved| reserved.remove(id))
     }
 
     pub(super) fn next_expiry(&self) -> Option<Timestamp> {
-        self.by_expiry.first().map(|(at, ..)| *at)
+        self.owners.next_expiry()
     }
 
     /// Ends the reservations of an owner that have expired at `now`.
     pub(super) fn end_expired_of(&mut self, owner: &Owner, now: Timestamp) {
-        let Some(of_owner) = self.by_owner.get(owner) else { return };
-        let ended = of_owner.iter().filter(|(_, reserved)| reserved.until <= now);
-        let ended: Vec<String> = ended.map(|(id, _)| id.clone()).collect();
-
-        for id in ended {
-            self.take(owner, &id);
-        }
+        while self.remove_with(owner, |reserved| reserved.pop_expired(now)).is_some() {}
     }
 
     /// Ends the first reservation of any owner that has expired at `now`. Returns its owner.
     pub(super) fn end_next_expired(&mut self, now: Timestamp) -> Option<Owner> {
-        let (at, owner, id) = self.by_expiry.first()?;
-        if *at > now {
-            return None;
+        let owner = self.owners.next_expired(now)?.clone();
+        self.remove_with(&owner, |reserved| reserved.pop_expired(now))?;
+        Some(owner)
+    }
+
+    /// Removes a reservation of an owner, and the owner with the last one.
+    fn remove_with<T>(
+        &mut self,
+        owner: &Owner,
+        remove: impl FnOnce(&mut ExpiringMap<String, Reservation>) -> Option<T>,
+    ) -> Option<T> {
+        let of_owner = self.owners.get_mut(owner)?;
+        let removed = remove(of_owner)?;
+
+        let next = of_owner.next_expiry();
+        if of_owner.is_empty() {
+            self.owners.remove(owner);
+        } else {
+            self.owners.renew(owner, next);
         }
 
-        let owner = owner.clone();
-        let id = id.clone();
-        self.take(&owner, &id);
-        Some(owner)
+        Some(removed)
     }
 }

@@ -1,8 +1,7 @@
-//! The maps of the memory backend: resources by owner and URI, by expiry, and recently expired
-//! ones.
+//! The maps of the memory backend: resources by owner and URI, and recently expired ones.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::VecDeque,
     fmt,
     ops::Bound,
     sync::{Arc, Weak},
@@ -17,6 +16,7 @@ use super::{
     reservations::Reservations,
 };
 use crate::{
+    expiring::ExpiringMap,
     store::expired::Expired,
     store::{Entry, OwnerPage, OwnerQuota, ResourceUri, StoredResource, Usage},
 };
@@ -24,11 +24,9 @@ use crate::{
 /// All resources in memory.
 #[derive(Default)]
 pub(super) struct Resources {
-    /// Ordered by name for [`owners`](Self::owners). A tree grows in small steps, where a hash table
-    /// would move all owners at once, under the lock.
-    owners: BTreeMap<Owner, OwnerResources>,
-    /// The owners with resources, ordered by the expiry of their first one.
-    by_expiry: BTreeSet<(Timestamp, Owner)>,
+    /// The owners, ordered by name for [`owners`](Self::owners). An owner expires with the first
+    /// resource of it; an owner without resources does not.
+    owners: ExpiringMap<Owner, OwnerResources>,
 
     /// All bytes in memory: of resources, of uploads, and of removed content that is still read.
     total: Account,
@@ -45,8 +43,7 @@ pub(super) struct Resources {
 /// The resources and bytes of one owner.
 #[derive(Default)]
 struct OwnerResources {
-    resources: BTreeMap<ResourceUri, Revisions>,
-    by_expiry: BTreeSet<(Timestamp, ResourceUri)>,
+    resources: ExpiringMap<ResourceUri, Revisions>,
 
     /// The owner's bytes in memory.
     account: Account,
@@ -86,10 +83,6 @@ impl Revisions {
 }
 
 impl OwnerResources {
-    fn next_expiry(&self) -> Option<Timestamp> {
-        self.by_expiry.first().map(|(at, _)| *at)
-    }
-
     /// Drops a revision. Content that is being read stays in memory and counts.
     fn remove(&mut self, revision: Revision) {
         let Revision { found, blob } = revision;
@@ -126,7 +119,7 @@ impl OwnerResources {
 impl Resources {
     /// A charge of no bytes for `owner`.
     pub(super) fn charge(&mut self, owner: &Owner) -> Charge {
-        let owned = self.owners.entry(owner.clone()).or_default();
+        let owned = self.owners.get_or_insert_with(owner.clone(), OwnerResources::default);
         Charge::new(&owned.account, &self.total)
     }
 
@@ -281,7 +274,7 @@ impl Resources {
             past.push_back(previous.current);
         }
 
-        let owned = self.owners.entry(entry.owner.clone()).or_default();
+        let owned = self.owners.get_or_insert_with(entry.owner.clone(), OwnerResources::default);
         while past.len() >= revisions.max(1)
             && let Some(oldest) = past.pop_front()
         {
@@ -290,27 +283,14 @@ impl Resources {
 
         self.expired.forget(&entry.owner, &entry.uri);
 
-        let before = owned.next_expiry();
-        owned.by_expiry.insert((entry.expires, entry.uri.clone()));
         let revisions = Revisions { current: Revision { found, blob }, past };
 
         self.usage.resources += 1;
         self.usage.bytes += revisions.bytes();
-        owned.resources.insert(entry.uri.clone(), revisions);
+        owned.resources.insert(entry.uri.clone(), revisions, entry.expires);
 
-        let next = owned.next_expiry();
-        self.move_expiry(&entry.owner, before, next);
-    }
-
-    /// Moves an owner in `by_expiry` after the expiry of its first resource may have changed.
-    fn move_expiry(&mut self, owner: &Owner, from: Option<Timestamp>, to: Option<Timestamp>) {
-        if from == to {
-            return;
-        }
-        if let Some(from) = from {
-            self.by_expiry.remove(&(from, owner.clone()));
-        }
-        self.by_expiry.extend(to.map(|to| (to, owner.clone())));
+        let next = owned.resources.next_expiry();
+        self.owners.renew(&entry.owner, next);
     }
 
     /// Removes a resource from the maps. Its bytes count until the returned value is dropped.
@@ -318,10 +298,8 @@ impl Resources {
         let owned = self.owners.get_mut(owner)?;
         let revisions = owned.resources.remove(uri)?;
 
-        let before = owned.next_expiry();
-        owned.by_expiry.remove(&(revisions.current.found.entry.expires, uri.clone()));
-        let next = owned.next_expiry();
-        self.move_expiry(owner, before, next);
+        let next = owned.resources.next_expiry();
+        self.owners.renew(owner, next);
 
         self.usage.resources -= 1;
         self.usage.bytes -= revisions.bytes();
@@ -359,8 +337,7 @@ impl Resources {
     pub(super) fn remove_expired(&mut self, now: Timestamp, limit: usize) -> Vec<Arc<Entry>> {
         let mut removed = Vec::new();
         while removed.len() < limit
-            && let Some((at, owner)) = self.by_expiry.first().cloned()
-            && at <= now
+            && let Some(owner) = self.owners.next_expired(now).cloned()
         {
             removed.extend(self.remove_expired_of(&owner, now, 1));
         }
@@ -377,11 +354,11 @@ impl Resources {
         let mut removed = Vec::new();
         while removed.len() < limit
             && let Some(owned) = self.owners.get(owner)
-            && let Some((at, uri)) = owned.by_expiry.first().cloned()
-            && at <= now
+            && let Some(uri) = owned.resources.next_expired(now).cloned()
+            && let Some(entry) = self.remove(owner, &uri)
         {
-            removed.extend(self.remove(owner, &uri));
-            self.expired.remember(owner.clone(), uri, at);
+            self.expired.remember(owner.clone(), uri, entry.expires);
+            removed.push(entry);
         }
         removed
     }
@@ -398,13 +375,9 @@ impl Resources {
         ended
     }
 
-    fn next_resource_expiry(&self) -> Option<Timestamp> {
-        self.by_expiry.first().map(|(at, _)| *at)
-    }
-
     /// The next time at which a resource expires or a reservation ends.
     pub(super) fn next_expiry(&self) -> Option<Timestamp> {
-        let next = [self.next_resource_expiry(), self.reservations.next_expiry()];
+        let next = [self.owners.next_expiry(), self.reservations.next_expiry()];
         next.into_iter().flatten().min()
     }
 
@@ -428,7 +401,7 @@ impl Resources {
 
         owned
             .resources
-            .range::<str, _>((from, Bound::Unbounded))
+            .range::<str>((from, Bound::Unbounded))
             .take_while(|(uri, _)| uri.as_str().starts_with(prefix))
             .take(limit)
             .map(|(_, revisions)| revisions.current.found.clone())
