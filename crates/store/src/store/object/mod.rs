@@ -11,7 +11,7 @@ mod bucket;
 mod change;
 mod content_writer;
 mod disk;
-mod due_files;
+mod due;
 mod kept;
 mod layout;
 mod ledger;
@@ -27,6 +27,7 @@ mod stored_entry;
 mod sweep;
 #[cfg(test)]
 pub(super) mod tests;
+mod upcoming;
 mod upload;
 mod upload_reservation;
 mod uploads_in_progress;
@@ -43,12 +44,16 @@ use larder_runtime::{clock::Clock, random::Random};
 pub(super) use self::content_writer::ContentWriter;
 pub use self::location::{LocationError, ObjectLocation};
 pub use self::slots::ObjectSlots;
-pub(super) use self::{blob::ObjectBlob, objects::Objects};
+pub(super) use self::{
+    blob::ObjectBlob,
+    due::{DueFile, DueNames, DueQueue},
+    objects::Objects,
+};
 use self::{
-    due_files::DueFiles,
     ledger::{LedgerRecord, OwnerLocks},
     stored_entry::{StoredContent, StoredEntry},
     sweep::SweepSchedule,
+    upcoming::UpcomingFiles,
     upload::ObjectUpload,
     uploads_in_progress::UploadsInProgress,
     usage::TotalUsage,
@@ -80,7 +85,8 @@ struct ObjectState {
     locks: OwnerLocks,
     uploads: UploadsInProgress,
     schedule: SweepSchedule,
-    due_files: DueFiles,
+    due: DueQueue,
+    upcoming: UpcomingFiles,
 
     /// Resources that this process removed because they expired. The location keeps no trace of
     /// them.
@@ -96,11 +102,12 @@ impl ObjectBackend {
         quota: OwnerQuota,
     ) -> Self {
         let state = ObjectState {
+            due: DueQueue::new(location.objects(), layout::DUE_FOLDER, DueNames::Millisecond),
             objects: location.objects,
             url: location.url,
             total_usage: TotalUsage::default(),
             schedule: SweepSchedule::new(clock.now()),
-            due_files: DueFiles::default(),
+            upcoming: UpcomingFiles::default(),
             clock,
             random,
             quota,

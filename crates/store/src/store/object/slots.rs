@@ -16,7 +16,12 @@ use object_store::path::Path;
 use sha2::{Digest, Sha256};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{ObjectLocation, objects::Objects};
+use super::{
+    ObjectLocation,
+    due::{DueFile, DueNames, DueQueue},
+    layout,
+    objects::Objects,
+};
 use crate::{
     store::StoreError,
     vault::{Slot, Slots, VaultError},
@@ -25,9 +30,12 @@ use crate::{
 /// How many times a slot is read while other instances change it.
 const ATTEMPTS: usize = 5;
 
-/// The interval between two sweeps. An expired slot stays for an hour longer, because another
-/// instance may be about to replace the version that it has read.
+/// The interval between two sweeps.
 const SWEEP: Duration = Duration::from_secs(60 * 60);
+
+/// How long an expired slot stays, in milliseconds. Another instance may be about to replace the
+/// version that it has read.
+const STAY_MILLIS: u64 = 60 * 60 * 1000;
 
 /// Slots that all instances on one directory or bucket share.
 pub struct ObjectSlots {
@@ -37,6 +45,8 @@ pub struct ObjectSlots {
 
 struct SlotStore {
     objects: Objects,
+    /// The slots that may have expired, by the names of their folders.
+    due: DueQueue,
     clock: Arc<dyn Clock>,
 }
 
@@ -50,7 +60,9 @@ impl ObjectSlots {
     /// Slots at a location. Needs a Tokio runtime, which removes expired slots while the value
     /// lives.
     pub fn new(location: &ObjectLocation, clock: Arc<dyn Clock>) -> Self {
-        let store = Arc::new(SlotStore { objects: location.objects(), clock });
+        let objects = location.objects();
+        let due = DueQueue::new(objects.clone(), layout::SLOTS_DUE_FOLDER, DueNames::Hour);
+        let store = Arc::new(SlotStore { objects, due, clock });
 
         let swept = Arc::clone(&store);
         let sweep = tokio::spawn(async move { swept.sweep_on_time().await });
@@ -80,7 +92,7 @@ impl SlotStore {
                 return Ok(None);
             }
 
-            if let Some(stored) = self.objects.get(&file(folder, version)).await? {
+            if let Some(stored) = self.objects.get(&version_file(folder, version)).await? {
                 let (expires, content) = decode(&stored);
                 return Ok(Some(SlotVersion { slot: Slot { version, content }, expires }));
             }
@@ -100,30 +112,23 @@ impl SlotStore {
 
     /// Removes the slots that have expired some time ago.
     async fn sweep(&self) -> Result<(), VaultError> {
-        let before = self.clock.now().as_millis().saturating_sub(HOUR);
-        for hour in self.objects.folders(&due_folder()).await? {
-            let number = hour.filename().and_then(|name| name.parse::<u64>().ok());
-            if number.is_none_or(|hour| (hour + 1) * HOUR > before) {
-                continue;
-            }
-            let due_files: Vec<_> = self.objects.list(&hour).try_collect().await?;
-            for due in due_files {
-                let Some(hash) = due.location.filename() else { continue };
-                let folder = Path::from(format!("=vault/{hash}"));
-                let found = self.version(&folder).await?;
+        let now = self.clock.now().as_millis();
+        let before = Timestamp::from_millis(now.saturating_sub(STAY_MILLIS));
+        self.due.sweep(before, |file| self.remove_if_expired(file, before)).await
+    }
 
-                let is_over = |expires: Timestamp| expires.as_millis() <= before;
-                if let Some(SlotVersion { slot, expires }) = found
-                    && expires.is_some_and(is_over)
-                {
-                    // A version that was written meanwhile has another number.
-                    self.objects.remove(&file(&folder, slot.version)).await?;
-                }
-                self.objects.remove(&due.location).await?;
-            }
+    /// Removes the slot of a due file, if it has expired at `before`, and the file.
+    async fn remove_if_expired(&self, file: DueFile, before: Timestamp) -> Result<(), VaultError> {
+        let folder = Path::from(format!("=vault/{}", file.key));
+
+        if let Some(SlotVersion { slot, expires }) = self.version(&folder).await?
+            && expires.is_some_and(|expires| expires <= before)
+        {
+            // A version that was written meanwhile has another number.
+            self.objects.remove(&version_file(&folder, slot.version)).await?;
         }
 
-        Ok(())
+        Ok(self.due.remove(&file).await?)
     }
 }
 
@@ -148,7 +153,7 @@ impl Slots for ObjectSlots {
         ttl: Option<Duration>,
     ) -> Result<bool, VaultError> {
         let folder = folder(name);
-        let SlotStore { objects, clock } = &*self.store;
+        let SlotStore { objects, due, clock } = &*self.store;
 
         // A removed version must not be created again.
         if self.store.latest(&folder).await? != version {
@@ -158,22 +163,22 @@ impl Slots for ObjectSlots {
         let expires = ttl.map(|ttl| clock.now().saturating_add(ttl));
         if let Some(expires) = expires {
             // Written before the slot, so that no slot remains without a due file.
-            objects.put(&due_file(expires, &folder), Vec::new()).await?;
+            due.put_key(expires, folder.filename().unwrap_or_default()).await?;
         }
 
         let content = encode(expires, &content);
-        if !objects.create(&file(&folder, version + 1), content).await? {
+        if !objects.create(&version_file(&folder, version + 1), content).await? {
             return Ok(false);
         }
 
         if self.store.latest(&folder).await? != version + 1 {
             // Another instance has made this and later versions, and has removed this version.
-            objects.remove(&file(&folder, version + 1)).await?;
+            objects.remove(&version_file(&folder, version + 1)).await?;
             return Ok(false);
         }
 
         if version > 0 {
-            objects.remove(&file(&folder, version)).await?;
+            objects.remove(&version_file(&folder, version)).await?;
         }
 
         Ok(true)
@@ -194,26 +199,13 @@ fn decode(stored: &[u8]) -> (Option<Timestamp>, Vec<u8>) {
     (expires.map(Timestamp::from_millis), content.to_vec())
 }
 
-/// An hour in milliseconds.
-const HOUR: u64 = 60 * 60 * 1000;
-
-fn due_folder() -> Path {
-    Path::from("=vault-due")
-}
-
-/// The due file of a slot, which may have expired when the due file's hour ends.
-fn due_file(expires: Timestamp, folder: &Path) -> Path {
-    let hash = folder.filename().unwrap_or_default();
-    due_folder().join((expires.as_millis() / HOUR).to_string()).join(hash)
-}
-
 /// The folder of a slot, named by a hash, because names may be longer than file names.
 fn folder(name: &str) -> Path {
     Path::from(format!("=vault/{}", hex(&Sha256::digest(name))))
 }
 
 /// The object of a version.
-fn file(folder: &Path, version: u64) -> Path {
+fn version_file(folder: &Path, version: u64) -> Path {
     folder.clone().join(version.to_string())
 }
 
@@ -232,6 +224,8 @@ impl fmt::Debug for ObjectSlots {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+
+    use futures_util::StreamExt;
 
     use super::*;
     use crate::{testing::vault::Harness, vault_contract};
@@ -295,7 +289,7 @@ mod tests {
         assert_eq!(slots.read("extended").await.unwrap().content, b"y");
         assert_eq!(slots.read("kept").await.unwrap().content, b"x");
 
-        let due = slots.store.objects.list(&due_folder()).try_collect::<Vec<_>>().await.unwrap();
-        assert_eq!(due.len(), 1, "one for the extended slot");
+        let due = slots.store.due.due_at(Timestamp::from_millis(u64::MAX)).await.unwrap();
+        assert_eq!(due.count().await, 1, "one for the extended slot");
     }
 }

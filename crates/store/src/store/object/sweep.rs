@@ -1,23 +1,26 @@
 //! Removes expired resources and content without an entry.
 //!
-//! For each resource, a *due file* says when to check it. Due files are grouped by hour and
-//! named by time, so a sweep lists only the files that are due within a minute, at most twice a
-//! minute: [`due_files`](super::due_files) remembers them. The first instance to process a due
-//! file removes the resource and publishes its expiry; the other instances find that the file is
-//! gone.
+//! For each resource, a [`due file`](super::due) says when to check it. A sweep lists only the
+//! files that are due within a minute, at most twice a minute: [`upcoming`](super::upcoming)
+//! remembers them. The first instance to process a due file removes the resource and publishes
+//! its expiry; the other instances find that the file is gone.
 
 use std::{sync::Arc, time::Duration};
 
-use futures_util::{StreamExt, TryStreamExt, future::BoxFuture, stream};
+use futures_util::{TryStreamExt, future::BoxFuture};
 use larder_identity::Owner;
 use larder_runtime::clock::Timestamp;
-use object_store::path::Path;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
 use super::{
-    ObjectState, due_files::LISTING_INTERVAL, kept::GRACE, layout, stored_entry::CurrentEntry,
+    ObjectState,
+    due::{DueFile, process_all},
+    kept::GRACE,
+    layout,
+    stored_entry::CurrentEntry,
+    upcoming::LISTING_INTERVAL,
 };
 use crate::store::{ResourceUri, StoreError};
 
@@ -28,12 +31,9 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// content may belong to an upload that is not committed yet.
 const ORPHAN_AGE: Duration = Duration::from_secs(60 * 60);
 
-/// How many due files are processed concurrently.
-const CONCURRENCY: usize = 8;
-
 /// The content of a due file.
 #[derive(Serialize, Deserialize)]
-struct DueFile {
+struct DueWork {
     owner: Owner,
     uri: ResourceUri,
     /// IDs of content to remove.
@@ -42,6 +42,13 @@ struct DueFile {
     /// The change number of a tombstone to remove, and with it all earlier entries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tombstone: Option<u64>,
+}
+
+impl DueWork {
+    /// The check of a resource.
+    fn check(owner: &Owner, uri: &ResourceUri) -> Self {
+        Self { owner: owner.clone(), uri: uri.clone(), gone: Vec::new(), tombstone: None }
+    }
 }
 
 /// The time of the next sweep.
@@ -110,36 +117,23 @@ impl ObjectState {
     }
 
     async fn sweep_now(self: &Arc<Self>) -> Result<Option<Timestamp>, StoreError> {
-        let _sweeping = self.due_files.sweeping.lock().await;
+        let _sweeping = self.upcoming.sweeping.lock().await;
+
         let now = self.clock.now();
-        if let Some(soon) = self.due_files.to_list(now) {
-            let hours = self.objects.folders(&layout::due_folder()).await?;
-            let mut found = Vec::new();
-            for hour in hours.iter().filter(|hour| !layout::is_later(hour, soon)) {
-                // Files come in the order of their times, so this ends at the first later file.
-                let mut files = self.objects.list_after(hour, hour.clone());
-                while let Some(file) = files.try_next().await? {
-                    match layout::due_at(&file) {
-                        Some(at) if at > soon => break,
-                        at => found.extend(at.map(|at| (at, file))),
-                    }
-                }
-            }
-            self.due_files.listed(now, found);
+        if let Some(soon) = self.upcoming.to_list(now) {
+            let found: Vec<_> = self.due.due_at(soon).await?.try_collect().await?;
+            self.upcoming.listed(now, found);
         }
 
-        let processing = stream::iter(self.due_files.take(now)).map(|(at, file)| async move {
+        let processing = process_all(self.upcoming.take(now), |file| async move {
             let processed = self.process(&file).await;
             if processed.is_err() {
-                self.due_files.written(at, &file);
+                self.upcoming.written(file);
             }
             processed
         });
 
-        // All files are processed, even after a failure.
-        let processed: Vec<_> = processing.buffered(CONCURRENCY).collect().await;
-
-        processed.into_iter().collect::<Result<(), _>>().map(|()| self.due_files.next())
+        processing.await.map(|()| self.upcoming.next())
     }
 
     /// Writes a due file that checks a resource.
@@ -149,8 +143,8 @@ impl ObjectState {
         owner: &Owner,
         uri: &ResourceUri,
     ) -> Result<(), StoreError> {
-        let file = layout::due_file(at, layout::resource(owner, uri).as_ref());
-        self.write_due_file(at, &file, owner, uri, &[], None).await
+        let key = layout::due_key(&layout::resource(owner, uri));
+        self.write_due_file(at, &key, DueWork::check(owner, uri)).await
     }
 
     /// Writes a due file that removes content, unless a revision uses it by then.
@@ -161,8 +155,9 @@ impl ObjectState {
         uri: &ResourceUri,
         gone: &[String],
     ) -> Result<(), StoreError> {
-        let file = layout::removal_file(at, owner, &gone.concat());
-        self.write_due_file(at, &file, owner, uri, gone, None).await
+        let key = layout::removal_key(owner, gone);
+        let work = DueWork { gone: gone.to_vec(), ..DueWork::check(owner, uri) };
+        self.write_due_file(at, &key, work).await
     }
 
     /// Writes a due file that removes a tombstone.
@@ -173,48 +168,39 @@ impl ObjectState {
         uri: &ResourceUri,
         number: u64,
     ) -> Result<(), StoreError> {
-        let resource = layout::resource(owner, uri);
-        let file = layout::due_file(at, layout::tombstone(&resource, number).as_ref());
-        self.write_due_file(at, &file, owner, uri, &[], Some(number)).await
+        let key = layout::due_key(&layout::tombstone(&layout::resource(owner, uri), number));
+        let work = DueWork { tombstone: Some(number), ..DueWork::check(owner, uri) };
+        self.write_due_file(at, &key, work).await
     }
 
     /// Writes a due file and makes the next sweep no later than its time.
     async fn write_due_file(
         &self,
         at: Timestamp,
-        file: &Path,
-        owner: &Owner,
-        uri: &ResourceUri,
-        gone: &[String],
-        tombstone: Option<u64>,
+        key: &str,
+        work: DueWork,
     ) -> Result<(), StoreError> {
-        let due =
-            DueFile { owner: owner.clone(), uri: uri.clone(), gone: gone.to_vec(), tombstone };
-        let content = serde_json::to_vec(&due).expect("it is JSON");
-        self.objects.put(file, content).await?;
+        let file = self.due.put(at, key, &work).await?;
 
-        self.due_files.written(at, file);
+        self.upcoming.written(file);
         self.schedule.wake_at(at);
         Ok(())
     }
 
     /// Does the check or removal of a due file, and removes the file.
-    async fn process(self: &Arc<Self>, file: &Path) -> Result<(), StoreError> {
-        // Another instance may have processed the file already.
-        let Some(due) = self.objects.get(file).await? else { return Ok(()) };
+    async fn process(self: &Arc<Self>, file: &DueFile) -> Result<(), StoreError> {
+        let Some(DueWork { owner, uri, gone, tombstone }) = self.due.read(file).await? else {
+            return Ok(());
+        };
 
-        match serde_json::from_slice::<DueFile>(&due) {
-            Ok(DueFile { owner, uri, tombstone: Some(number), .. }) => {
-                self.remove_tombstone(&owner, &uri, number).await?;
-            }
-            Ok(DueFile { owner, uri, gone, tombstone: None }) => {
-                self.expire(&owner, &uri).await?;
-                self.remove_unused_content(&owner, &uri, gone).await?;
-            }
-            Err(error) => tracing::error!(%error, %file, "removed a damaged due file"),
+        if let Some(number) = tombstone {
+            self.remove_tombstone(&owner, &uri, number).await?;
+        } else {
+            self.expire(&owner, &uri).await?;
+            self.remove_unused_content(&owner, &uri, gone).await?;
         }
 
-        self.objects.remove(file).await
+        self.due.remove(file).await
     }
 
     /// Removes a tombstone, after all entries that it hides.
@@ -239,15 +225,17 @@ impl ObjectState {
     }
 
     /// Processes a removal file before its time, if it is of this owner.
-    pub(super) async fn remove_early(&self, owner: &Owner, file: &Path) -> Result<(), StoreError> {
-        let Some(due) = self.objects.get(file).await? else { return Ok(()) };
-
-        match serde_json::from_slice::<DueFile>(&due) {
-            Ok(due) if due.owner == *owner && !due.gone.is_empty() => {
+    pub(super) async fn remove_early(
+        &self,
+        owner: &Owner,
+        file: &DueFile,
+    ) -> Result<(), StoreError> {
+        match self.due.read::<DueWork>(file).await? {
+            Some(due) if due.owner == *owner && !due.gone.is_empty() => {
                 self.remove_unused_content(owner, &due.uri, due.gone).await?;
-                self.objects.remove(file).await
+                self.due.remove(file).await
             }
-            // A sweep removes a file that is damaged or of another owner.
+            // The file is another owner's, or another instance has processed it.
             _ => Ok(()),
         }
     }

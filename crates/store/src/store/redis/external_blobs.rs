@@ -14,7 +14,6 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures_util::{StreamExt, TryStreamExt, stream};
 use larder_identity::Owner;
 use larder_runtime::clock::{Clock, Timestamp};
 use object_store::path::Path;
@@ -30,7 +29,7 @@ use super::{
 };
 use crate::{
     redis::cmd,
-    store::object::{ContentWriter, Objects},
+    store::object::{ContentWriter, DueFile, DueNames, DueQueue, Objects},
     store::{Committed, Draft, ObjectLocation, StoreError, StoredBlock, Upload, WriteMode},
 };
 
@@ -52,11 +51,8 @@ const POLL_INTERVAL: Duration = Duration::from_mins(1);
 /// The pause after listing or processing due files failed.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// The most due files that are processed at once.
-const CONCURRENCY: usize = 8;
-
+/// A minute in milliseconds.
 const MINUTE: u64 = 60 * 1000;
-const HOUR: u64 = 60 * MINUTE;
 
 /// The location of large content outside Redis, of one installation only.
 #[derive(Debug, Clone)]
@@ -66,9 +62,9 @@ pub struct ExternalBlobs {
     clock: Arc<dyn Clock>,
 }
 
-/// The content of a due file.
+/// The content of a due file, whose key is the ID of the object.
 #[derive(Serialize, Deserialize)]
-struct DueFile {
+struct DueCheck {
     owner: Owner,
 }
 
@@ -81,6 +77,12 @@ impl ExternalBlobs {
 
     pub(super) fn objects(&self) -> &Objects {
         &self.objects
+    }
+
+    /// The due files of an installation.
+    fn due(&self, installation: &str) -> DueQueue {
+        let folder = format!("=due-blobs/{installation}");
+        DueQueue::new(self.objects.clone(), &folder, DueNames::Millisecond)
     }
 
     /// Writes a due file, so that the object is checked when its mark has expired after `life`, and
@@ -96,28 +98,19 @@ impl ExternalBlobs {
         let at = self.clock.now().saturating_add(life).as_millis();
 
         // Whole minutes make several checks of an object one.
-        let millis = at.div_ceil(MINUTE) * MINUTE;
-        let hour = millis / HOUR;
-        let name = format!("=due-blobs/{installation}/{hour:010}/{millis:016}-{id}.json");
-        let due = serde_json::to_vec(&DueFile { owner: owner.clone() }).expect("it is JSON");
-        self.objects.put(&path(&name), due).await
+        let minute = Timestamp::from_millis(at.div_ceil(MINUTE) * MINUTE);
+        let check = DueCheck { owner: owner.clone() };
+        self.due(installation).put(minute, id, &check).await.map(drop)
     }
 }
 
 /// The path of content outside Redis. None for the ID of content in Redis.
 pub(super) fn object_path(installation: &str, id: &str) -> Option<Path> {
     let is_external = id.starts_with(ID_PREFIX);
-    is_external.then(|| path(&format!("=blobs/{installation}/{id}.content")))
-}
-
-fn path(path: &str) -> Path {
-    Path::parse(path).expect("prefixes and ids have no slashes, and are not empty")
-}
-
-/// The time of a due file and the ID of its content, from its path.
-fn parse_due(file: &Path) -> Option<(Timestamp, String)> {
-    let (millis, id) = file.filename()?.strip_suffix(".json")?.split_once('-')?;
-    Some((Timestamp::from_millis(millis.parse().ok()?), id.to_owned()))
+    is_external.then(|| {
+        let path = Path::parse(format!("=blobs/{installation}/{id}.content"));
+        path.expect("prefixes and IDs have no slashes, and are not empty")
+    })
 }
 
 impl RedisState {
@@ -140,55 +133,34 @@ impl RedisState {
     /// Checks the objects of all due files, and returns the first error.
     async fn process_due(&self, blobs: &ExternalBlobs) -> Result<(), StoreError> {
         let now = blobs.clock.now();
-        let hours = path(&format!("=due-blobs/{}", self.redis.keys().prefix()));
-
-        let mut due = Vec::new();
-        for hour in blobs.objects.folders(&hours).await? {
-            let number = hour.filename().and_then(|hour| hour.parse::<u64>().ok());
-            if number.is_none_or(|number| number * HOUR > now.as_millis()) {
-                continue;
-            }
-
-            let mut files = blobs.objects.list(&hour);
-            while let Some(file) = files.try_next().await? {
-                if let Some((_, id)) = parse_due(&file.location).filter(|(at, _)| *at <= now) {
-                    due.push((file.location, id));
-                }
-            }
-        }
-
-        let processing =
-            stream::iter(due).map(|(file, id)| async move { self.check(blobs, &file, &id).await });
-        // A failed check does not stop the others.
-        let processed: Vec<_> = processing.buffer_unordered(CONCURRENCY).collect().await;
-
-        processed.into_iter().collect()
+        let due = &blobs.due(self.redis.keys().prefix());
+        due.sweep(now, |file| async move { self.check(blobs, due, &file).await }).await
     }
 
     /// Removes the object if its mark is gone; otherwise schedules the next check.
-    async fn check(&self, blobs: &ExternalBlobs, file: &Path, id: &str) -> Result<(), StoreError> {
-        // Another instance may have processed the file already.
-        let Some(due) = blobs.objects.get(file).await? else { return Ok(()) };
+    async fn check(
+        &self,
+        blobs: &ExternalBlobs,
+        due: &DueQueue,
+        file: &DueFile,
+    ) -> Result<(), StoreError> {
+        let Some(DueCheck { owner }) = due.read(file).await? else { return Ok(()) };
+        let id = &file.key;
 
-        let installation = self.redis.keys().prefix();
-        match serde_json::from_slice::<DueFile>(&due) {
-            Ok(DueFile { owner }) => {
-                let mut life = cmd("PTTL");
-                life.arg(entry::blob_key(&self.shard_of(&owner), id));
-                let life: i64 = self.redis.query(&life).await.map_err(unavailable)?;
+        let mut life = cmd("PTTL");
+        life.arg(entry::blob_key(&self.shard_of(&owner), id));
+        let life: i64 = self.redis.query(&life).await.map_err(unavailable)?;
 
-                // PTTL returns -2 for a missing key. A mark always has an expiry.
-                if life == -2 {
-                    self.remove_object(blobs, id).await?;
-                } else {
-                    let life = Duration::from_millis(life.try_into().unwrap_or(u64::MAX));
-                    blobs.schedule_check(installation, &owner, id, life).await?;
-                }
-            }
-            Err(error) => tracing::error!(%error, %file, "removed a damaged due file"),
+        // PTTL returns -2 for a missing key. A mark always has an expiry.
+        if life == -2 {
+            self.remove_object(blobs, id).await?;
+        } else {
+            let life = Duration::from_millis(life.try_into().unwrap_or(u64::MAX));
+            let installation = self.redis.keys().prefix();
+            blobs.schedule_check(installation, &owner, id, life).await?;
         }
 
-        blobs.objects.remove(file).await
+        due.remove(file).await
     }
 
     async fn remove_object(&self, blobs: &ExternalBlobs, id: &str) -> Result<(), StoreError> {

@@ -18,7 +18,7 @@
 mod names;
 
 use larder_identity::Owner;
-use larder_runtime::{clock::Timestamp, hex::hex};
+use larder_runtime::hex::hex;
 use object_store::path::Path;
 use sha2::{Digest, Sha256};
 
@@ -29,7 +29,11 @@ use self::names::{owner_of, owner_segment};
 /// [`names::MAX_PATH`].
 pub(super) const MAX_PREFIX: usize = 128;
 
-const HOUR: u64 = 60 * 60 * 1000;
+/// The folder of the due files of resources.
+pub(super) const DUE_FOLDER: &str = "=due";
+
+/// The folder of the due files of slots.
+pub(super) const SLOTS_DUE_FOLDER: &str = "=vault-due";
 
 /// Parses a path that this module has composed.
 fn path(path: &str) -> Path {
@@ -102,49 +106,25 @@ pub(super) fn ledger_record(ledger: &Path, number: u64) -> Path {
     ledger.clone().join(format!("{number}.json"))
 }
 
-/// The folder of all due files.
-pub(super) fn due_folder() -> Path {
-    path("=due")
+/// The key of the due file that checks or removes what is at this path.
+pub(super) fn due_key(path: &Path) -> String {
+    short_hash(path.as_ref())
 }
 
-/// The due file for a time and a key. The same time and key give the same path.
-pub(super) fn due_file(at: Timestamp, key: &str) -> Path {
-    let hash = hex(&Sha256::digest(key));
-    let millis = at.as_millis();
-    let hour = millis / HOUR;
-    path(&format!("=due/{hour:010}/{millis:016}-{}.json", &hash[..16]))
+/// The key of the due file that removes content of an owner.
+pub(super) fn removal_key(owner: &Owner, gone: &[String]) -> String {
+    format!("{}-{}", short_hash(owner.as_str()), short_hash(&gone.concat()))
 }
 
-/// The due file for the removal of an owner's content.
-pub(super) fn removal_file(at: Timestamp, owner: &Owner, key: &str) -> Path {
-    let hash = hex(&Sha256::digest(key));
-    let owner = owner_mark(owner);
-    let millis = at.as_millis();
-    let hour = millis / HOUR;
-    path(&format!("=due/{hour:010}/{millis:016}-{owner}-{}.json", &hash[..16]))
+/// Whether a due file with this key removes content of this owner. Two owners may have the same
+/// hash.
+pub(super) fn is_removal_of(key: &str, owner: &Owner) -> bool {
+    key.split_once('-').is_some_and(|(hash, _)| hash == short_hash(owner.as_str()))
 }
 
-/// Whether a due file removes content of this owner. Two owners may have the same mark.
-pub(super) fn is_removal_of(file: &Path, owner: &Owner) -> bool {
-    let mut parts = file.filename().unwrap_or_default().split('-');
-    parts.nth(1).is_some_and(|mark| mark == owner_mark(owner)) && parts.next().is_some()
-}
-
-/// A short hash of an owner's name, for file names.
-fn owner_mark(owner: &Owner) -> String {
-    hex(&Sha256::digest(owner.as_str()))[..16].to_owned()
-}
-
-/// Whether all files in an hour's folder are due after `than`.
-pub(super) fn is_later(hour: &Path, than: Timestamp) -> bool {
-    let hour = hour.filename().and_then(|hour| hour.parse::<u64>().ok());
-    hour.is_none_or(|hour| hour * HOUR > than.as_millis())
-}
-
-/// The time of a due file, from its path.
-pub(super) fn due_at(file: &Path) -> Option<Timestamp> {
-    let (millis, _) = file.filename()?.split_once('-')?;
-    millis.parse().ok().map(Timestamp::from_millis)
+/// A short hash of a text, for file names.
+fn short_hash(text: &str) -> String {
+    hex(&Sha256::digest(text))[..16].to_owned()
 }
 
 #[cfg(test)]
@@ -152,15 +132,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_of_a_due_file_is_read_from_its_path() {
-        let at = Timestamp::from_millis(1_767_225_600_123);
-        let path = due_file(at, "a");
+    fn the_keys_of_due_files_never_change() {
+        let alice = Owner::new("alice");
+        let gone = ["1".to_owned(), "2".to_owned()];
 
-        assert_eq!(due_at(&path), Some(at));
+        assert_eq!(due_key(&path("a/x=/_b!")), "9eb3b28228505912");
+        assert_eq!(removal_key(&alice, &gone), "2bd806c97f0e00af-6b51d431df5d7f14");
+    }
 
-        let hour = folder(&path).expect("it is in a folder");
-        assert!(
-            !is_later(&hour, at) && is_later(&hour, Timestamp::from_millis(at.as_millis() - HOUR))
-        );
+    #[test]
+    fn the_removal_of_content_names_its_owner() {
+        let alice = Owner::new("alice");
+        let key = removal_key(&alice, &["1".to_owned()]);
+
+        assert!(is_removal_of(&key, &alice));
+        assert!(!is_removal_of(&key, &Owner::new("bob")));
+        assert!(!is_removal_of(&short_hash("alice"), &alice), "the check of a resource");
     }
 }
