@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use larder_network::machine_network;
 use larder_runtime::clock::Clock;
 use larder_runtime::rate::Bucket;
 use parking_lot::Mutex;
@@ -44,14 +45,7 @@ impl RateLimit {
 
 /// The address that stands for a host: one host of IPv6 has at least the addresses of a /64.
 pub fn host_of(peer: Option<IpAddr>) -> IpAddr {
-    match peer.map(|peer| peer.to_canonical()) {
-        Some(IpAddr::V6(address)) => {
-            let [a, b, c, d, ..] = address.segments();
-            IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
-        }
-        Some(address) => address,
-        None => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-    }
+    peer.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), machine_network)
 }
 
 #[cfg(test)]

@@ -77,13 +77,24 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
 /// to IPv6. The unspecified address (`0.0.0.0`) is no loopback address.
 pub fn is_loopback_host(host: &str) -> bool {
     host.eq_ignore_ascii_case("localhost")
-        || address(host).is_some_and(|address| address.to_canonical().is_loopback())
+        || host_address(host).is_some_and(|address| address.to_canonical().is_loopback())
 }
 
 /// The address in a host that is no name. IPv6 addresses in URLs have brackets.
-fn address(host: &str) -> Option<IpAddr> {
+pub fn host_address(host: &str) -> Option<IpAddr> {
     let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     bare.parse().ok()
+}
+
+/// The network from which one machine can choose its addresses: of IPv6 the first 64 bits of the
+/// address, of IPv4 the address itself.
+pub fn machine_network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => {
+            IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)))
+        }
+        address @ IpAddr::V4(_) => address,
+    }
 }
 
 /// Whether the host of a URL is this machine.
@@ -93,20 +104,29 @@ pub fn is_loopback(url: &Url) -> bool {
 
 /// Whether the host of a URL is the unspecified address, which many systems take for loopback.
 pub fn is_unspecified(url: &Url) -> bool {
-    let address = url.host_str().and_then(address);
+    let address = url.host_str().and_then(host_address);
     address.is_some_and(|address| address.to_canonical().is_unspecified())
 }
 
 /// Whether the host of a URL is a public address, or a name, whose addresses `PublicNames` checks.
 pub fn may_be_public(url: &Url) -> bool {
     url.host_str().is_some_and(|host| {
-        !host.is_empty() && !is_loopback_host(host) && address(host).is_none_or(is_public)
+        !host.is_empty() && !is_loopback_host(host) && host_address(host).is_none_or(is_public)
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_machine_chooses_its_addresses_from_64_bits_of_ipv6() {
+        let network =
+            |text: &str| text.parse().ok().map(|address| machine_network(address).to_string());
+        assert_eq!(network("2001:db8:1:2:3:4:5:6").as_deref(), Some("2001:db8:1:2::"));
+        assert_eq!(network("10.1.2.3").as_deref(), Some("10.1.2.3"));
+        assert_eq!(network("::ffff:10.1.2.3").as_deref(), Some("10.1.2.3"));
+    }
 
     #[test]
     fn special_purpose_addresses_are_not_public() {

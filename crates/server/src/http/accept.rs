@@ -2,6 +2,7 @@
 
 use http::{HeaderMap, header::ACCEPT};
 
+use super::weight::weight;
 use crate::era::Accepts;
 
 /// Parses the `Accept` headers. Without any, the client accepts everything, as with `*/*`.
@@ -17,9 +18,10 @@ pub(super) fn accepts(headers: &HeaderMap) -> Accepts {
         }
 
         for range in value.to_str().unwrap_or_default().split(',') {
-            let mut parts = range.split(';').map(str::trim);
-            let media = parts.next().unwrap_or_default();
-            let is_accepted = !parts.any(is_zero_weight);
+            let (media, parameters) = range.split_once(';').unwrap_or((range, ""));
+            let media = media.trim();
+            // A weight of 0 excludes the media range.
+            let is_accepted = weight(parameters) != Some(Ok(0.0));
             message.apply(media, ["*/*", "application/*", "application/json"], is_accepted);
             stream.apply(media, ["*/*", "text/*", "text/event-stream"], is_accepted);
         }
@@ -29,12 +31,6 @@ pub(super) fn accepts(headers: &HeaderMap) -> Accepts {
         return Accepts { message: true, stream: true };
     }
     Accepts { message: message.is_accepted, stream: stream.is_accepted }
-}
-
-/// Whether a parameter is a weight of zero, which excludes the media range.
-fn is_zero_weight(parameter: &str) -> bool {
-    let weight = parameter.split_once('=').filter(|(name, _)| name.eq_ignore_ascii_case("q"));
-    weight.is_some_and(|(_, weight)| weight.parse::<f32>().is_ok_and(|weight| weight == 0.0))
 }
 
 /// Whether a media type is accepted, by the most specific range so far.

@@ -2,10 +2,11 @@
 
 use std::{
     collections::{HashMap, hash_map::Entry},
-    net::{IpAddr, Ipv6Addr},
+    net::IpAddr,
     sync::Arc,
 };
 
+use larder_network::machine_network;
 use parking_lot::Mutex;
 
 /// A limit on connections: its setting and its value.
@@ -42,7 +43,7 @@ impl ConnectionCount {
         max: usize,
         max_per_address: usize,
     ) -> Result<ConnectionSlot, ConnectionLimit> {
-        let address = network(address);
+        let address = machine_network(address);
         let mut counts = self.0.lock();
 
         if counts.total >= max {
@@ -71,16 +72,6 @@ impl Drop for ConnectionSlot {
                 of_address.remove();
             }
         }
-    }
-}
-
-/// What one machine can choose its addresses from: an IPv6 network of 64 bits.
-fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => {
-            IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)))
-        }
-        address @ IpAddr::V4(_) => address,
     }
 }
 

@@ -42,6 +42,7 @@ mod stop_stages;
 mod tls;
 mod tls_protocols;
 mod upload;
+mod weight;
 mod well_known;
 
 use std::{sync::Arc, time::Duration};

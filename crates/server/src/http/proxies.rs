@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use http::{HeaderMap, HeaderName};
 use ipnet::IpNet;
+use larder_network::host_address;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
@@ -69,9 +70,8 @@ fn network(text: &str) -> Option<IpNet> {
 /// A forwarded address, which some proxies send with the port.
 fn address(text: &[u8]) -> Option<IpAddr> {
     let text = str::from_utf8(text).ok()?.trim();
-    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
-    let address = bare.parse::<IpAddr>().ok();
-    let address = address.or_else(|| text.parse::<SocketAddr>().ok().map(|address| address.ip()));
+    let address =
+        host_address(text).or_else(|| text.parse::<SocketAddr>().ok().map(|address| address.ip()));
     address.map(|address| address.to_canonical())
 }
 

@@ -3,22 +3,17 @@
 
 use http::{HeaderMap, header};
 
+use crate::http::weight::weight;
+
 /// Whether the client accepts zstd (RFC 8878).
 pub(super) fn accepts_zstd(headers: &HeaderMap) -> bool {
     let values = headers.get_all(header::ACCEPT_ENCODING).iter();
     values.filter_map(|value| value.to_str().ok()).flat_map(|list| list.split(',')).any(|item| {
         let (coding, parameters) = item.split_once(';').unwrap_or((item, ""));
-        coding.trim().eq_ignore_ascii_case("zstd") && !is_zero(parameters)
+        // A weight that is no number is not trusted to mean more than 0.
+        let is_acceptable = weight(parameters).is_none_or(|weight| weight.is_ok_and(|q| q > 0.0));
+        coding.trim().eq_ignore_ascii_case("zstd") && is_acceptable
     })
-}
-
-/// Whether the parameters are a weight of 0, which means that it is not acceptable.
-fn is_zero(parameters: &str) -> bool {
-    let weight = parameters.split(';').find_map(|parameter| {
-        let (name, value) = parameter.split_once('=')?;
-        name.trim().eq_ignore_ascii_case("q").then(|| value.trim().parse::<f32>().ok())
-    });
-    weight.is_some_and(|weight| weight.is_none_or(|weight| weight <= 0.0))
 }
 
 #[cfg(test)]
