@@ -51,7 +51,7 @@ struct Discovered {
 }
 
 impl Discovered {
-    fn read(metadata: Metadata) -> Result<Self, String> {
+    fn read(metadata: &Metadata) -> Result<Self, String> {
         let url = |text: &str| safe_url(text).map_err(str::to_owned);
         let jwks = metadata.required(Endpoint::Keys, url)?;
         let introspection = metadata.optional(Endpoint::Introspection, url)?;
@@ -68,7 +68,8 @@ impl Endpoints {
         }
 
         let (fetcher, issuer) = (&self.fetcher, &self.issuer);
-        let found = discover(fetcher, issuer, WellKnown::Any, Discovered::read).await;
+        let read = |metadata: Metadata| Discovered::read(&metadata);
+        let found = discover(fetcher, issuer, WellKnown::Any, read).await;
         let found = found.map_err(|error| format!("no usable metadata for {issuer}: {error}"))?;
         self.cache(Some(found.clone()));
         Ok(found)
@@ -301,7 +302,7 @@ mod tests {
     fn keys_are_not_fetched_over_plain_http() {
         let read = |jwks: &str| {
             let document = format!(r#"{{"issuer":"https://a.example","jwks_uri":"{jwks}"}}"#);
-            Discovered::read(Metadata::read(document.as_bytes(), "https://a.example").unwrap())
+            Discovered::read(&Metadata::read(document.as_bytes(), "https://a.example").unwrap())
         };
 
         assert!(read("https://a.example/jwks").is_ok());
