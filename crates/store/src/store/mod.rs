@@ -55,6 +55,8 @@ mod sharing;
 #[cfg(test)]
 mod sharing_race;
 mod stored_bytes;
+mod upload_reservation;
+mod uploads_in_progress;
 mod uri;
 mod window;
 mod write;

@@ -18,7 +18,7 @@ use larder_runtime::clock::{Clock, Timestamp};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
-use self::{reservations::Reservation, resources::Resources};
+use self::{reservations::MemoryReservation, resources::Resources};
 use super::{
     Backend, Change, ChangeFeed, ChangeKind, Entry, Lookup, OwnerPage, OwnerQuota, ResourceUri,
     StoreError, StoredResource, Upload, Usage, Version, quota::MAX_RESERVATIONS,
@@ -197,10 +197,10 @@ impl Backend for MemoryBackend {
         }
 
         let mut reserved = match before {
-            Some(Reservation { charge, until: before }) => {
-                Reservation { charge, until: before.max(until) }
+            Some(MemoryReservation { charge, until: before }) => {
+                MemoryReservation { charge, until: before.max(until) }
             }
-            None => Reservation { charge: resources.charge(owner), until },
+            None => MemoryReservation { charge: resources.charge(owner), until },
         };
 
         let before = reserved.charge.bytes();

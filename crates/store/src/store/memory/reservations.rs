@@ -1,4 +1,5 @@
-//! Reservations for content that arrives in several requests. A reservation ends by itself.
+//! [`MemoryReservations`]: bytes that are reserved for content which arrives in several requests. A
+//! reservation ends by itself.
 
 use larder_identity::Owner;
 use larder_runtime::clock::Timestamp;
@@ -8,23 +9,23 @@ use crate::expiring::ExpiringMap;
 
 /// The reservations of all owners, by their ID.
 #[derive(Default)]
-pub(super) struct Reservations {
-    /// The owners with reservations. An owner expires with the first reservation of it.
-    owners: ExpiringMap<Owner, ExpiringMap<String, Reservation>>,
+pub(super) struct MemoryReservations {
+    /// The owners with reservations. An owner expires with its first reservation.
+    owners: ExpiringMap<Owner, ExpiringMap<String, MemoryReservation>>,
 }
 
 /// Bytes that are reserved until a time.
-pub(super) struct Reservation {
+pub(super) struct MemoryReservation {
     pub(super) charge: Charge,
     pub(super) until: Timestamp,
 }
 
-impl Reservations {
+impl MemoryReservations {
     pub(super) fn count(&self, owner: &Owner) -> u64 {
         self.owners.get(owner).map_or(0, |reserved| reserved.len() as u64)
     }
 
-    pub(super) fn insert(&mut self, owner: &Owner, id: &str, reserved: Reservation) {
+    pub(super) fn insert(&mut self, owner: &Owner, id: &str, reserved: MemoryReservation) {
         let of_owner = self.owners.get_or_insert_with(owner.clone(), ExpiringMap::default);
         let until = reserved.until;
         of_owner.insert(id.to_owned(), reserved, until);
@@ -33,7 +34,7 @@ impl Reservations {
         self.owners.renew(owner, next);
     }
 
-    pub(super) fn take(&mut self, owner: &Owner, id: &str) -> Option<Reservation> {
+    pub(super) fn take(&mut self, owner: &Owner, id: &str) -> Option<MemoryReservation> {
         self.remove_with(owner, |reserved| reserved.remove(id))
     }
 
@@ -57,7 +58,7 @@ impl Reservations {
     fn remove_with<T>(
         &mut self,
         owner: &Owner,
-        remove: impl FnOnce(&mut ExpiringMap<String, Reservation>) -> Option<T>,
+        remove: impl FnOnce(&mut ExpiringMap<String, MemoryReservation>) -> Option<T>,
     ) -> Option<T> {
         let of_owner = self.owners.get_mut(owner)?;
         let removed = remove(of_owner)?;

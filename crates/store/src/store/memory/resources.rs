@@ -13,7 +13,7 @@ use larder_runtime::clock::Timestamp;
 use super::{
     MemoryBlob, MemoryLimits, StoreError,
     account::{Account, Charge},
-    reservations::Reservations,
+    reservations::MemoryReservations,
 };
 use crate::{
     expiring::ExpiringMap,
@@ -24,8 +24,8 @@ use crate::{
 /// All resources in memory.
 #[derive(Default)]
 pub(super) struct Resources {
-    /// The owners, ordered by name for [`owners`](Self::owners). An owner expires with the first
-    /// resource of it; an owner without resources does not.
+    /// The owners, ordered by name for [`owners`](Self::owners). An owner expires with its first
+    /// resource; an owner without resources does not.
     owners: ExpiringMap<Owner, OwnerResources>,
 
     /// All bytes in memory: of resources, of uploads, and of removed content that is still read.
@@ -34,7 +34,7 @@ pub(super) struct Resources {
     usage: Usage,
 
     expired: Expired,
-    pub(super) reservations: Reservations,
+    pub(super) reservations: MemoryReservations,
 
     /// Owners without resources who still had bytes in memory when last checked.
     leaving: VecDeque<Owner>,

@@ -7,7 +7,8 @@ use bytes::Bytes;
 use larder_identity::Owner;
 
 use super::{
-    MemoryState, OTHERS_PER_REQUEST, account::Charge, blob::MemoryBlob, reservations::Reservation,
+    MemoryState, OTHERS_PER_REQUEST, account::Charge, blob::MemoryBlob,
+    reservations::MemoryReservation,
 };
 use crate::store::{
     ChangeKind, Committed, Draft, ResourceUri, StoreError, StoredBlock, StoredResource, Upload,
@@ -85,7 +86,7 @@ impl MemoryUpload {
         let reservation_id = self.reservation_id.as_deref();
         let named =
             reservation_id.and_then(|id| Some((id, resources.reservations.take(&owner, id)?)));
-        let until = named.map(|(id, Reservation { charge: reserved, until })| {
+        let until = named.map(|(id, MemoryReservation { charge: reserved, until })| {
             charge = reserved;
             (id, until)
         });
@@ -99,7 +100,7 @@ impl MemoryUpload {
         let grown = resources.reserve(&owner, &uri, &mut charge, metadata, &self.inner.limits);
         if let Err(full) = grown {
             if let Some((id, until)) = until {
-                resources.reservations.insert(&owner, id, Reservation { charge, until });
+                resources.reservations.insert(&owner, id, MemoryReservation { charge, until });
             }
             return Err(full);
         }

@@ -19,7 +19,7 @@ use super::{
     ObjectState,
     kept::{GRACE, KeptContent},
     layout,
-    owner_reservations::OwnerReservations,
+    ledger_reservations::LedgerReservations,
     stored_entry::StoredEntry,
 };
 use crate::store::{ResourceUri, StoreError};
@@ -70,8 +70,8 @@ pub(super) struct LedgerRecord {
     #[serde(default, skip_serializing_if = "KeptContent::is_empty")]
     pub(super) kept: KeptContent,
     /// The reservations of uploads; not among `bytes`.
-    #[serde(default, skip_serializing_if = "OwnerReservations::is_empty")]
-    pub(super) reserved: OwnerReservations,
+    #[serde(default, skip_serializing_if = "LedgerReservations::is_empty")]
+    pub(super) reserved: LedgerReservations,
 
     pub(super) change: Option<LedgerChange>,
 }

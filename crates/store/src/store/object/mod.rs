@@ -15,13 +15,12 @@ mod due;
 mod kept;
 mod layout;
 mod ledger;
+mod ledger_reservations;
 mod listing;
 mod local_files;
 mod location;
 mod objects;
-mod owner_reservations;
 mod owners;
-mod reservations;
 mod slots;
 mod stored_entry;
 mod sweep;
@@ -29,8 +28,6 @@ mod sweep;
 pub(super) mod tests;
 mod upcoming;
 mod upload;
-mod upload_reservation;
-mod uploads_in_progress;
 mod usage;
 mod walk;
 
@@ -55,12 +52,12 @@ use self::{
     sweep::SweepSchedule,
     upcoming::UpcomingFiles,
     upload::ObjectUpload,
-    uploads_in_progress::UploadsInProgress,
     usage::TotalUsage,
 };
 use super::{
     Backend, Blob, ChangeFeed, DiskSpace, Lookup, OwnerPage, OwnerQuota, ResourceUri, StoreError,
     StoredResource, Upload, Usage, Version, expired::Expired, memory::MemoryBlob,
+    uploads_in_progress::UploadsInProgress,
 };
 
 /// A [`Backend`] that stores resources as objects. Its feed has the changes that

@@ -1,6 +1,6 @@
 //! Removes expired resources and content without an entry.
 //!
-//! For each resource, a [`due file`](super::due) says when to check it. A sweep lists only the
+//! For each resource, a [due file](super::due) says when to check it. A sweep lists only the
 //! files that are due within a minute, at most twice a minute: [`upcoming`](super::upcoming)
 //! remembers them. The first instance to process a due file removes the resource and publishes
 //! its expiry; the other instances find that the file is gone.

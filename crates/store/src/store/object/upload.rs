@@ -8,9 +8,12 @@ use tokio::runtime::Handle;
 
 use super::{
     ObjectState, change::PutOperation, content_writer::ContentWriter, layout,
-    stored_entry::StoredContent, upload_reservation::UploadReservation,
+    stored_entry::StoredContent,
 };
-use crate::store::{Committed, Draft, ResourceUri, StoreError, StoredBlock, Upload};
+use crate::store::{
+    Committed, Draft, ResourceUri, StoreError, StoredBlock, Upload,
+    upload_reservation::UploadReservation,
+};
 
 /// An upload of content into an object.
 pub(super) struct ObjectUpload {
@@ -22,7 +25,7 @@ pub(super) struct ObjectUpload {
     /// The bytes of content that have arrived.
     arrived: u64,
 
-    reservation: UploadReservation,
+    reservation: UploadReservation<ObjectState>,
     writer: ContentWriter,
 }
 
@@ -40,6 +43,23 @@ impl ObjectUpload {
         let reservation = UploadReservation::new(&state, &owner, uri, reservation);
 
         Self { state, owner, id, arrived: 0, reservation, writer }
+    }
+
+    /// The end of the reservation, if it belongs to this upload alone and has reserved anything.
+    fn releasing(&mut self) -> Option<impl Future<Output = ()> + Send + use<>> {
+        if !self.reservation.forget() {
+            return None;
+        }
+
+        let state = Arc::clone(&self.state);
+        let owner = self.owner.clone();
+        let id = self.reservation.id().to_owned();
+
+        Some(async move {
+            if let Err(error) = state.release(&owner, &id, 0).await {
+                tracing::debug!(%error, "cannot end a reservation; it will end by itself");
+            }
+        })
     }
 }
 
@@ -86,7 +106,10 @@ impl Upload for ObjectUpload {
         let committed = self.state.put(put).await;
 
         match &committed {
-            Ok(_) => self.reservation.committed(),
+            // The commit has ended the reservation.
+            Ok(_) => {
+                self.reservation.forget();
+            }
             Err(StoreError::NotFound { .. } | StoreError::Full(_)) => {
                 self.writer.discard(has_object);
             }
@@ -97,7 +120,7 @@ impl Upload for ObjectUpload {
     }
 
     async fn discard(mut self: Box<Self>) {
-        if let Some(releasing) = self.reservation.releasing() {
+        if let Some(releasing) = self.releasing() {
             releasing.await;
         }
     }
@@ -105,7 +128,7 @@ impl Upload for ObjectUpload {
 
 impl Drop for ObjectUpload {
     fn drop(&mut self) {
-        if let Some(releasing) = self.reservation.releasing()
+        if let Some(releasing) = self.releasing()
             && let Ok(runtime) = Handle::try_current()
         {
             runtime.spawn(releasing);

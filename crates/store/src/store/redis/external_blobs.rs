@@ -23,13 +23,13 @@ use tokio::runtime::Handle;
 use super::{
     RedisState, entry,
     parts::ContentParts,
-    reservation::UploadReservation,
     unavailable,
     upload::{Chunks, LastPart, RedisUpload, discard},
 };
 use crate::{
     redis::cmd,
     store::object::{ContentWriter, DueFile, DueNames, DueQueue, Objects},
+    store::upload_reservation::UploadReservation,
     store::{Committed, Draft, ObjectLocation, StoreError, StoredBlock, Upload, WriteMode},
 };
 
@@ -197,7 +197,7 @@ pub(super) struct ExternalUpload {
     blobs: ExternalBlobs,
     owner: Owner,
     /// The reservation of the upload, until a [`RedisUpload`] takes it.
-    reservation: Option<UploadReservation>,
+    reservation: Option<UploadReservation<RedisState>>,
     size: u64,
 
     /// Content up to the threshold, which may still go to Redis.
@@ -213,7 +213,7 @@ impl ExternalUpload {
         inner: Arc<RedisState>,
         blobs: ExternalBlobs,
         owner: Owner,
-        reservation: UploadReservation,
+        reservation: UploadReservation<RedisState>,
     ) -> Self {
         Self {
             inner,

@@ -12,7 +12,6 @@ mod external_blobs;
 mod lookup;
 mod owners;
 mod parts;
-mod reservation;
 mod schedule;
 mod scripts;
 #[cfg(test)]
@@ -32,7 +31,6 @@ use larder_runtime::{clock::Timestamp, random::Random};
 pub use self::external_blobs::ExternalBlobs;
 use self::{
     external_blobs::ExternalUpload,
-    reservation::UploadReservation,
     schedule::SweepSchedule,
     scripts::{ScriptCode, Scripts},
     time::RedisTime,
@@ -41,6 +39,7 @@ use self::{
 use super::{
     Backend, ChangeFeed, DiskSpace, Lookup, OwnerPage, OwnerQuota, ResourceUri, StoreError,
     StoredResource, Upload, Usage, Version, expired::Expired,
+    upload_reservation::UploadReservation,
 };
 use crate::{
     redis::layout::Layout,
@@ -194,8 +193,7 @@ impl Backend for RedisBackend {
     ) -> Result<Box<dyn Upload>, StoreError> {
         let inner = Arc::clone(&self.inner);
         let owner = owner.clone();
-        let counted =
-            UploadReservation::new(Arc::clone(&inner), owner.clone(), uri.clone(), reservation);
+        let counted = UploadReservation::new(&inner, &owner, uri, reservation);
 
         Ok(match inner.blobs.clone() {
             Some(blobs) => Box::new(ExternalUpload::new(inner, blobs, owner, counted)),

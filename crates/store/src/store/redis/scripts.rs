@@ -10,7 +10,6 @@ use super::{
     arguments::{CommitArguments, DeleteArguments, DiscardArguments, ReserveArguments},
     entry, events,
     parts::ContentParts,
-    reservation::UploadReservation,
     unavailable,
     upload::{Chunks, LastPart},
 };
@@ -21,6 +20,7 @@ use crate::{
         escape, millis,
     },
     store::quota::MAX_RESERVATIONS,
+    store::upload_reservation::UploadReservation,
     store::{ChangeKind, Committed, Draft, Entry, ResourceUri, StoreError, Version, WriteMode},
 };
 
@@ -206,7 +206,7 @@ impl RedisState {
         &self,
         draft: Draft,
         parts: &ContentParts,
-        reservation: &UploadReservation,
+        reservation: &UploadReservation<RedisState>,
         rest: LastPart,
         stored: u64,
     ) -> Result<Committed, StoreError> {

@@ -5,18 +5,20 @@ use std::{future::poll_fn, io::Write, sync::Arc};
 use async_trait::async_trait;
 use bytes::Bytes;
 use larder_identity::Owner;
+use larder_runtime::{clock::Timestamp, random::Random};
 use tokio::{runtime::Handle, sync::oneshot, time::Instant};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{
     RedisState,
     parts::{ContentParts, PART_BYTES},
-    reservation::{UPLOAD_TTL, UploadReservation},
     unavailable,
 };
 use crate::{
     redis::{Cmd, Pipeline, RedisError, RedisWrite, Shard, ToRedisArgs, cmd, millis, pipe},
-    store::{Committed, Draft, StoreError, StoredBlock, Upload},
+    store::upload_reservation::{ReservingBackend, UPLOAD_TTL, UploadReservation},
+    store::uploads_in_progress::UploadInProgress,
+    store::{Committed, Draft, OwnerQuota, ResourceUri, StoreError, StoredBlock, Upload},
 };
 
 /// The most bytes that go as an argument of the script, which copies them a few times. More bytes
@@ -79,6 +81,38 @@ pub(super) enum LastPart {
     Before(Pipeline),
 }
 
+impl ReservingBackend for RedisState {
+    /// All bytes are reserved before they are sent.
+    const STEP: u64 = 1;
+
+    fn quota(&self) -> OwnerQuota {
+        self.quota
+    }
+
+    fn random(&self) -> &Random {
+        &self.random
+    }
+
+    fn now(&self) -> Timestamp {
+        self.time.now()
+    }
+
+    fn begin_upload(&self, _owner: &Owner) -> Option<UploadInProgress> {
+        None
+    }
+
+    async fn reserve_upload(
+        self: &Arc<Self>,
+        owner: &Owner,
+        uri: &ResourceUri,
+        id: &str,
+        bytes: u64,
+        _unreserved: u64,
+    ) -> Result<(), StoreError> {
+        self.reserve(owner, uri, id, bytes, UPLOAD_TTL).await.map(drop)
+    }
+}
+
 /// A part whose command runs in the background.
 struct PendingPart {
     /// Resolves when the command has been passed to the connection.
@@ -105,7 +139,7 @@ pub(super) struct RedisUpload {
     /// The start of the current [`UPLOAD_TTL`] of the sent parts.
     extended: Instant,
 
-    reservation: UploadReservation,
+    reservation: UploadReservation<RedisState>,
     /// The latest part, while the next one fills.
     sending: Option<PendingPart>,
     remove_on_drop: bool,
@@ -115,7 +149,7 @@ impl RedisUpload {
     pub(super) fn new(
         inner: Arc<RedisState>,
         owner: Owner,
-        reservation: UploadReservation,
+        reservation: UploadReservation<RedisState>,
     ) -> Self {
         let base = inner.random.id();
         let shard = inner.shard_of(&owner);
@@ -307,7 +341,7 @@ pub(super) fn discard(
     inner: Arc<RedisState>,
     owner: Owner,
     id: &str,
-    reservation: &UploadReservation,
+    reservation: &UploadReservation<RedisState>,
 ) -> impl Future<Output = ()> + Send + use<> {
     let reservation = if reservation.is_given() { "" } else { reservation.id() }.to_owned();
     let id = id.to_owned();

@@ -1,14 +1,92 @@
-//! Reserves and releases quota by records of the owner's ledger, which all instances see.
+//! [`LedgerReservations`]: the reservations of one owner. Records of the owner's ledger hold them,
+//! so that all instances see them.
 
 use std::{sync::Arc, time::Duration};
 
 use larder_identity::Owner;
+use larder_runtime::{clock::Timestamp, random::Random};
+use serde::{Deserialize, Serialize};
 
-use super::{ObjectState, ledger::LedgerRecord};
-use crate::{
-    store::quota::MAX_RESERVATIONS,
-    store::{ResourceUri, StoreError},
+use super::{ObjectState, content_writer::PART_BYTES, ledger::LedgerRecord};
+use crate::store::{
+    OwnerQuota, ResourceUri, StoreError,
+    quota::MAX_RESERVATIONS,
+    upload_reservation::{ReservingBackend, UPLOAD_TTL},
+    uploads_in_progress::UploadInProgress,
 };
+
+/// The reservations of one owner: ID, end and bytes of each.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct LedgerReservations(Vec<(String, Timestamp, u64)>);
+
+impl LedgerReservations {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    /// The bytes of all reservations.
+    pub(super) fn bytes(&self) -> u64 {
+        self.0.iter().map(|(.., bytes)| bytes).sum()
+    }
+
+    /// The bytes of the reservations that have not ended at `now`.
+    pub(super) fn bytes_at(&self, now: Timestamp) -> u64 {
+        self.0.iter().filter(|(_, until, _)| *until > now).map(|(.., bytes)| bytes).sum()
+    }
+
+    /// The end and the bytes of a reservation that has not ended.
+    pub(super) fn of(&self, now: Timestamp, id: &str) -> Option<(Timestamp, u64)> {
+        let found = self.0.iter().find(|(other, until, _)| *until > now && other == id);
+        found.map(|(_, until, bytes)| (*until, *bytes))
+    }
+
+    pub(super) fn add(&mut self, id: &str, until: Timestamp, bytes: u64) {
+        self.0.push((id.to_owned(), until, bytes));
+    }
+
+    /// A copy without ended reservations and without `id`.
+    pub(super) fn without(mut self, now: Timestamp, id: &str) -> Self {
+        self.0.retain(|(other, until, _)| *until > now && other != id);
+        self
+    }
+}
+
+impl ReservingBackend for ObjectState {
+    /// A record of the ledger for each part of an upload.
+    const STEP: u64 = PART_BYTES as u64;
+
+    fn quota(&self) -> OwnerQuota {
+        self.quota
+    }
+
+    fn random(&self) -> &Random {
+        &self.random
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    fn begin_upload(&self, owner: &Owner) -> Option<UploadInProgress> {
+        Some(self.uploads.begin(owner))
+    }
+
+    async fn reserve_upload(
+        self: &Arc<Self>,
+        owner: &Owner,
+        uri: &ResourceUri,
+        id: &str,
+        bytes: u64,
+        unreserved: u64,
+    ) -> Result<(), StoreError> {
+        self.reserve(owner, uri, id, bytes, UPLOAD_TTL, unreserved).await.map(drop)
+    }
+}
 
 impl ObjectState {
     /// Counts at least `bytes` towards the owner's quota, for `ttl` at least, under the
@@ -147,8 +225,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::store::{Backend, ObjectBackend, ObjectLocation, OwnerQuota};
-    use larder_runtime::{clock::ManualClock, random::Random};
+    use crate::store::{Backend, ObjectBackend, ObjectLocation};
+    use larder_runtime::clock::ManualClock;
 
     #[tokio::test]
     async fn a_reservation_counts_on_both_instances_until_it_ends() {
