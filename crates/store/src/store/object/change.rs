@@ -400,6 +400,6 @@ impl ObjectState {
             // The expiry does not change, and its check is already scheduled.
             WriteMode::Update { ttl: None, .. } => return Ok(()),
         };
-        self.schedule_check(expires, &draft.owner, &draft.uri).await
+        self.schedule.check_at(expires, &draft.owner, &draft.uri).await
     }
 }

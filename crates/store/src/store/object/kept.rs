@@ -57,7 +57,7 @@ impl ObjectState {
         let last = self.clock.now().saturating_add(GRACE);
 
         // By hours, because the clock of the instance that wrote a file may be ahead.
-        let mut files = self.due.of_hours_until(last).await?;
+        let mut files = self.schedule.due.of_hours_until(last).await?;
         while let Some(file) = files.try_next().await? {
             if layout::is_removal_of(&file.key, owner) {
                 self.remove_early(owner, &file).await?;

@@ -292,13 +292,13 @@ impl ObjectState {
         } else {
             self.objects.put(&layout::tombstone(&resource, tail.number), "gone").await?;
             let end = until.unwrap_or_else(|| self.clock.now().saturating_add(GRACE));
-            self.schedule_end(end, owner, uri, tail.number).await?;
+            self.schedule.remove_tombstone_at(end, owner, uri, tail.number).await?;
         }
 
         // Content goes before the entries, so that content without an entry is always scheduled.
         match until {
             Some(until) if !gone.is_empty() => {
-                self.schedule_removal(*until, owner, uri, gone).await?;
+                self.schedule.remove_content_at(*until, owner, uri, gone).await?;
             }
             _ => self.remove_contents(&resource, gone).await?,
         }

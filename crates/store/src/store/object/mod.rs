@@ -21,6 +21,7 @@ mod local_files;
 mod location;
 mod objects;
 mod owners;
+mod schedule;
 mod slots;
 mod stored_entry;
 mod sweep;
@@ -48,9 +49,8 @@ pub(super) use self::{
 };
 use self::{
     ledger::{LedgerRecord, OwnerLocks},
+    schedule::SweepSchedule,
     stored_entry::{StoredContent, StoredEntry},
-    sweep::SweepSchedule,
-    upcoming::UpcomingFiles,
     upload::ObjectUpload,
     usage::TotalUsage,
 };
@@ -82,8 +82,6 @@ struct ObjectState {
     locks: OwnerLocks,
     uploads: UploadsInProgress,
     schedule: SweepSchedule,
-    due: DueQueue,
-    upcoming: UpcomingFiles,
 
     /// Resources that this process removed because they expired. The location keeps no trace of
     /// them.
@@ -99,12 +97,10 @@ impl ObjectBackend {
         quota: OwnerQuota,
     ) -> Self {
         let state = ObjectState {
-            due: DueQueue::new(location.objects(), layout::DUE_FOLDER, DueNames::Millisecond),
+            schedule: SweepSchedule::new(location.objects(), clock.now()),
             objects: location.objects,
             url: location.url,
             total_usage: TotalUsage::default(),
-            schedule: SweepSchedule::new(clock.now()),
-            upcoming: UpcomingFiles::default(),
             clock,
             random,
             quota,

@@ -1,8 +1,8 @@
 //! Removes expired resources and content without an entry.
 //!
-//! For each resource, a [due file](super::due) says when to check it. A sweep lists only the
-//! files that are due within a minute, at most twice a minute: [`upcoming`](super::upcoming)
-//! remembers them. The first instance to process a due file removes the resource and publishes
+//! For each resource, a [due file](super::due) of the [schedule](super::schedule) says when to check
+//! it. A sweep lists only the files that are due within a minute, at most twice a minute:
+//! [`upcoming`](super::upcoming) remembers them. The first instance to process a due file removes the resource and publishes
 //! its expiry; the other instances find that the file is gone.
 
 use std::{sync::Arc, time::Duration};
@@ -10,15 +10,13 @@ use std::{sync::Arc, time::Duration};
 use futures_util::{TryStreamExt, future::BoxFuture};
 use larder_identity::Owner;
 use larder_runtime::clock::Timestamp;
-use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
-use tokio::sync::Notify;
 
 use super::{
     ObjectState,
     due::{DueFile, process_all},
     kept::GRACE,
     layout,
+    schedule::{DueWork, SweepSchedule},
     stored_entry::CurrentEntry,
     upcoming::LISTING_INTERVAL,
 };
@@ -30,60 +28,6 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// How old content without an entry must be before it is removed. Younger
 /// content may belong to an upload that is not committed yet.
 const ORPHAN_AGE: Duration = Duration::from_secs(60 * 60);
-
-/// The content of a due file.
-#[derive(Serialize, Deserialize)]
-struct DueWork {
-    owner: Owner,
-    uri: ResourceUri,
-    /// IDs of content to remove.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    gone: Vec<String>,
-    /// The change number of a tombstone to remove, and with it all earlier entries.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    tombstone: Option<u64>,
-}
-
-impl DueWork {
-    /// The check of a resource.
-    fn check(owner: &Owner, uri: &ResourceUri) -> Self {
-        Self { owner: owner.clone(), uri: uri.clone(), gone: Vec::new(), tombstone: None }
-    }
-}
-
-/// The time of the next sweep.
-#[derive(Debug)]
-pub(super) struct SweepSchedule {
-    next: Mutex<Timestamp>,
-    earlier: Notify,
-}
-
-impl SweepSchedule {
-    pub(super) fn new(now: Timestamp) -> Self {
-        Self { next: Mutex::new(now), earlier: Notify::new() }
-    }
-
-    /// Makes the next sweep no later than `at`.
-    pub(super) fn wake_at(&self, at: Timestamp) {
-        let mut next = self.next.lock();
-        if at < *next {
-            *next = at;
-            self.earlier.notify_one();
-        }
-    }
-
-    pub(super) fn is_due(&self, now: Timestamp) -> bool {
-        self.next() <= now
-    }
-
-    fn next(&self) -> Timestamp {
-        *self.next.lock()
-    }
-
-    fn set(&self, at: Timestamp) {
-        *self.next.lock() = at;
-    }
-}
 
 impl ObjectState {
     /// Removes resources when they expire and publishes it. Runs until dropped.
@@ -117,79 +61,30 @@ impl ObjectState {
     }
 
     async fn sweep_now(self: &Arc<Self>) -> Result<Option<Timestamp>, StoreError> {
-        let _sweeping = self.upcoming.sweeping.lock().await;
+        let SweepSchedule { due, upcoming, .. } = &self.schedule;
+        let _sweeping = upcoming.sweeping.lock().await;
 
         let now = self.clock.now();
-        if let Some(soon) = self.upcoming.to_list(now) {
-            let found: Vec<_> = self.due.due_at(soon).await?.try_collect().await?;
-            self.upcoming.listed(now, found);
+        if let Some(soon) = upcoming.to_list(now) {
+            let found: Vec<_> = due.due_at(soon).await?.try_collect().await?;
+            upcoming.listed(now, found);
         }
 
-        let processing = process_all(self.upcoming.take(now), |file| async move {
+        let processing = process_all(upcoming.take(now), |file| async move {
             let processed = self.process(&file).await;
             if processed.is_err() {
-                self.upcoming.written(file);
+                upcoming.written(file);
             }
             processed
         });
 
-        processing.await.map(|()| self.upcoming.next())
-    }
-
-    /// Writes a due file that checks a resource.
-    pub(super) async fn schedule_check(
-        &self,
-        at: Timestamp,
-        owner: &Owner,
-        uri: &ResourceUri,
-    ) -> Result<(), StoreError> {
-        let key = layout::due_key(&layout::resource(owner, uri));
-        self.write_due_file(at, &key, DueWork::check(owner, uri)).await
-    }
-
-    /// Writes a due file that removes content, unless a revision uses it by then.
-    pub(super) async fn schedule_removal(
-        &self,
-        at: Timestamp,
-        owner: &Owner,
-        uri: &ResourceUri,
-        gone: &[String],
-    ) -> Result<(), StoreError> {
-        let key = layout::removal_key(owner, gone);
-        let work = DueWork { gone: gone.to_vec(), ..DueWork::check(owner, uri) };
-        self.write_due_file(at, &key, work).await
-    }
-
-    /// Writes a due file that removes a tombstone.
-    pub(super) async fn schedule_end(
-        &self,
-        at: Timestamp,
-        owner: &Owner,
-        uri: &ResourceUri,
-        number: u64,
-    ) -> Result<(), StoreError> {
-        let key = layout::due_key(&layout::tombstone(&layout::resource(owner, uri), number));
-        let work = DueWork { tombstone: Some(number), ..DueWork::check(owner, uri) };
-        self.write_due_file(at, &key, work).await
-    }
-
-    /// Writes a due file and makes the next sweep no later than its time.
-    async fn write_due_file(
-        &self,
-        at: Timestamp,
-        key: &str,
-        work: DueWork,
-    ) -> Result<(), StoreError> {
-        let file = self.due.put(at, key, &work).await?;
-
-        self.upcoming.written(file);
-        self.schedule.wake_at(at);
-        Ok(())
+        processing.await.map(|()| upcoming.next())
     }
 
     /// Does the check or removal of a due file, and removes the file.
     async fn process(self: &Arc<Self>, file: &DueFile) -> Result<(), StoreError> {
-        let Some(DueWork { owner, uri, gone, tombstone }) = self.due.read(file).await? else {
+        let Some(DueWork { owner, uri, gone, tombstone }) = self.schedule.due.read(file).await?
+        else {
             return Ok(());
         };
 
@@ -200,7 +95,7 @@ impl ObjectState {
             self.remove_unused_content(&owner, &uri, gone).await?;
         }
 
-        self.due.remove(file).await
+        self.schedule.due.remove(file).await
     }
 
     /// Removes a tombstone, after all entries that it hides.
@@ -230,10 +125,10 @@ impl ObjectState {
         owner: &Owner,
         file: &DueFile,
     ) -> Result<(), StoreError> {
-        match self.due.read::<DueWork>(file).await? {
+        match self.schedule.due.read::<DueWork>(file).await? {
             Some(due) if due.owner == *owner && !due.gone.is_empty() => {
                 self.remove_unused_content(owner, &due.uri, due.gone).await?;
-                self.due.remove(file).await
+                self.schedule.due.remove(file).await
             }
             // The file is another owner's, or another instance has processed it.
             _ => Ok(()),
@@ -281,9 +176,9 @@ impl ObjectState {
             if now.since(Timestamp::from_millis(written)) > ORPHAN_AGE {
                 // Content that was replaced a moment ago may still be read.
                 let at = now.saturating_add(GRACE);
-                self.schedule_removal(at, owner, uri, &[id.to_owned()]).await?;
+                self.schedule.remove_content_at(at, owner, uri, &[id.to_owned()]).await?;
             } else {
-                self.schedule_check(now.saturating_add(2 * ORPHAN_AGE), owner, uri).await?;
+                self.schedule.check_at(now.saturating_add(2 * ORPHAN_AGE), owner, uri).await?;
             }
         }
 
