@@ -1,55 +1,47 @@
-//! Builds what decides access: authentication and scopes.
+//! [`Access`] and rules for the items: authentication, scopes, and how much of a result a caller gets at once.
 
 use std::sync::Arc;
 
-#[cfg(feature = "cli")]
-use super::{HttpSetup, state_key::StateKey};
-use larder_oauth::OwnTokens;
-use larder_oauth::{AuthOptionsError, Authenticator};
-use larder_runtime::clock::Clock;
-#[cfg(feature = "cli")]
-use larder_runtime::random::Random;
+use larder_login::LoginServer;
+use larder_oauth::{AuthOptionsError, Authenticator, OwnTokens};
+use larder_runtime::{clock::Clock, random::Random};
 use larder_server::registry::{OutputRules, Registry};
 
+use super::{authorization, place::Places};
 use crate::config::{Config, ConfigError};
 
-/// Authentication and scopes.
-pub(crate) struct AccessSetup {
-    pub(super) registry: Registry,
+/// How callers are authenticated.
+pub(super) struct Access {
     pub(super) authenticator: Arc<Authenticator>,
+    /// The authorization server, if this server is its own.
+    pub(super) login: Option<Arc<LoginServer>>,
 }
 
-impl AccessSetup {
-    /// Needs only the configuration, so that it can be checked without starting a server.
-    pub(crate) fn new(
-        mut registry: Registry,
+impl Access {
+    pub(super) fn open(
         config: &Config,
-        own: Option<Arc<dyn OwnTokens>>,
-        clock: Arc<dyn Clock>,
+        places: &Places,
+        clock: &Arc<dyn Clock>,
+        random: &Random,
     ) -> Result<Self, ConfigError> {
-        let auth = &config.auth;
-        let options = auth.options(config.public_url()?.as_ref())?;
-        let authenticator = Authenticator::with_own_tokens(options, own, clock)?;
+        let login = authorization::open(config, places, clock, random)?;
+        let own_tokens = login.clone().map(|login| login as Arc<dyn OwnTokens>);
 
-        registry.set_scope_rules(auth.access()?).map_err(|unknown| {
-            let names = unknown.join(", ");
-            ConfigError::new("auth.scopes", format!("this server has nothing called {names}"))
-        })?;
-
-        registry.set_output_rules(checked_output(&registry, config)?);
-        Ok(Self { registry, authenticator: Arc::new(authenticator) })
+        let options = config.auth.options(config.public_url()?.as_ref())?;
+        let authenticator = Authenticator::with_own_tokens(options, own_tokens, Arc::clone(clock))?;
+        Ok(Self { authenticator: Arc::new(authenticator), login })
     }
+}
 
-    /// Checks the settings of HTTP, and the files of `server.tls` and of
-    /// `server.state_key_file`.
-    ///
-    /// # Errors
-    /// Names the invalid setting.
-    #[cfg(feature = "cli")]
-    pub(crate) fn check_http(&self, config: &Config) -> Result<(), ConfigError> {
-        StateKey::of_process(config, &Random::system())?;
-        HttpSetup::new(config, &self.authenticator).map(drop)
-    }
+/// Sets the rules of the configuration for the items of this server.
+pub(super) fn set_rules(registry: &mut Registry, config: &Config) -> Result<(), ConfigError> {
+    registry.set_scope_rules(config.auth.access()?).map_err(|unknown| {
+        let names = unknown.join(", ");
+        ConfigError::new("auth.scopes", format!("this server has nothing called {names}"))
+    })?;
+
+    registry.set_output_rules(checked_output(registry, config)?);
+    Ok(())
 }
 
 /// The rules for the size of results, checked against the tools of this server.

@@ -5,19 +5,19 @@ use std::{sync::Arc, time::Duration};
 use larder_login::{LoginOptions, LoginServer};
 use larder_oauth::Hierarchy;
 use larder_runtime::{clock::Clock, random::Random};
-use larder_store::vault::Vault;
 
+use super::place::Places;
 use crate::config::{AuthMode, Config, ConfigError};
 
 /// The authorization server, if this server is its own.
 pub(super) fn open(
     config: &Config,
-    vault: Option<&Vault>,
+    places: &Places,
     clock: &Arc<dyn Clock>,
     random: &Random,
 ) -> Result<Option<Arc<LoginServer>>, ConfigError> {
-    let (AuthMode::Login, Some(login), Some(vault), Some(url)) =
-        (config.auth.mode, &config.auth.login, vault, config.public_url()?)
+    let (AuthMode::Login, Some(login), Some(url)) =
+        (config.auth.mode, &config.auth.login, config.public_url()?)
     else {
         return Ok(None);
     };
@@ -34,7 +34,9 @@ pub(super) fn open(
     };
 
     let provider = login.provider()?.open(Arc::clone(clock))?;
-    let (clock, random) = (Arc::clone(clock), random.clone());
-    let server = LoginServer::new(options, provider, login.policy()?, vault.clone(), clock, random);
+    let policy = login.policy()?;
+    let vault = places.vault(clock);
+    let server =
+        LoginServer::new(options, provider, policy, vault, Arc::clone(clock), random.clone());
     server.map(Some).map_err(|problem| ConfigError::new("auth.login", problem))
 }

@@ -13,25 +13,22 @@ use std::{
 use arc_swap::ArcSwap;
 use futures_util::future::BoxFuture;
 use larder_oauth::{Authenticator, audit::UnknownCallers};
-use larder_runtime::{clock::Clock, key_ring::KeyRing};
 use larder_server::{
-    content_link::{BaseUrl, ContentLinks},
+    content_link::BaseUrl,
     http::{
         self, AllowedHosts, Certificate, CertificateError, Dependencies, Endpoint, FormSlots,
         HttpOptions, ProtectedResource, RequestDurations, ServeLimits, StopStages,
     },
-    registry::Registry,
 };
-use larder_store::vault::Slots;
 use parking_lot::Mutex;
 use tokio::{net::TcpListener, runtime::Handle};
 use tokio_util::sync::CancellationToken;
 
 use super::{App, STOP_MARGIN};
-use crate::config::{AuthMode, Config, ConfigError, PublicUrl};
+use crate::config::{AuthMode, Config, ConfigError, LimitsConfig, PublicUrl};
 
-/// What only the HTTP transport needs.
-pub(crate) struct HttpSetup {
+/// The parts that only the HTTP transport needs.
+pub(super) struct HttpSetup {
     options: HttpOptions,
     /// The metadata that tells clients where to get tokens, if there is an authorization
     /// server.
@@ -42,7 +39,7 @@ pub(crate) struct HttpSetup {
 /// The HTTP settings that can change while the server runs.
 pub(super) struct LiveHttp {
     options: Arc<ArcSwap<HttpOptions>>,
-    /// What was reloaded last. Locked while `options` change.
+    /// The settings that were reloaded last. Locked while `options` change.
     reloaded: Mutex<Option<ReloadableOptions>>,
     connections: Arc<AtomicUsize>,
     connections_per_address: Arc<AtomicUsize>,
@@ -50,8 +47,7 @@ pub(super) struct LiveHttp {
 }
 
 impl HttpSetup {
-    /// Needs only the configuration, so that it can be checked without starting a server.
-    pub(crate) fn new(config: &Config, authenticator: &Authenticator) -> Result<Self, ConfigError> {
+    pub(super) fn new(config: &Config, authenticator: &Authenticator) -> Result<Self, ConfigError> {
         let (auth, public_url) = (&config.auth, config.public_url()?);
         let protected = match (auth.mode, &public_url) {
             (AuthMode::OAuth | AuthMode::Login, Some(url)) => ProtectedResource::new(
@@ -86,11 +82,11 @@ impl LiveHttp {
     /// The options of the endpoint, shared with the code that reloads them. What was reloaded
     /// before overrides the given ones.
     fn set(&self, options: &HttpOptions) -> Arc<ArcSwap<HttpOptions>> {
+        let mut options = options.clone();
         let reloaded = self.reloaded.lock();
-        let options = match &*reloaded {
-            Some(reloaded) => reloaded.applied_to(options),
-            None => options.clone(),
-        };
+        if let Some(reloaded) = &*reloaded {
+            reloaded.apply_to(&mut options);
+        }
 
         self.options.store(Arc::new(options));
         Arc::clone(&self.options)
@@ -115,65 +111,34 @@ impl LiveHttp {
 
         let reloadable = ReloadableOptions::new(config, public_url);
         let mut reloaded = self.reloaded.lock();
-        self.options.store(Arc::new(reloadable.applied_to(&self.options.load())));
+
+        let mut options = HttpOptions::clone(&self.options.load());
+        reloadable.apply_to(&mut options);
+        self.options.store(Arc::new(options));
         *reloaded = Some(reloadable);
     }
 }
 
-/// The options of the endpoint that can change while the server runs.
+/// The settings of the endpoint that can change while the server runs.
 struct ReloadableOptions {
+    limits: LimitsConfig,
     hosts: AllowedHosts,
-    body_bytes: usize,
-    body_timeout: Duration,
-    body_rate: u32,
-    body_values: usize,
 }
 
 impl ReloadableOptions {
     fn new(config: &Config, public_url: Option<&PublicUrl>) -> Self {
-        let limits = &config.limits;
-        Self {
-            hosts: allowed_hosts(config, public_url),
-            body_bytes: limits.body_bytes,
-            body_timeout: Duration::from_secs(limits.body_timeout),
-            body_rate: limits.body_rate,
-            body_values: limits.body_values,
-        }
+        Self { limits: config.limits.clone(), hosts: allowed_hosts(config, public_url) }
     }
 
-    fn applied_to(&self, options: &HttpOptions) -> HttpOptions {
-        let Self { hosts, body_bytes, body_timeout, body_rate, body_values } = self;
-        HttpOptions {
-            hosts: hosts.clone(),
-            body_bytes: *body_bytes,
-            body_timeout: *body_timeout,
-            body_rate: *body_rate,
-            body_values: *body_values,
-            ..options.clone()
-        }
+    /// Sets the options that a reload changes: this is their only list.
+    fn apply_to(&self, options: &mut HttpOptions) {
+        let limits = &self.limits;
+        options.hosts = self.hosts.clone();
+        options.body_bytes = limits.body_bytes;
+        options.body_values = limits.body_values;
+        options.body_timeout = Duration::from_secs(limits.body_timeout);
+        options.body_rate = limits.body_rate;
     }
-}
-
-/// Lets the server make links to content, and check them.
-pub(super) fn offer_content_links(
-    registry: &Registry,
-    config: &Config,
-    keys: KeyRing,
-    used: Arc<dyn Slots>,
-    clock: &Arc<dyn Clock>,
-) -> Result<(), ConfigError> {
-    if !config.content.enabled {
-        return Ok(());
-    }
-
-    let max_expires = Duration::from_secs(config.content.max_expires);
-    let links = ContentLinks::new(keys, Arc::clone(clock), used, max_expires);
-    if let Some(url) = config.public_url()? {
-        links.reachable_at(BaseUrl::of_endpoint(url.as_str(), &config.server.path));
-    }
-
-    registry.offer_content_links(Arc::new(links));
-    Ok(())
 }
 
 impl App {
@@ -202,20 +167,20 @@ impl App {
         Dependencies::new(
             self.store.clone(),
             Arc::clone(&self.sessions),
-            Arc::clone(&self.authenticator),
-            Arc::clone(&self.dispatcher),
+            Arc::clone(&self.access.authenticator),
+            Arc::clone(&self.calls.dispatcher),
         )
     }
 
     fn endpoint(&self, stages: StopStages) -> Arc<Endpoint> {
         Arc::new(Endpoint {
             options: self.http.live.set(&self.http.options),
-            dispatcher: Arc::clone(&self.dispatcher),
-            legacy: Arc::clone(&self.legacy),
-            modern: self.modern.clone(),
-            authenticator: Arc::clone(&self.authenticator),
+            dispatcher: Arc::clone(&self.calls.dispatcher),
+            legacy: Arc::clone(&self.calls.legacy),
+            modern: self.calls.modern.clone(),
+            authenticator: Arc::clone(&self.access.authenticator),
             protected: self.http.protected.clone(),
-            login: self.login.clone(),
+            login: self.access.login.clone(),
             console: self.console.clone(),
             stages,
             dependencies: self.dependencies(),
@@ -224,6 +189,19 @@ impl App {
             random: self.random.clone(),
             durations: RequestDurations::default(),
         })
+    }
+
+    fn serve_limits(&self) -> ServeLimits {
+        let limits = &self.config.limits;
+        ServeLimits {
+            head_timeout: Duration::from_secs(limits.head_timeout),
+            idle_timeout: Duration::from_secs(limits.idle_timeout),
+            write_timeout: Duration::from_secs(limits.write_timeout),
+            shutdown_delay: self.config.shutdown_delay(),
+            grace: self.config.grace() + STOP_MARGIN,
+            connections: Arc::clone(&self.http.live.connections),
+            connections_per_address: Arc::clone(&self.http.live.connections_per_address),
+        }
     }
 
     /// Serves on a bound listener until `stop` resolves, then stops gracefully, first for proxies
@@ -239,24 +217,14 @@ impl App {
         listener: TcpListener,
         stop: impl Future<Output = ()>,
     ) -> io::Result<bool> {
+        let limits = self.serve_limits();
         let grace = self.config.grace();
-        let limits = &self.config.limits;
-        let limits = ServeLimits {
-            head_timeout: Duration::from_secs(limits.head_timeout),
-            idle_timeout: Duration::from_secs(limits.idle_timeout),
-            write_timeout: Duration::from_secs(limits.write_timeout),
-            shutdown_delay: self.config.shutdown_delay(),
-            grace: grace + STOP_MARGIN,
-            connections: Arc::clone(&self.http.live.connections),
-            connections_per_address: Arc::clone(&self.http.live.connections_per_address),
-        };
-
         let stages =
             StopStages { draining: CancellationToken::new(), closing: self.closing.clone() };
         let certificate = self.http.live.certificate.clone();
         let address = listener.local_addr()?;
 
-        if let Some(links) = self.dispatcher.registry().content_links()
+        if let Some(links) = self.calls.dispatcher.registry().content_links()
             && !address.ip().is_unspecified()
         {
             let scheme = if certificate.is_some() { "https" } else { "http" };
@@ -269,7 +237,7 @@ impl App {
                 http::serve_in_stages(listener, certificate, service, &limits, &stages, stop)
                     .await?;
             // Calls may continue without a connection.
-            tokio::join!(self.legacy.drain(), self.dispatcher.drain());
+            self.calls.drain().await;
             Ok(finished)
         };
 
@@ -283,7 +251,7 @@ impl App {
             biased;
             ended = &mut ended => ended,
             () = grace_over => {
-                self.dispatcher.stop();
+                self.calls.dispatcher.stop();
                 // Clients of the stopped calls, here or on other instances, receive the
                 // error.
                 match tokio::time::timeout(2 * STOP_MARGIN, ended).await {
@@ -293,7 +261,7 @@ impl App {
             }
         };
 
-        self.dispatcher.registry().close().await;
+        self.calls.dispatcher.registry().close().await;
         ended
     }
 }
@@ -337,7 +305,7 @@ fn http_options(
     config: &Config,
     public_url: Option<&PublicUrl>,
 ) -> Result<HttpOptions, ConfigError> {
-    Ok(ReloadableOptions::new(config, public_url).applied_to(&HttpOptions {
+    let mut options = HttpOptions {
         path: config.server.path.clone(),
         json_response: config.server.json_response,
         content: config.content.enabled,
@@ -345,12 +313,17 @@ fn http_options(
         upload_ttl: Duration::from_secs(config.content.upload_ttl),
         proxies: config.server.trusted_proxies()?,
         ..HttpOptions::default()
-    }))
+    };
+
+    ReloadableOptions::new(config, public_url).apply_to(&mut options);
+    Ok(options)
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+
+    use larder_server::registry::Registry;
 
     use super::*;
 

@@ -1,18 +1,18 @@
 //! Reloads the settings that can change while the server runs.
 
-use std::sync::OnceLock;
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+};
 
 use larder_gateway::{Settings, Upstreams};
 use larder_oauth::Authenticator;
-use larder_runtime::compute;
 use larder_server::dispatch::Dispatcher;
-use larder_store::store;
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use crate::config::UpstreamConfig;
-use crate::config::{AuthMode, Config, ConfigError, LimitsConfig, ToolsConfig};
+use super::{access, http::LiveHttp, limit_process};
+use crate::config::{AuthMode, Config, ConfigError, LimitsConfig, ToolsConfig, UpstreamConfig};
 
 /// The upstreams, and the settings that they get.
 type ChangedUpstreams<'a> = (&'a Arc<Upstreams>, Vec<Settings>);
@@ -24,7 +24,7 @@ pub struct Live {
     config: Mutex<Config>,
     dispatcher: Arc<Dispatcher>,
     authenticator: Arc<Authenticator>,
-    http: Arc<super::http::LiveHttp>,
+    http: Arc<LiveHttp>,
     upstreams: OnceLock<Arc<Upstreams>>,
 }
 
@@ -40,15 +40,15 @@ pub struct Reloaded {
 impl Live {
     pub(super) fn new(
         config: &Config,
-        dispatcher: Arc<Dispatcher>,
-        authenticator: Arc<Authenticator>,
-        http: Arc<super::http::LiveHttp>,
+        dispatcher: &Arc<Dispatcher>,
+        authenticator: &Arc<Authenticator>,
+        http: &Arc<LiveHttp>,
     ) -> Self {
         Self {
             config: Mutex::new(config.clone()),
-            dispatcher,
-            authenticator,
-            http,
+            dispatcher: Arc::clone(dispatcher),
+            authenticator: Arc::clone(authenticator),
+            http: Arc::clone(http),
             upstreams: OnceLock::new(),
         }
     }
@@ -97,31 +97,11 @@ impl Live {
     pub fn apply(&self, new: &Config) -> Result<Reloaded, ConfigError> {
         new.check()?;
         let mut config = self.config.lock();
-        let mut next = config.clone();
-
-        // Timeouts of connections are fixed at startup.
-        let LimitsConfig { head_timeout, idle_timeout, write_timeout, .. } = config.limits;
-        next.limits =
-            LimitsConfig { head_timeout, idle_timeout, write_timeout, ..new.limits.clone() };
-
-        if (config.auth.mode, new.auth.mode) == (AuthMode::Static, AuthMode::Static) {
-            next.auth.tokens.clone_from(&new.auth.tokens);
-        }
-
-        next.compute.clone_from(&new.compute);
-        next.store.cache_bytes = new.store.cache_bytes;
-        next.log.level.clone_from(&new.log.level);
-
-        // The set of tools is fixed at startup.
-        let ToolsConfig { write, listing, .. } = config.tools;
-        next.tools = ToolsConfig { write, listing, ..new.tools.clone() };
-
-        next.server.allowed_hosts.clone_from(&new.server.allowed_hosts);
-        next.server.allowed_origins.clone_from(&new.server.allowed_origins);
+        let mut next = reloaded(&config, new);
 
         // Steps that can fail come first.
         let registry = self.dispatcher.registry();
-        let output = super::access::checked_output(registry, &next)?;
+        let output = access::checked_output(registry, &next)?;
         let public_url = next.public_url()?;
 
         // Static tokens alone are reloaded; the options of other modes may read secret files.
@@ -149,8 +129,7 @@ impl Live {
         }
 
         registry.set_output_rules(output);
-        compute::configure(next.compute.limits());
-        store::set_cache_bytes(next.store.cache_bytes);
+        limit_process(&next);
         #[cfg(feature = "cli")]
         crate::telemetry::set_level(&next.log.level);
         self.dispatcher.caller_limits().set_limits(next.limits.admission());
@@ -166,6 +145,32 @@ impl Live {
         *config = next;
         Ok(reloaded)
     }
+}
+
+/// The settings of `new` that can change while the server runs, upstreams aside, and the others
+/// of `current`.
+fn reloaded(current: &Config, new: &Config) -> Config {
+    let mut next = current.clone();
+
+    // Timeouts of connections are fixed at startup.
+    let LimitsConfig { head_timeout, idle_timeout, write_timeout, .. } = current.limits;
+    next.limits = LimitsConfig { head_timeout, idle_timeout, write_timeout, ..new.limits.clone() };
+
+    if (current.auth.mode, new.auth.mode) == (AuthMode::Static, AuthMode::Static) {
+        next.auth.tokens.clone_from(&new.auth.tokens);
+    }
+
+    next.compute.clone_from(&new.compute);
+    next.store.cache_bytes = new.store.cache_bytes;
+    next.log.level.clone_from(&new.log.level);
+
+    // The set of tools is fixed at startup.
+    let ToolsConfig { write, listing, .. } = current.tools;
+    next.tools = ToolsConfig { write, listing, ..new.tools.clone() };
+
+    next.server.allowed_hosts.clone_from(&new.server.allowed_hosts);
+    next.server.allowed_origins.clone_from(&new.server.allowed_origins);
+    next
 }
 
 /// The settings in which two configurations differ.

@@ -1,59 +1,52 @@
-//! Assembles the server from its parts. Only this module knows all of them.
+//! Assembles the server from its parts. Only this module knows all of them: [`App::open_with`]
+//! opens the places in which things are kept, and `App::assemble` builds each part after those
+//! that it needs.
 
 mod access;
 mod authorization;
-mod call_stores;
+mod calls;
 mod console;
+mod content_links;
+mod error;
 mod http;
+#[cfg(feature = "cli")]
+mod inventory;
+mod keys;
 mod live;
 mod logins;
-mod state_key;
+mod maintenance;
+mod place;
 mod stdio;
-mod stores;
-mod used_links;
-mod vault;
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
-
-use crate::config::AuthMode;
+use larder_login::LoginServer;
 use larder_oauth::Authenticator;
 use larder_runtime::{
     clock::{Clock, SystemClock},
     compute,
     random::Random,
 };
-use larder_server::http::Console;
-use larder_server::{
-    admission::Limits,
-    dispatch::Dispatcher,
-    era::{Legacy, Modern, StateSealer, announce_changes, announce_edits},
-    registry::Registry,
-};
-use larder_store::redis::{Redis, RedisError, StateKeys};
-use larder_store::store::LocationError;
+use larder_server::{http::Console, registry::Registry};
 use larder_store::{
     session::Sessions,
     store::{self, Store},
 };
+use tokio_util::sync::CancellationToken;
+use tracing::debug;
 
-use crate::config::{Config, ConfigError};
-use larder_login::LoginServer;
-use larder_oauth::OwnTokens;
-
-pub(crate) use self::access::AccessSetup;
-pub(crate) use self::http::HttpSetup;
-pub use self::live::{Live, Reloaded};
-use self::{call_stores::CallStores, state_key::StateKey, stores::memory_store};
-#[cfg(feature = "cli")]
-pub(crate) use self::{call_stores::open_sessions_alone, stores::open_alone};
+pub(crate) use self::place::{CallPlace, Place};
+use self::{
+    access::Access, calls::Calls, http::HttpSetup, maintenance::Maintenance, place::Places,
+};
+pub use self::{
+    error::OpenError,
+    live::{Live, Reloaded},
+};
+use crate::config::{Config, ConfigError, StoreUrl};
 
 /// How long the error responses of stopped calls may take to be sent.
 const STOP_MARGIN: Duration = Duration::from_secs(1);
-
-const NEEDS_OPEN: &str = "Redis must be checked first: use App::open";
 
 /// A server: a registry over a store.
 ///
@@ -78,72 +71,22 @@ const NEEDS_OPEN: &str = "Redis must be checked first: use App::open";
 pub struct App {
     config: Config,
     clock: Arc<dyn Clock>,
+    random: Random,
 
+    /// The places of what is kept, and the keys that seal it, which change while they exist.
+    _places: Places,
     store: Store,
-    dispatcher: Arc<Dispatcher>,
-    legacy: Arc<Legacy>,
-    modern: Modern,
-    authenticator: Arc<Authenticator>,
-    closing: CancellationToken,
     sessions: Arc<dyn Sessions>,
-    /// Keeps the keys of `requestState` up to date.
-    _state_key: StateKey,
 
+    access: Access,
+    calls: Calls,
     http: HttpSetup,
-    /// The authorization server, if this server is its own.
-    login: Option<Arc<LoginServer>>,
     /// The pages for people, if they are served.
     console: Option<Arc<Console>>,
 
     live: Arc<Live>,
-    random: Random,
-    maintenance: Vec<JoinHandle<()>>,
-}
-
-/// What a server keeps, opened.
-struct Stores {
-    store: Store,
-    calls: CallStores,
-    state_key: StateKey,
-    login: Option<Arc<LoginServer>>,
-    console: Option<Arc<Console>>,
-}
-
-/// The reason why a server cannot be opened.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum OpenError {
-    /// A setting is invalid.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// Redis cannot be used.
-    #[error("{setting}{error}", setting = if needs_action(.0) { "" } else { "store.url: " }, error = .0)]
-    Redis(#[from] RedisError),
-    /// The directory or the bucket cannot be used.
-    #[error("store.url: {0}")]
-    Objects(#[from] LocationError),
-    /// The directory or the bucket for large content cannot be used.
-    #[error("store.blobs: {0}")]
-    Blobs(#[source] LocationError),
-    /// The Redis of the sessions cannot be used.
-    #[error("sessions.url: {0}")]
-    Sessions(#[source] RedisError),
-}
-
-impl OpenError {
-    /// Whether the user has to change a setting or run a migration, rather than retry.
-    pub fn is_usage(&self) -> bool {
-        match self {
-            Self::Config(_) => true,
-            Self::Redis(error) | Self::Sessions(error) => needs_action(error),
-            Self::Objects(error) | Self::Blobs(error) => matches!(error, LocationError::Setting(_)),
-        }
-    }
-}
-
-/// Whether the error itself names the setting or the next step.
-fn needs_action(error: &RedisError) -> bool {
-    matches!(error, RedisError::Setting(_) | RedisError::Layout(_))
+    closing: CancellationToken,
+    _maintenance: Maintenance,
 }
 
 impl App {
@@ -157,10 +100,10 @@ impl App {
         Box::pin(Self::open_with(registry, config, Arc::new(SystemClock), Random::system())).await
     }
 
-    /// As [`App::open`], with the given clock and source of randomness, for tests.
+    /// Opens a server with the given clock and source of randomness, for tests.
     ///
     /// # Errors
-    /// As [`App::open`].
+    /// Those of [`App::open`].
     pub async fn open_with(
         registry: Registry,
         config: Config,
@@ -168,61 +111,11 @@ impl App {
         random: Random,
     ) -> Result<Self, OpenError> {
         config.check()?;
-
-        let redis = match config.redis() {
-            Some(settings) => Some(Redis::open(&settings).await?),
-            None => None,
-        };
-        let store = stores::open(&config, redis.as_ref(), clock.clone(), &random).await?;
-
-        let upstreams_log_in = registry.has_logins();
-        let vault = if upstreams_log_in || config.auth.mode == AuthMode::Login {
-            let redis = vault::open(&config, redis.as_ref(), &clock, &random);
-            Some(redis.await?)
-        } else {
-            None
-        };
-
-        let login = authorization::open(&config, vault.as_ref(), &clock, &random)?;
-        if let Some(vault) = vault.filter(|_| upstreams_log_in) {
-            logins::open(&registry, &config, vault, clock.clone(), &random)?;
-        }
-
-        let calls_redis = match config.sessions_redis() {
-            Some(settings) => Some(match &redis {
-                Some(redis) if config.redis().as_ref() == Some(&settings) => redis.clone(),
-                _ => Redis::open(&settings).await.map_err(OpenError::Sessions)?,
-            }),
-            None => None,
-        };
-
-        let state_key = match calls_redis.as_ref().or(redis.as_ref()) {
-            Some(redis) if config.server.state_key_file.is_none() => {
-                let is_sessions = calls_redis.is_some() && config.sessions.url.is_some();
-                let wrong = if is_sessions { OpenError::Sessions } else { OpenError::Redis };
-                let keys = StateKeys::open(redis.clone(), random.clone()).await;
-                StateKey::Shared(keys.map_err(wrong)?)
-            }
-            _ => StateKey::of_process(&config, &random)?,
-        };
-
-        let calls = match calls_redis {
-            Some(redis) => CallStores::in_redis(redis, &config, &random),
-            None => CallStores::in_memory(&config, clock.clone(), &random),
-        };
-
-        {
-            let used =
-                used_links::open(&config, redis.as_ref(), Arc::clone(&clock), &random).await?;
-            http::offer_content_links(&registry, &config, state_key.ring(), used, &clock)?;
-        }
-
-        let console = console::open(&config, redis.as_ref(), &clock, &random).await?;
-        let stores = Stores { store, calls, state_key, login, console };
-        Ok(Self::assemble(stores, registry, config, clock, random)?)
+        let places = Places::open(&config, &clock, &random).await?;
+        Ok(Self::assemble(places, registry, config, clock, random)?)
     }
 
-    /// Creates a server with a store that needs no connection.
+    /// Creates a server that keeps everything in memory, so that nothing has to be connected.
     ///
     /// # Errors
     /// Names the invalid setting: `store.url` if it needs [`App::open`].
@@ -230,10 +123,10 @@ impl App {
         Self::with(registry, config, Arc::new(SystemClock), Random::system())
     }
 
-    /// As [`App::new`], with the given clock and source of randomness, for tests.
+    /// Creates a server with the given clock and source of randomness, for tests.
     ///
     /// # Errors
-    /// As [`App::new`].
+    /// Those of [`App::new`].
     pub fn with(
         registry: Registry,
         config: Config,
@@ -241,136 +134,100 @@ impl App {
         random: Random,
     ) -> Result<Self, ConfigError> {
         config.check()?;
-
-        let store = memory_store(&config, Arc::clone(&clock))?;
-        let vault = vault::in_memory(&config, &clock, &random)?;
-        let login = authorization::open(&config, Some(&vault), &clock, &random)?;
-        if registry.has_logins() {
-            logins::open(&registry, &config, vault, Arc::clone(&clock), &random)?;
+        if config.store.place()? != StoreUrl::Memory {
+            let problem = "the store must be checked first: use App::open";
+            return Err(ConfigError::new("store.url", problem));
+        }
+        if config.sessions_redis()?.is_some() {
+            let problem = "Redis must be checked first: use App::open";
+            return Err(ConfigError::new("sessions.url", problem));
         }
 
-        if config.sessions_redis().is_some() {
-            return Err(ConfigError::new("sessions.url", NEEDS_OPEN));
-        }
-
-        let calls = CallStores::in_memory(&config, Arc::clone(&clock), &random);
-        let state_key = StateKey::of_process(&config, &random)?;
-        {
-            let used = used_links::in_memory(Arc::clone(&clock));
-            http::offer_content_links(&registry, &config, state_key.ring(), used, &clock)?;
-        }
-
-        let console = console::in_memory(&config, &clock, &random)?;
-        let stores = Stores { store, calls, state_key, login, console };
-        Self::assemble(stores, registry, config, clock, random)
+        let places = Places::in_memory(&config, &random)?;
+        Self::assemble(places, registry, config, clock, random)
     }
 
+    /// Checks that a server could be opened, without connecting to any place. Needs a Tokio
+    /// runtime.
+    ///
+    /// # Errors
+    /// Names the invalid setting.
+    pub(crate) fn check(registry: Registry, config: Config) -> Result<(), ConfigError> {
+        config.check()?;
+        let random = Random::system();
+        let places = Places::in_memory(&config, &random)?;
+        Self::assemble(places, registry, config, Arc::new(SystemClock), random).map(drop)
+    }
+
+    /// Builds the parts over the places, in the order of their dependence.
     fn assemble(
-        stores: Stores,
-        registry: Registry,
+        places: Places,
+        mut registry: Registry,
         config: Config,
         clock: Arc<dyn Clock>,
         random: Random,
     ) -> Result<Self, ConfigError> {
-        let CallStores { sessions, tasks, parts } = stores.calls;
-        let (store, state_key) = (stores.store, stores.state_key);
+        limit_process(&config);
 
-        compute::configure(config.compute.limits());
-        store::set_cache_bytes(config.store.cache_bytes);
+        // Resources, sessions of legacy clients, and calls that become tasks, each in its place.
+        let store = places.resources.store(&config, &clock, &random);
+        let sessions = places.calls.sessions(&config, &clock, &random);
+        let tasks = places.calls.tasks(&config, &clock, &random);
+        debug!(store = store.backend_name(), "opened the stores");
 
-        let AccessSetup { registry, authenticator } = AccessSetup::new(
-            registry,
-            &config,
-            stores.login.clone().map(|login| login as Arc<dyn OwnTokens>),
-            Arc::clone(&clock),
-        )?;
-        if let Some(parts) = &parts {
-            registry.share_sessions(parts);
+        // Authentication, by the tokens of other authorization servers or of this one.
+        let access = Access::open(&config, &places, &clock, &random)?;
+        debug!(mode = ?config.auth.mode, "set up authentication");
+
+        // The items that are offered: who may use them, and what upstreams and tools need.
+        access::set_rules(&mut registry, &config)?;
+        logins::open(&registry, &config, &places, &clock, &random)?;
+        content_links::offer(&registry, &config, &places, &clock)?;
+        if let Some(parts) = places.calls.shared_parts(&config) {
+            registry.share_sessions(&parts);
         }
+        debug!("set up the registry");
 
-        let http = HttpSetup::new(&config, &authenticator)?;
-        let limits = config.limits.per_call();
-        let caller_limits = Limits::new(config.limits.admission(), Arc::clone(&clock));
-        let dispatcher = Arc::new(Dispatcher::new(
-            registry,
-            store.clone(),
-            Arc::clone(&tasks),
-            random.clone(),
-            limits,
-            caller_limits,
-        ));
+        // Calls, in both protocol eras.
+        let dispatcher = calls::dispatcher(registry, &store, &tasks, &config, &clock, &random);
+        let calls = Calls::new(dispatcher, &sessions, places.state_keys(), &config, &clock);
+        debug!(max = %config.server.max_version, "set up calls");
 
-        let max = config.max_version();
-        let sealer = StateSealer::new(state_key.ring(), Arc::clone(&clock));
-        let modern = Modern::new(Arc::clone(&dispatcher), sealer, max);
-        let legacy = Arc::new(Legacy::new(
-            Arc::clone(&dispatcher),
-            Arc::clone(&sessions),
-            max,
-            config.sessions.delete_resources,
-        ));
+        // HTTP, for clients and for people.
+        let http = HttpSetup::new(&config, &access.authenticator)?;
+        let console = console::open(&config, &places, &clock, &random)?;
+        debug!(console = console.is_some(), "set up HTTP");
 
-        let mut maintenance = vec![
-            tokio::spawn(async move { tasks.maintain().await }),
-            tokio::spawn({
-                let store = store.clone();
-                async move { store.maintain().await }
-            }),
-            tokio::spawn({
-                let sessions = Arc::clone(&sessions);
-                async move { sessions.maintain().await }
-            }),
-            tokio::spawn(Arc::clone(&legacy).handle_signals()),
-            tokio::spawn(announce_edits(dispatcher.registry().listen(), Arc::clone(&sessions))),
-            tokio::spawn(announce_changes(store.feed().queue(), Arc::clone(&sessions))),
-        ];
-
-        if let Some(console) = stores.console.clone() {
-            let traffic = Arc::clone(dispatcher.traffic());
-            maintenance.push(tokio::spawn(async move { console.sample(&traffic).await }));
-        }
-
-        let closing = CancellationToken::new();
-        let live = Live::new(
-            &config,
-            Arc::clone(&dispatcher),
-            Arc::clone(&authenticator),
-            Arc::clone(&http.live),
-        );
+        // Work beside calls: reloads, and the removal of what has expired.
+        let live = Live::new(&config, &calls.dispatcher, &access.authenticator, &http.live);
+        let maintenance = Maintenance::start(&store, &sessions, tasks, &calls, console.as_ref());
+        debug!("started maintenance");
 
         Ok(Self {
             config,
             clock,
-            store,
-            dispatcher,
-            legacy,
-            modern,
-            authenticator,
-            closing,
-            sessions,
-            _state_key: state_key,
-            http,
-            login: stores.login,
-            console: stores.console,
-            live: Arc::new(live),
             random,
-            maintenance,
+            _places: places,
+            store,
+            sessions,
+            access,
+            calls,
+            http,
+            console,
+            live: Arc::new(live),
+            closing: CancellationToken::new(),
+            _maintenance: maintenance,
         })
+    }
+
+    /// The settings at the start.
+    pub(crate) fn config(&self) -> &Config {
+        &self.config
     }
 
     /// The store.
     pub fn store(&self) -> &Store {
         &self.store
-    }
-
-    /// The gauges of stored resources and sessions, for metrics.
-    #[cfg(feature = "cli")]
-    pub fn inventory(&self) -> crate::telemetry::Inventory {
-        crate::telemetry::Inventory::new(
-            self.store.clone(),
-            Arc::clone(&self.sessions),
-            &self.random,
-        )
     }
 
     /// The clock.
@@ -380,21 +237,17 @@ impl App {
 
     /// The authenticator.
     pub fn authenticator(&self) -> &Arc<Authenticator> {
-        &self.authenticator
+        &self.access.authenticator
     }
 
     /// The authorization server of `auth.mode = "login"`.
     pub fn login(&self) -> Option<&Arc<LoginServer>> {
-        self.login.as_ref()
+        self.access.login.as_ref()
     }
 
-    /// Connects to the authorization server of `[console.oidc]`, for an operator.
-    #[cfg(feature = "cli")]
-    pub(crate) async fn check_console(&self) -> Option<Result<String, String>> {
-        match &self.console {
-            Some(console) => console.check_oidc().await,
-            None => None,
-        }
+    /// The pages of `[console]`, if they are served.
+    pub(crate) fn console(&self) -> Option<&Arc<Console>> {
+        self.console.as_ref()
     }
 
     /// The settings that can change while the server runs.
@@ -412,8 +265,12 @@ impl App {
 impl Drop for App {
     fn drop(&mut self) {
         self.closing.cancel();
-        for task in &self.maintenance {
-            task.abort();
-        }
     }
+}
+
+/// Sets the limits that all servers of the process share: threads for CPU work, and memory for
+/// content that is read again.
+fn limit_process(config: &Config) {
+    compute::configure(config.compute.limits());
+    store::set_cache_bytes(config.store.cache_bytes);
 }

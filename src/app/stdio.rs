@@ -29,9 +29,9 @@ impl App {
         stop: impl Future<Output = ()>,
     ) -> io::Result<()> {
         let stdio = Stdio {
-            dispatcher: Arc::clone(&self.dispatcher),
-            legacy: Arc::clone(&self.legacy),
-            modern: self.modern.clone(),
+            dispatcher: Arc::clone(&self.calls.dispatcher),
+            legacy: Arc::clone(&self.calls.legacy),
+            modern: self.calls.modern.clone(),
             closing: self.closing.clone(),
             message_bytes: self.config.limits.body_bytes,
             message_values: self.config.limits.body_values,
@@ -53,9 +53,8 @@ impl App {
         };
 
         // The calls have ended; only their results remain to be written.
-        let drained = async { tokio::join!(self.legacy.drain(), self.dispatcher.drain()) };
-        let _ = tokio::time::timeout(STOP_MARGIN, drained).await;
-        self.dispatcher.registry().close().await;
+        let _ = tokio::time::timeout(STOP_MARGIN, self.calls.drain()).await;
+        self.calls.dispatcher.registry().close().await;
         served
     }
 }

@@ -1,17 +1,16 @@
 //! `larder config`: checks or prints the configuration.
 
-use std::{process::ExitCode, sync::Arc};
+use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use larder_runtime::clock::SystemClock;
 
 use super::{
     ServeArgs, USAGE, args::file, builtin, fail, fail_to_open, in_runtime, named::NamedUpstreams,
 };
-use crate::{
-    app::{AccessSetup, App},
-    config::Config,
-};
+use crate::{app::App, config::Config};
+
+/// The outcome of a check that found nothing.
+const VALID: &str = "The configuration is valid.";
 
 #[derive(Subcommand)]
 pub(super) enum ConfigCommand {
@@ -82,44 +81,46 @@ async fn check(args: ServeArgs, online: bool) -> ExitCode {
         Err(error) => return fail(USAGE, &error),
     };
 
-    // An offline check contacts no other service.
-    let app = if online {
-        App::open(registry, config).await.map(Some).map_err(|error| fail_to_open(&error))
-    } else if config.redis().is_some() || config.has_objects() {
-        let access = AccessSetup::new(registry, &config, None, Arc::new(SystemClock));
-        let checked = access.and_then(|access| access.check_http(&config));
-        checked.map(|()| None).map_err(|error| fail(USAGE, &error))
-    } else {
-        App::new(registry, config).map(Some).map_err(|error| fail(USAGE, &error))
-    };
+    if online {
+        return match App::open(registry, config).await {
+            Ok(app) => check_online(&app).await,
+            Err(error) => fail_to_open(&error),
+        };
+    }
 
-    let app = match app {
-        Ok(app) => app,
-        Err(code) => return code,
-    };
+    match App::check(registry, config) {
+        Ok(()) => {
+            println!("{VALID}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => fail(USAGE, &error),
+    }
+}
 
-    println!("The configuration is valid.");
+/// Checks the services that an opened server needs.
+async fn check_online(app: &App) -> ExitCode {
+    println!("{VALID}");
     let mut code = ExitCode::SUCCESS;
-    if let Some(app) = app.filter(|_| online) {
-        for (issuer, result) in app.authenticator().check().await {
-            match result {
-                Ok(summary) => println!("{issuer}: {summary}"),
-                Err(problem) => code = fail(1, &format_args!("auth.issuers: {issuer}: {problem}")),
-            }
-        }
 
-        if let Some(login) = app.login() {
-            match login.check_provider().await {
-                Ok(summary) => println!("auth.login: {summary}"),
-                Err(problem) => code = fail(1, &format_args!("auth.login: {problem}")),
-            }
+    for (issuer, result) in app.authenticator().check().await {
+        match result {
+            Ok(summary) => println!("{issuer}: {summary}"),
+            Err(problem) => code = fail(1, &format_args!("auth.issuers: {issuer}: {problem}")),
         }
+    }
 
-        match app.check_console().await {
-            Some(Ok(summary)) => println!("console.oidc: {summary}"),
-            Some(Err(problem)) => code = fail(1, &format_args!("console.oidc: {problem}")),
-            None => {}
+    if let Some(login) = app.login() {
+        match login.check_provider().await {
+            Ok(summary) => println!("auth.login: {summary}"),
+            Err(problem) => code = fail(1, &format_args!("auth.login: {problem}")),
         }
+    }
+
+    let Some(console) = app.console() else { return code };
+    match console.check_oidc().await {
+        Some(Ok(summary)) => println!("console.oidc: {summary}"),
+        Some(Err(problem)) => code = fail(1, &format_args!("console.oidc: {problem}")),
+        None => {}
     }
 
     code

@@ -5,7 +5,7 @@ use larder_runtime::random::Random;
 use larder_store::redis::{Redis, layout::Layout};
 
 use super::{ServeArgs, args::file};
-use crate::{app::OpenError, telemetry};
+use crate::{app::OpenError, config::StoreUrl, telemetry};
 
 #[derive(Debug, Clone, Args)]
 pub(super) struct MigrateArgs {
@@ -26,12 +26,12 @@ pub(super) async fn run(args: &MigrateArgs) -> Result<(), OpenError> {
     let MigrateArgs { store, config, .. } = args.clone();
     let config = ServeArgs { store, config, ..ServeArgs::default() }.configure()?;
 
-    let Some(settings) = config.redis() else {
+    let StoreUrl::Redis(url) = config.store.place()? else {
         println!("store.url is not Redis: there is nothing to migrate.");
         return Ok(());
     };
 
-    let redis = Redis::open(&settings).await?;
+    let redis = Redis::open(&config.redis.settings(url)).await?;
     let layout = Layout::current();
 
     if args.status {

@@ -44,10 +44,6 @@ pub(super) async fn serve(
     };
 
     config.redis.migrate |= migrate;
-    let (listen, path) = (config.server.listen, config.server.path.clone());
-    let (metrics, connections) = (config.metrics.listen, config.limits.connections);
-    let scheme = if config.server.tls.is_some() { "https" } else { "http" };
-
     let app = match App::open(registry, config).await {
         Ok(app) => app,
         Err(error) => return fail_to_open(&error),
@@ -66,53 +62,53 @@ pub(super) async fn serve(
         Err(error) => return fail(1, &error),
     };
 
-    if args.stdio {
-        let served = app.serve_stdio(stop).await;
-        send_last_traces().await;
-        return match served {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => fail(1, &error),
+    let served = if args.stdio {
+        app.serve_stdio(stop).await.map_err(|error| fail(1, &error))
+    } else {
+        let measured = Measured {
+            inventory: app.inventory(),
+            dependencies: app.dependencies(),
+            upstreams,
+            queries,
         };
-    }
-
-    let (listener, address) = match bind("server.listen", listen) {
-        Ok(bound) => bound,
-        Err(code) => return code,
+        serve_http(app, args, measured, stop).await
     };
-    let metrics = match metrics {
-        Some(listen) => Some(match bind("metrics.listen", listen) {
-            Ok(bound) => bound,
-            Err(code) => return code,
-        }),
+
+    send_last_traces().await;
+    served.err().unwrap_or(ExitCode::SUCCESS)
+}
+
+/// Serves over HTTP, with metrics and reloads beside it.
+async fn serve_http(
+    app: App,
+    args: ServeArgs,
+    measured: Measured,
+    stop: impl Future<Output = ()>,
+) -> Result<(), ExitCode> {
+    let config = app.config();
+    let (listener, address) = bind("server.listen", config.server.listen)?;
+    let metrics = match config.metrics.listen {
+        Some(listen) => Some(bind("metrics.listen", listen)?),
         None => None,
     };
 
-    let reload = match Reload::new(args, Arc::clone(app.live())).await {
-        Ok(reload) => tokio::spawn(reload.run()),
-        Err(error) => return fail(1, &error),
-    };
-    let _reload = AbortOnDropHandle::new(reload);
+    let reload = Reload::new(args, Arc::clone(app.live())).await;
+    let reload = reload.map_err(|error| fail(1, &error))?;
+    let _reload = AbortOnDropHandle::new(tokio::spawn(reload.run()));
 
-    open_files::raise_limit(connections);
-    eprintln!("larder listening on {scheme}://{address}{path}");
+    open_files::raise_limit(config.limits.connections);
+    let scheme = if config.server.tls.is_some() { "https" } else { "http" };
+    eprintln!("larder listening on {scheme}://{address}{}", config.server.path);
 
-    let (inventory, dependencies) = (app.inventory(), app.dependencies());
-    let metrics = metrics.map(|(listener, address)| {
-        let measured = Measured { inventory, dependencies, upstreams, queries };
-        serve_metrics(listener, address, measured)
-    });
-    let _metrics_tasks = match metrics.transpose() {
-        Ok(tasks) => tasks,
-        Err(problem) => return fail(1, &problem),
+    let _metrics = match metrics {
+        Some((listener, address)) => {
+            let serving = serve_metrics(listener, address, measured);
+            Some(serving.map_err(|problem| fail(1, &problem))?)
+        }
+        None => None,
     };
 
-    let served = app.serve(listener, stop).await;
-    send_last_traces().await;
-
-    match served {
-        Ok(_) => ExitCode::SUCCESS,
-        Err(error) => fail(1, &error),
-    }
+    app.serve(listener, stop).await.map(drop).map_err(|error| fail(1, &error))
 }
 
 /// Sends the traces of the calls that ended last.

@@ -1,13 +1,17 @@
 //! The store of the configuration, for commands that work on it without a server.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use clap::Args;
+use larder_runtime::{
+    clock::{Clock, SystemClock},
+    random::Random,
+};
 use larder_store::{session::RedisSessions, store::Store};
 
 use super::{ServeArgs, args::file, client::ClientError};
 use crate::{
-    app::{self, OpenError},
+    app::{CallPlace, OpenError, Place},
     config::Config,
     telemetry,
 };
@@ -30,13 +34,16 @@ impl StoreArgs {
     /// The configuration is wrong, the store is in the memory of a server, or it is not available.
     pub(super) async fn open(self) -> Result<Store, ClientError> {
         let config = self.configuration()?;
-        if config.store.url.starts_with("memory:") {
-            return Err(ClientError::Usage(
-                "store.url is memory: such resources are in the process of the server only, and end with it. Give --store redis://…, file:///… or s3://….".into(),
-            ));
-        }
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let random = Random::system();
 
-        app::open_alone(&config).await.map_err(|error| not_opened(&error))
+        let place = Place::open(&config, &clock, &random).await;
+        match place.map_err(|error| not_opened(&error))? {
+            Place::Memory => Err(ClientError::Usage(
+                "store.url is memory: such resources are in the process of the server only, and end with it. Give --store redis://…, file:///… or s3://….".into(),
+            )),
+            place => Ok(place.store(&config, &clock, &random)),
+        }
     }
 
     /// Opens the sessions: those of `sessions.url`, or of the store.
@@ -46,12 +53,17 @@ impl StoreArgs {
     /// available.
     pub(super) async fn open_sessions(self) -> Result<RedisSessions, ClientError> {
         let config = self.configuration()?;
-        let sessions = app::open_sessions_alone(&config).await;
-        sessions.map_err(|error| not_opened(&error))?.ok_or_else(|| {
-            ClientError::Usage(
+        let random = Random::system();
+
+        let place = CallPlace::open(&config, &Place::Memory, &random).await;
+        match place.map_err(|error| not_opened(&error))? {
+            CallPlace::Memory => Err(ClientError::Usage(
                 "Sessions are in the process of the server only, and end with it. Give --store redis://…, or set sessions.url.".into(),
-            )
-        })
+            )),
+            CallPlace::Redis { instance, .. } => {
+                Ok(RedisSessions::new(instance, random, config.sessions.limits()))
+            }
+        }
     }
 
     fn configuration(self) -> Result<Config, ClientError> {

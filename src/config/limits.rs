@@ -5,6 +5,7 @@ use std::time::Duration;
 use larder_server::{
     admission::{AdmissionLimits, Maximums},
     dispatch::DispatchLimits,
+    http::HttpOptions,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -173,12 +174,14 @@ impl Default for LimitsConfig {
         let AdmissionLimits { requests_per_window, window, caller, total } =
             AdmissionLimits::default();
         let DispatchLimits { read_bytes, ref_bytes, call_timeout } = DispatchLimits::default();
+        let HttpOptions { body_bytes, body_timeout, body_rate, body_values, .. } =
+            HttpOptions::default();
 
         Self {
-            body_bytes: 32 << 20,
-            body_timeout: 30,
-            body_rate: 16 << 10,
-            body_values: 200_000,
+            body_bytes,
+            body_timeout: body_timeout.as_secs(),
+            body_rate,
+            body_values,
             read_bytes,
             ref_bytes,
             call_timeout: call_timeout.map_or(0, |limit| limit.as_secs()),

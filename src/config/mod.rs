@@ -25,6 +25,7 @@ mod sessions;
 #[cfg(feature = "cli")]
 mod show;
 mod store;
+mod store_url;
 mod tasks;
 mod tools;
 mod units;
@@ -41,8 +42,7 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "query")]
 pub use self::query::QueryConfig;
-pub use self::redis::RedisConfig;
-pub use self::store::ObjectsConfig;
+pub(crate) use self::store_url::StoreUrl;
 #[cfg(feature = "cli")]
 pub use self::workflows::WorkflowLocations;
 pub use self::{
@@ -52,18 +52,17 @@ pub use self::{
     console::{ConsoleConfig, ConsoleOidcConfig},
     content::ContentConfig,
     error::ConfigError,
+    exchange::UpstreamExchangeConfig,
     limits::LimitsConfig,
     login::{LoginAllowConfig, LoginConfig, LoginProvider},
     observe::{LogConfig, LogFormat, MetricsConfig, TracesConfig},
     public_url::PublicUrl,
+    redis::RedisConfig,
     server::{ServerConfig, TlsConfig},
     sessions::SessionsConfig,
-    store::{MemoryConfig, StoreConfig},
+    store::{MemoryConfig, ObjectsConfig, StoreConfig},
     tasks::TasksConfig,
     tools::{ToolListing, ToolsConfig},
-};
-pub use self::{
-    exchange::UpstreamExchangeConfig,
     units::{Size, Span},
     upstreams::{RefsConfig, UpstreamAuthConfig, UpstreamAuthKind, UpstreamConfig},
 };
@@ -72,7 +71,6 @@ use crate::telemetry;
 use larder_protocol::ProtocolVersion;
 use larder_server::workflow::SequentialWorkflow;
 use larder_store::redis::RedisSettings;
-use larder_store::store::ObjectLocation;
 
 /// All settings.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -194,14 +192,13 @@ impl Config {
     }
 
     /// Whether tokens of callers are exchanged for those of upstreams.
-    #[cfg(feature = "cli")]
     pub(crate) fn has_exchanges(&self) -> bool {
         self.upstreams.iter().any(|upstream| upstream.exchange.is_some())
     }
 
     /// What seals the tokens in a shared store.
     fn check_state_key(&self, needed_by: &str) -> Result<(), ConfigError> {
-        let is_shared = self.store.url.split(':').next() != Some("memory");
+        let is_shared = self.store.place()? != StoreUrl::Memory;
         if is_shared && self.server.state_key_file.is_none() {
             let problem = format!(
                 "{needed_by} needs a key to seal the tokens that are kept in store.url: a file with at least 32 random bytes, the same on all instances"
@@ -236,19 +233,21 @@ impl Config {
         self.content.enabled && is_known
     }
 
-    /// The Redis of `store.url`, if it names one.
-    pub fn redis(&self) -> Option<RedisSettings> {
-        self.redis.settings_for(&self.store.url)
-    }
+    /// The Redis of sessions and tasks: that of `sessions.url`, or by default that of `store.url`.
+    /// `None` if they are in memory.
+    ///
+    /// # Errors
+    /// A URL is invalid.
+    pub(crate) fn sessions_redis(&self) -> Result<Option<RedisSettings>, ConfigError> {
+        let place = match self.sessions.place()? {
+            Some(place) => place,
+            None => self.store.place()?,
+        };
 
-    /// Whether resources are stored in files or a bucket.
-    pub fn has_objects(&self) -> bool {
-        ObjectLocation::is_for(&self.store.url)
-    }
-
-    /// The Redis of sessions and tasks, if they use one.
-    pub fn sessions_redis(&self) -> Option<RedisSettings> {
-        self.redis.settings_for(self.sessions.url.as_ref().unwrap_or(&self.store.url))
+        Ok(match place {
+            StoreUrl::Redis(url) => Some(self.redis.settings(url)),
+            StoreUrl::Memory | StoreUrl::Objects(_) => None,
+        })
     }
 
     /// The URL that clients use for the endpoint.

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use larder_store::redis::RedisSettings;
+use larder_store::{
+    redis::RedisSettings,
+    store::{OwnerQuota, TotalLimit},
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +39,7 @@ pub struct RedisConfig {
 impl Default for RedisConfig {
     fn default() -> Self {
         let settings = RedisSettings::new("");
-        let quota = larder_store::store::OwnerQuota::default();
+        let quota = OwnerQuota::default();
         Self {
             timeout: settings.timeout.as_secs_f64(),
             prefix: settings.prefix,
@@ -60,12 +63,22 @@ impl RedisConfig {
         Err(ConfigError::new("redis.timeout", problem))
     }
 
-    /// The settings for a URL, if it is one of Redis.
-    pub(super) fn settings_for(&self, url: &str) -> Option<RedisSettings> {
-        RedisSettings::is_for(url).then(|| RedisSettings {
+    /// The settings for connections to the Redis at `url`.
+    pub(crate) fn settings(&self, url: &str) -> RedisSettings {
+        RedisSettings {
+            url: url.to_owned(),
             timeout: Duration::from_secs_f64(self.timeout),
             prefix: self.prefix.clone(),
-            ..RedisSettings::new(url)
-        })
+        }
+    }
+
+    /// The limits on one owner.
+    pub(crate) fn quota(&self) -> OwnerQuota {
+        OwnerQuota { bytes: self.bytes_per_owner, resources: self.resources_per_owner }
+    }
+
+    /// The limit on all owners together, if there is one.
+    pub(crate) fn total(&self) -> Option<TotalLimit> {
+        (self.bytes > 0).then_some(TotalLimit { bytes: self.bytes, setting: "redis.bytes" })
     }
 }

@@ -1,9 +1,12 @@
 //! `[sessions]`: sessions of clients before 2026-07-28, and their streams.
 
+use std::time::Duration;
+
+use larder_store::session::SessionLimits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ConfigError;
+use super::{ConfigError, StoreUrl};
 
 /// `[sessions]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -37,7 +40,7 @@ pub struct SessionsConfig {
 
 impl Default for SessionsConfig {
     fn default() -> Self {
-        let limits = larder_store::session::SessionLimits::default();
+        let limits = SessionLimits::default();
         Self {
             url: None,
             idle: limits.idle.as_secs(),
@@ -54,20 +57,35 @@ impl Default for SessionsConfig {
 impl SessionsConfig {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         ConfigError::require_positive("sessions.idle", self.idle)?;
-
-        if let Some(url) = &self.url
-            && !url.starts_with("memory:")
-            && !is_redis(url)
-        {
-            // The URL is not shown, because it may contain a password.
-            let problem = "use \"memory:\" or \"redis://…\"";
-            return Err(ConfigError::new("sessions.url", problem));
-        }
-
-        Ok(())
+        self.place().map(drop)
     }
-}
 
-fn is_redis(url: &str) -> bool {
-    larder_store::redis::RedisSettings::is_for(url)
+    /// The kind of place that `sessions.url` names: memory or Redis. `None` without a URL.
+    ///
+    /// # Errors
+    /// The URL is neither.
+    pub(crate) fn place(&self) -> Result<Option<StoreUrl<'_>>, ConfigError> {
+        let Some(url) = &self.url else { return Ok(None) };
+
+        match StoreUrl::parse("sessions.url", url) {
+            Ok(place @ (StoreUrl::Memory | StoreUrl::Redis(_))) => Ok(Some(place)),
+            // The URL is not shown, because it may contain a password.
+            Ok(StoreUrl::Objects(_)) | Err(_) => {
+                Err(ConfigError::new("sessions.url", "use \"memory:\" or \"redis://…\""))
+            }
+        }
+    }
+
+    /// The limits on sessions and their streams.
+    pub(crate) fn limits(&self) -> SessionLimits {
+        SessionLimits {
+            idle: Duration::from_secs(self.idle),
+            replay: Duration::from_secs(self.replay),
+            sessions_per_principal: self.per_principal,
+            sessions_total: self.total,
+            replay_bytes_per_principal: self.replay_bytes_per_principal,
+            replay_bytes: self.replay_bytes,
+            ..SessionLimits::default()
+        }
+    }
 }

@@ -1,13 +1,15 @@
 //! `[store]`, `[memory]` and `[objects]`: storage and time to live of resources.
 
-use std::num::NonZeroU8;
+use std::{num::NonZeroU8, time::Duration};
 
-use larder_store::store::{DEFAULT_CACHE_BYTES, DiskSpace};
-use larder_store::store::{ObjectLocation, OwnerQuota};
+use larder_store::store::{
+    DEFAULT_CACHE_BYTES, DiskSpace, MemoryLimits, ObjectLocation, OwnerQuota, StoreLimits,
+    TotalLimit,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ConfigError;
+use super::{ConfigError, StoreUrl};
 
 /// The maximum of `blob_bytes`, since each upload buffers that much.
 const MAX_BLOB_BYTES: usize = 16 << 20;
@@ -75,17 +77,14 @@ impl StoreConfig {
             ));
         }
 
-        if ObjectLocation::is_for(&self.url) {
-            ObjectLocation::check(&self.url)
-                .map_err(|problem| ConfigError::new("store.url", problem))?;
-        }
-
-        if self.blobs.is_some() && !self.url.starts_with("redis") {
-            let problem =
-                "it is for large content when store.url is Redis, but store.url is not Redis";
-            return Err(ConfigError::new("store.blobs", problem));
-        }
+        let place = self.place()?;
         if let Some(blobs) = &self.blobs {
+            if !matches!(place, StoreUrl::Redis(_)) {
+                let problem =
+                    "it is for large content when store.url is Redis, but store.url is not Redis";
+                return Err(ConfigError::new("store.blobs", problem));
+            }
+
             ObjectLocation::check(blobs)
                 .map_err(|problem| ConfigError::new("store.blobs", problem))?;
         }
@@ -95,6 +94,23 @@ impl StoreConfig {
         }
 
         Ok(())
+    }
+
+    /// The kind of place that `store.url` names.
+    ///
+    /// # Errors
+    /// The URL is invalid.
+    pub(crate) fn place(&self) -> Result<StoreUrl<'_>, ConfigError> {
+        StoreUrl::parse("store.url", &self.url)
+    }
+
+    /// The limits on times and revisions.
+    pub(crate) fn limits(&self) -> StoreLimits {
+        StoreLimits {
+            default_ttl: Duration::from_secs(self.default_ttl),
+            max_ttl: Duration::from_secs(self.max_ttl),
+            revisions: self.revisions.get().into(),
+        }
     }
 }
 
@@ -113,7 +129,7 @@ pub struct MemoryConfig {
 
 impl Default for MemoryConfig {
     fn default() -> Self {
-        let limits = larder_store::store::MemoryLimits::default();
+        let limits = MemoryLimits::default();
         Self {
             bytes: limits.bytes,
             bytes_per_owner: limits.per_owner.bytes,
@@ -125,6 +141,13 @@ impl Default for MemoryConfig {
 impl MemoryConfig {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         ConfigError::require_positive("memory.bytes", self.bytes)
+    }
+
+    /// The limits of the store in memory.
+    pub(crate) fn limits(&self) -> MemoryLimits {
+        let per_owner =
+            OwnerQuota { bytes: self.bytes_per_owner, resources: self.resources_per_owner };
+        MemoryLimits { bytes: self.bytes, per_owner }
     }
 }
 
@@ -146,5 +169,17 @@ impl Default for ObjectsConfig {
     fn default() -> Self {
         let quota = OwnerQuota::default();
         Self { bytes: 64 << 30, bytes_per_owner: quota.bytes, resources_per_owner: quota.resources }
+    }
+}
+
+impl ObjectsConfig {
+    /// The limits on one owner.
+    pub(crate) fn quota(&self) -> OwnerQuota {
+        OwnerQuota { bytes: self.bytes_per_owner, resources: self.resources_per_owner }
+    }
+
+    /// The limit on all owners together, if there is one.
+    pub(crate) fn total(&self) -> Option<TotalLimit> {
+        (self.bytes > 0).then_some(TotalLimit { bytes: self.bytes, setting: "objects.bytes" })
     }
 }

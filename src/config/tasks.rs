@@ -1,5 +1,8 @@
 //! `[tasks]`: calls that continue as tasks.
 
+use std::time::Duration;
+
+use larder_store::task::TaskLimits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +23,7 @@ pub struct TasksConfig {
 
 impl Default for TasksConfig {
     fn default() -> Self {
-        let limits = larder_store::task::TaskLimits::default();
+        let limits = TaskLimits::default();
         Self { ttl: limits.ttl.as_secs(), per_principal: limits.per_owner, total: limits.total }
     }
 }
@@ -28,5 +31,15 @@ impl Default for TasksConfig {
 impl TasksConfig {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         ConfigError::require_positive("tasks.ttl", self.ttl)
+    }
+
+    /// The limits on tasks.
+    pub(crate) fn limits(&self) -> TaskLimits {
+        TaskLimits {
+            ttl: Duration::from_secs(self.ttl),
+            per_owner: self.per_principal,
+            total: self.total,
+            ..TaskLimits::default()
+        }
     }
 }

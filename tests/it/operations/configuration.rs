@@ -127,6 +127,62 @@ async fn the_binary_checks_it_and_shows_the_effective_configuration() {
 }
 
 #[tokio::test]
+async fn a_check_finds_the_same_faults_wherever_things_are_kept() {
+    let file = TextFile::new(
+        r#"
+[server]
+public_url = "http://127.0.0.1:8000/mcp"
+[auth]
+mode = "oauth"
+[[auth.issuers]]
+issuer = "http://127.0.0.1:9000"
+[console]
+enabled = true
+[console.oidc]
+issuer = "http://127.0.0.1:9000"
+client_id = "larder"
+client_secret_env = "SECRET_OF_THE_CONSOLE"
+"#,
+    );
+    // Nothing listens at port 1, and a check without --online needs nothing that listens.
+    let redis = "redis://127.0.0.1:1";
+    for (store, sessions) in [
+        ("memory:", "memory:"),
+        ("memory:", redis),
+        (redis, "memory:"),
+        (redis, redis),
+        ("file:///nowhere/larder", redis),
+    ] {
+        let check = async |secret: &[(&str, &str)]| {
+            let places = [("LARDER_STORE__URL", store), ("LARDER_SESSIONS__URL", sessions)];
+            let environment = [&places[..], secret].concat();
+            config(&["check", "--config", file.path()], &environment).await
+        };
+
+        let valid = check(&[("SECRET_OF_THE_CONSOLE", "hush")]).await;
+        assert_eq!(valid.code, Some(0), "{store} {sessions}: {valid:?}");
+
+        let refused = check(&[]).await;
+        assert_eq!(refused.code, Some(2), "{store} {sessions}: {refused:?}");
+        let setting = "larder: console.oidc.client_secret_env: ";
+        assert!(refused.stderr.starts_with(setting), "{store} {sessions}: {refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_store_of_an_unknown_scheme_is_refused_without_its_password() {
+    let environment = [("LARDER_STORE__URL", "http://larder:hush@cache")];
+    for arguments in [&["config", "check"][..], &["migrate"], &["export", "-"]] {
+        let mut command = larder(arguments);
+        command.envs(environment);
+        let refused = run(command).await;
+        assert_eq!(refused.code, Some(2), "{arguments:?}: {refused:?}");
+        assert!(refused.stderr.contains("store.url: unknown scheme \"http\""), "{refused:?}");
+        assert!(!refused.stderr.contains("hush"), "{refused:?}");
+    }
+}
+
+#[tokio::test]
 async fn secrets_in_commands_and_urls_are_not_shown() {
     let file = TextFile::new(
         r#"

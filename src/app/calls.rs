@@ -1,0 +1,69 @@
+//! [`Calls`]: how requests become calls, in both protocol eras.
+
+use std::sync::Arc;
+
+use larder_runtime::{clock::Clock, key_ring::KeyRing, random::Random};
+use larder_server::{
+    admission::Limits,
+    dispatch::Dispatcher,
+    era::{Legacy, Modern, StateSealer},
+    registry::Registry,
+};
+use larder_store::{session::Sessions, store::Store, task::Tasks};
+
+use crate::config::Config;
+
+/// The dispatcher, and the eras over it.
+pub(super) struct Calls {
+    pub(super) dispatcher: Arc<Dispatcher>,
+    pub(super) legacy: Arc<Legacy>,
+    pub(super) modern: Modern,
+}
+
+impl Calls {
+    pub(super) fn new(
+        dispatcher: Dispatcher,
+        sessions: &Arc<dyn Sessions>,
+        state_keys: KeyRing,
+        config: &Config,
+        clock: &Arc<dyn Clock>,
+    ) -> Self {
+        let dispatcher = Arc::new(dispatcher);
+        let max = config.max_version();
+
+        let sealer = StateSealer::new(state_keys, Arc::clone(clock));
+        let modern = Modern::new(Arc::clone(&dispatcher), sealer, max);
+
+        let delete_resources = config.sessions.delete_resources;
+        let sessions = Arc::clone(sessions);
+        let legacy = Legacy::new(Arc::clone(&dispatcher), sessions, max, delete_resources);
+
+        Self { dispatcher, legacy: Arc::new(legacy), modern }
+    }
+
+    /// Waits until all calls have ended, those without a connection included.
+    pub(super) async fn drain(&self) {
+        tokio::join!(self.legacy.drain(), self.dispatcher.drain());
+    }
+}
+
+/// The entry of calls to the items of a registry.
+pub(super) fn dispatcher(
+    registry: Registry,
+    store: &Store,
+    tasks: &Arc<dyn Tasks>,
+    config: &Config,
+    clock: &Arc<dyn Clock>,
+    random: &Random,
+) -> Dispatcher {
+    let limits = &config.limits;
+    let caller_limits = Limits::new(limits.admission(), Arc::clone(clock));
+    Dispatcher::new(
+        registry,
+        store.clone(),
+        Arc::clone(tasks),
+        random.clone(),
+        limits.per_call(),
+        caller_limits,
+    )
+}
