@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use larder_login::LoginServer;
 use larder_oauth::{AuthOptionsError, Authenticator, OwnTokens};
-use larder_runtime::{clock::Clock, random::Random};
 use larder_server::registry::{OutputRules, Registry};
 
-use super::{authorization, place::Places};
+use super::{authorization, base::Base, place::Places};
 use crate::config::{Config, ConfigError};
 
 /// How callers are authenticated.
@@ -18,17 +17,12 @@ pub(super) struct Access {
 }
 
 impl Access {
-    pub(super) fn open(
-        config: &Config,
-        places: &Places,
-        clock: &Arc<dyn Clock>,
-        random: &Random,
-    ) -> Result<Self, ConfigError> {
-        let login = authorization::open(config, places, clock, random)?;
+    pub(super) fn open(base: &Base, places: &Places) -> Result<Self, ConfigError> {
+        let login = authorization::open(base, places)?;
         let own_tokens = login.clone().map(|login| login as Arc<dyn OwnTokens>);
 
-        let options = config.auth.options(config.public_url()?.as_ref())?;
-        let authenticator = Authenticator::with_own_tokens(options, own_tokens, Arc::clone(clock))?;
+        let options = base.config.auth.options(base.config.public_url()?.as_ref())?;
+        let authenticator = Authenticator::with_own_tokens(options, own_tokens, base.clock())?;
         Ok(Self { authenticator: Arc::new(authenticator), login })
     }
 }

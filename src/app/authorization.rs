@@ -4,18 +4,13 @@ use std::{sync::Arc, time::Duration};
 
 use larder_login::{LoginOptions, LoginServer};
 use larder_oauth::Hierarchy;
-use larder_runtime::{clock::Clock, random::Random};
 
-use super::place::Places;
-use crate::config::{AuthMode, Config, ConfigError};
+use super::{base::Base, place::Places};
+use crate::config::{AuthMode, ConfigError};
 
 /// The authorization server, if this server is its own.
-pub(super) fn open(
-    config: &Config,
-    places: &Places,
-    clock: &Arc<dyn Clock>,
-    random: &Random,
-) -> Result<Option<Arc<LoginServer>>, ConfigError> {
+pub(super) fn open(base: &Base, places: &Places) -> Result<Option<Arc<LoginServer>>, ConfigError> {
+    let config = &base.config;
     let (AuthMode::Login, Some(login), Some(url)) =
         (config.auth.mode, &config.auth.login, config.public_url()?)
     else {
@@ -33,10 +28,9 @@ pub(super) fn open(
         requests_per_minute: login.requests_per_minute,
     };
 
-    let provider = login.provider()?.open(Arc::clone(clock))?;
+    let provider = login.provider()?.open(base.clock())?;
     let policy = login.policy()?;
-    let vault = places.vault(clock);
-    let server =
-        LoginServer::new(options, provider, policy, vault, Arc::clone(clock), random.clone());
+    let vault = places.vault(base);
+    let server = LoginServer::new(options, provider, policy, vault, base.clock(), base.random());
     server.map(Some).map_err(|problem| ConfigError::new("auth.login", problem))
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use larder_runtime::{clock::Clock, key_ring::KeyRing, random::Random};
 use larder_server::{
     admission::Limits,
     dispatch::Dispatcher,
@@ -11,7 +10,7 @@ use larder_server::{
 };
 use larder_store::{session::Sessions, store::Store, task::Tasks};
 
-use crate::config::Config;
+use super::{base::Base, place::Places};
 
 /// The dispatcher, and the eras over it.
 pub(super) struct Calls {
@@ -24,17 +23,16 @@ impl Calls {
     pub(super) fn new(
         dispatcher: Dispatcher,
         sessions: &Arc<dyn Sessions>,
-        state_keys: KeyRing,
-        config: &Config,
-        clock: &Arc<dyn Clock>,
+        places: &Places,
+        base: &Base,
     ) -> Self {
         let dispatcher = Arc::new(dispatcher);
-        let max = config.max_version();
+        let max = base.config.max_version();
 
-        let sealer = StateSealer::new(state_keys, Arc::clone(clock));
+        let sealer = StateSealer::new(places.state_keys(), base.clock());
         let modern = Modern::new(Arc::clone(&dispatcher), sealer, max);
 
-        let delete_resources = config.sessions.delete_resources;
+        let delete_resources = base.config.sessions.delete_resources;
         let sessions = Arc::clone(sessions);
         let legacy = Legacy::new(Arc::clone(&dispatcher), sessions, max, delete_resources);
 
@@ -52,17 +50,15 @@ pub(super) fn dispatcher(
     registry: Registry,
     store: &Store,
     tasks: &Arc<dyn Tasks>,
-    config: &Config,
-    clock: &Arc<dyn Clock>,
-    random: &Random,
+    base: &Base,
 ) -> Dispatcher {
-    let limits = &config.limits;
-    let caller_limits = Limits::new(limits.admission(), Arc::clone(clock));
+    let limits = &base.config.limits;
+    let caller_limits = Limits::new(limits.admission(), base.clock());
     Dispatcher::new(
         registry,
         store.clone(),
         Arc::clone(tasks),
-        random.clone(),
+        base.random(),
         limits.per_call(),
         caller_limits,
     )

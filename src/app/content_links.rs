@@ -2,29 +2,24 @@
 
 use std::{sync::Arc, time::Duration};
 
-use larder_runtime::clock::Clock;
 use larder_server::{
     content_link::{BaseUrl, ContentLinks},
     registry::Registry,
 };
 
-use super::place::Places;
-use crate::config::{Config, ConfigError};
+use super::{base::Base, place::Places};
+use crate::config::ConfigError;
 
 /// Offers links to content, if content is served over HTTP.
-pub(super) fn offer(
-    registry: &Registry,
-    config: &Config,
-    places: &Places,
-    clock: &Arc<dyn Clock>,
-) -> Result<(), ConfigError> {
+pub(super) fn offer(registry: &Registry, base: &Base, places: &Places) -> Result<(), ConfigError> {
+    let config = &base.config;
     if !config.content.enabled {
         return Ok(());
     }
 
-    let used = places.slots(clock);
+    let used = places.slots(base);
     let max_expires = Duration::from_secs(config.content.max_expires);
-    let links = ContentLinks::new(places.state_keys(), Arc::clone(clock), used, max_expires);
+    let links = ContentLinks::new(places.state_keys(), base.clock(), used, max_expires);
     if let Some(url) = config.public_url()? {
         links.reachable_at(BaseUrl::of_endpoint(url.as_str(), &config.server.path));
     }

@@ -185,20 +185,20 @@ impl App {
             stages,
             dependencies: self.dependencies(),
             forms: FormSlots::default(),
-            unknown_callers: UnknownCallers::new(Arc::clone(&self.clock)),
-            random: self.random.clone(),
+            unknown_callers: UnknownCallers::new(self.base.clock()),
+            random: self.base.random(),
             durations: RequestDurations::default(),
         })
     }
 
     fn serve_limits(&self) -> ServeLimits {
-        let limits = &self.config.limits;
+        let limits = &self.base.config.limits;
         ServeLimits {
             head_timeout: Duration::from_secs(limits.head_timeout),
             idle_timeout: Duration::from_secs(limits.idle_timeout),
             write_timeout: Duration::from_secs(limits.write_timeout),
-            shutdown_delay: self.config.shutdown_delay(),
-            grace: self.config.grace() + STOP_MARGIN,
+            shutdown_delay: self.base.config.shutdown_delay(),
+            grace: self.base.config.grace() + STOP_MARGIN,
             connections: Arc::clone(&self.http.live.connections),
             connections_per_address: Arc::clone(&self.http.live.connections_per_address),
         }
@@ -218,7 +218,7 @@ impl App {
         stop: impl Future<Output = ()>,
     ) -> io::Result<bool> {
         let limits = self.serve_limits();
-        let grace = self.config.grace();
+        let grace = self.base.config.grace();
         let stages =
             StopStages { draining: CancellationToken::new(), closing: self.closing.clone() };
         let certificate = self.http.live.certificate.clone();

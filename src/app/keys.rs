@@ -1,12 +1,10 @@
 //! [`Keys`]: the keys that seal `requestState`, links and the secrets of the vault.
 
-use larder_runtime::{
-    key_ring::{KeyRing, SecretKey},
-    random::Random,
-};
+use larder_runtime::key_ring::{KeyRing, SecretKey};
 use larder_store::redis::StateKeys;
 
-use crate::config::{Config, ConfigError};
+use super::base::Base;
+use crate::config::ConfigError;
 
 /// The least length of a configured key, in bytes.
 const MIN_LENGTH: usize = 32;
@@ -24,9 +22,9 @@ impl Keys {
     ///
     /// # Errors
     /// The file cannot be read, or is too short.
-    pub(super) fn of_process(config: &Config, random: &Random) -> Result<Self, ConfigError> {
-        let Some(file) = &config.server.state_key_file else {
-            let key = random.secret();
+    pub(super) fn of_process(base: &Base) -> Result<Self, ConfigError> {
+        let Some(file) = &base.config.server.state_key_file else {
+            let key = base.random.secret();
             return Ok(Self { own: KeyRing::new(key.into_bytes()), shared: None });
         };
 

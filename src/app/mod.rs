@@ -4,6 +4,7 @@
 
 mod access;
 mod authorization;
+mod base;
 mod calls;
 mod console;
 mod content_links;
@@ -35,9 +36,12 @@ use larder_store::{
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
-pub(crate) use self::place::{CallPlace, Place};
 use self::{
     access::Access, calls::Calls, http::HttpSetup, maintenance::Maintenance, place::Places,
+};
+pub(crate) use self::{
+    base::Base,
+    place::{CallPlace, Place},
 };
 pub use self::{
     error::OpenError,
@@ -69,10 +73,7 @@ const STOP_MARGIN: Duration = Duration::from_secs(1);
 /// # Ok(()) }
 /// ```
 pub struct App {
-    config: Config,
-    clock: Arc<dyn Clock>,
-    random: Random,
-
+    base: Base,
     /// The places of what is kept, and the keys that seal it, which change while they exist.
     _places: Places,
     store: Store,
@@ -97,7 +98,7 @@ impl App {
     /// Names the invalid setting, or says why the store is not available.
     pub async fn open(registry: Registry, config: Config) -> Result<Self, OpenError> {
         // Boxes the future, because it is large and becomes part of the caller's future.
-        Box::pin(Self::open_with(registry, config, Arc::new(SystemClock), Random::system())).await
+        Box::pin(Self::open_over(Base::system(config), registry)).await
     }
 
     /// Opens a server with the given clock and source of randomness, for tests.
@@ -110,9 +111,13 @@ impl App {
         clock: Arc<dyn Clock>,
         random: Random,
     ) -> Result<Self, OpenError> {
-        config.check()?;
-        let places = Places::open(&config, &clock, &random).await?;
-        Ok(Self::assemble(places, registry, config, clock, random)?)
+        Self::open_over(Base { config, clock, random }, registry).await
+    }
+
+    async fn open_over(base: Base, registry: Registry) -> Result<Self, OpenError> {
+        base.config.check()?;
+        let places = Places::open(&base).await?;
+        Ok(Self::assemble(base, places, registry)?)
     }
 
     /// Creates a server that keeps everything in memory, so that nothing has to be connected.
@@ -143,8 +148,9 @@ impl App {
             return Err(ConfigError::new("sessions.url", problem));
         }
 
-        let places = Places::in_memory(&config, &random)?;
-        Self::assemble(places, registry, config, clock, random)
+        let base = Base { config, clock, random };
+        let places = Places::in_memory(&base)?;
+        Self::assemble(base, places, registry)
     }
 
     /// Checks that a server could be opened, without connecting to any place. Needs a Tokio
@@ -154,59 +160,52 @@ impl App {
     /// Names the invalid setting.
     pub(crate) fn check(registry: Registry, config: Config) -> Result<(), ConfigError> {
         config.check()?;
-        let random = Random::system();
-        let places = Places::in_memory(&config, &random)?;
-        Self::assemble(places, registry, config, Arc::new(SystemClock), random).map(drop)
+        let base = Base::system(config);
+        let places = Places::in_memory(&base)?;
+        Self::assemble(base, places, registry).map(drop)
     }
 
     /// Builds the parts over the places, in the order of their dependence.
-    fn assemble(
-        places: Places,
-        mut registry: Registry,
-        config: Config,
-        clock: Arc<dyn Clock>,
-        random: Random,
-    ) -> Result<Self, ConfigError> {
-        limit_process(&config);
+    fn assemble(base: Base, places: Places, mut registry: Registry) -> Result<Self, ConfigError> {
+        let config = &base.config;
+        limit_process(config);
 
         // Resources, sessions of legacy clients, and calls that become tasks, each in its place.
-        let store = places.resources.store(&config, &clock, &random);
-        let sessions = places.calls.sessions(&config, &clock, &random);
-        let tasks = places.calls.tasks(&config, &clock, &random);
+        let store = places.resources.store(&base);
+        let sessions = places.calls.sessions(&base);
+        let tasks = places.calls.tasks(&base);
         debug!(store = store.backend_name(), "opened the stores");
 
         // Authentication, by the tokens of other authorization servers or of this one.
-        let access = Access::open(&config, &places, &clock, &random)?;
+        let access = Access::open(&base, &places)?;
         debug!(mode = ?config.auth.mode, "set up authentication");
 
         // The items that are offered: who may use them, and what upstreams and tools need.
-        access::set_rules(&mut registry, &config)?;
-        logins::open(&registry, &config, &places, &clock, &random)?;
-        content_links::offer(&registry, &config, &places, &clock)?;
-        if let Some(parts) = places.calls.shared_parts(&config) {
+        access::set_rules(&mut registry, config)?;
+        logins::open(&registry, &base, &places)?;
+        content_links::offer(&registry, &base, &places)?;
+        if let Some(parts) = places.calls.shared_parts(&base) {
             registry.share_sessions(&parts);
         }
         debug!("set up the registry");
 
         // Calls, in both protocol eras.
-        let dispatcher = calls::dispatcher(registry, &store, &tasks, &config, &clock, &random);
-        let calls = Calls::new(dispatcher, &sessions, places.state_keys(), &config, &clock);
+        let dispatcher = calls::dispatcher(registry, &store, &tasks, &base);
+        let calls = Calls::new(dispatcher, &sessions, &places, &base);
         debug!(max = %config.server.max_version, "set up calls");
 
         // HTTP, for clients and for people.
-        let http = HttpSetup::new(&config, &access.authenticator)?;
-        let console = console::open(&config, &places, &clock, &random)?;
+        let http = HttpSetup::new(config, &access.authenticator)?;
+        let console = console::open(&base, &places)?;
         debug!(console = console.is_some(), "set up HTTP");
 
         // Work beside calls: reloads, and the removal of what has expired.
-        let live = Live::new(&config, &calls.dispatcher, &access.authenticator, &http.live);
+        let live = Live::new(config, &calls.dispatcher, &access.authenticator, &http.live);
         let maintenance = Maintenance::start(&store, &sessions, tasks, &calls, console.as_ref());
         debug!("started maintenance");
 
         Ok(Self {
-            config,
-            clock,
-            random,
+            base,
             _places: places,
             store,
             sessions,
@@ -222,7 +221,7 @@ impl App {
 
     /// The settings at the start.
     pub(crate) fn config(&self) -> &Config {
-        &self.config
+        &self.base.config
     }
 
     /// The store.
@@ -232,7 +231,7 @@ impl App {
 
     /// The clock.
     pub fn clock(&self) -> &Arc<dyn Clock> {
-        &self.clock
+        &self.base.clock
     }
 
     /// The authenticator.

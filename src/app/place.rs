@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use larder_runtime::{clock::Clock, key_ring::KeyRing, random::Random};
+use larder_runtime::key_ring::KeyRing;
 use larder_store::{
     redis::{Instance, Redis, RedisError, RedisSlots, StateKeys, layout::Layout},
     session::{MemorySessions, RedisClaims, RedisNotes, RedisSessions, Sessions, SharedParts},
@@ -15,7 +15,7 @@ use larder_store::{
     vault::{MemorySlots, Sealer, Slots, Vault},
 };
 
-use super::{OpenError, keys::Keys};
+use super::{OpenError, base::Base, keys::Keys};
 use crate::config::{Config, ConfigError, StoreUrl};
 
 /// The most used links, and the most sessions at the console, that are remembered in memory.
@@ -56,23 +56,19 @@ impl Places {
     ///
     /// # Errors
     /// A place is not available, or a setting is invalid.
-    pub(super) async fn open(
-        config: &Config,
-        clock: &Arc<dyn Clock>,
-        random: &Random,
-    ) -> Result<Self, OpenError> {
-        let own_keys = Keys::of_process(config, random)?;
-        let resources = Place::open(config, clock, random).await?;
-        let calls = CallPlace::open(config, &resources, random).await?;
+    pub(super) async fn open(base: &Base) -> Result<Self, OpenError> {
+        let own_keys = Keys::of_process(base)?;
+        let resources = Place::open(base).await?;
+        let calls = CallPlace::open(base, &resources).await?;
 
         let shared_keys = match (&calls, &resources) {
-            _ if config.server.state_key_file.is_some() => None,
+            _ if base.config.server.state_key_file.is_some() => None,
             (CallPlace::Redis { redis, .. }, _) => {
-                let keys = StateKeys::open(redis.clone(), random.clone()).await;
-                Some(keys.map_err(|error| sessions_error(config, error))?)
+                let keys = StateKeys::open(redis.clone(), base.random()).await;
+                Some(keys.map_err(|error| sessions_error(&base.config, error))?)
             }
             (CallPlace::Memory, Place::Redis { redis, .. }) => {
-                Some(StateKeys::open(redis.clone(), random.clone()).await?)
+                Some(StateKeys::open(redis.clone(), base.random()).await?)
             }
             (CallPlace::Memory, Place::Memory | Place::Objects(_)) => None,
         };
@@ -88,8 +84,8 @@ impl Places {
     ///
     /// # Errors
     /// The file of the key cannot be used.
-    pub(super) fn in_memory(config: &Config, random: &Random) -> Result<Self, ConfigError> {
-        let keys = Keys::of_process(config, random)?;
+    pub(super) fn in_memory(base: &Base) -> Result<Self, ConfigError> {
+        let keys = Keys::of_process(base)?;
         Ok(Self { resources: Place::Memory, calls: CallPlace::Memory, keys })
     }
 
@@ -99,13 +95,13 @@ impl Places {
     }
 
     /// Small values that expire, such as the note that a link was used.
-    pub(super) fn slots(&self, clock: &Arc<dyn Clock>) -> Arc<dyn Slots> {
-        self.resources.slots(MAX_SLOTS_IN_MEMORY, clock)
+    pub(super) fn slots(&self, base: &Base) -> Arc<dyn Slots> {
+        self.resources.slots(MAX_SLOTS_IN_MEMORY, base)
     }
 
     /// Sealed secrets of callers.
-    pub(super) fn vault(&self, clock: &Arc<dyn Clock>) -> Vault {
-        let slots = self.resources.slots(MAX_SECRETS_IN_MEMORY, clock);
+    pub(super) fn vault(&self, base: &Base) -> Vault {
+        let slots = self.resources.slots(MAX_SECRETS_IN_MEMORY, base);
         Vault::new(slots, Sealer::new(&self.keys.lasting()))
     }
 }
@@ -115,29 +111,27 @@ impl Place {
     ///
     /// # Errors
     /// The place is not available, or a setting is invalid.
-    pub(crate) async fn open(
-        config: &Config,
-        clock: &Arc<dyn Clock>,
-        random: &Random,
-    ) -> Result<Self, OpenError> {
+    pub(crate) async fn open(base: &Base) -> Result<Self, OpenError> {
+        let config = &base.config;
         match config.store.place()? {
             StoreUrl::Memory => Ok(Self::Memory),
             StoreUrl::Redis(url) => {
                 let redis = Redis::open(&config.redis.settings(url)).await?;
-                let backend = redis_backend(&redis, config, clock, random).await?;
+                let backend = redis_backend(&redis, base).await?;
                 Ok(Self::Redis { redis, backend: Arc::new(backend) })
             }
             StoreUrl::Objects(url) => {
                 let reserve = config.store.disk_reserve_bytes;
-                let location = ObjectLocation::open_with_reserve(url, reserve, random).await?;
+                let location =
+                    ObjectLocation::open_with_reserve(url, reserve, &base.random).await?;
                 Ok(Self::Objects(location))
             }
         }
     }
 
     /// The store of resources.
-    pub(crate) fn store(&self, config: &Config, clock: &Arc<dyn Clock>, random: &Random) -> Store {
-        let clock = Arc::clone(clock);
+    pub(crate) fn store(&self, base: &Base) -> Store {
+        let config = &base.config;
         let total = match self {
             Self::Memory => None,
             Self::Redis { .. } => config.redis.total(),
@@ -145,19 +139,16 @@ impl Place {
         };
 
         let backend: Arc<dyn Backend> = match self {
-            Self::Memory => {
-                Arc::new(MemoryBackend::new(Arc::clone(&clock), config.memory.limits()))
-            }
+            Self::Memory => Arc::new(MemoryBackend::new(base.clock(), config.memory.limits())),
             Self::Redis { backend, .. } => Arc::clone(backend) as _,
             Self::Objects(location) => {
                 let quota = config.objects.quota();
                 let location = location.clone();
-                let random = random.clone();
-                Arc::new(ObjectBackend::new(location, Arc::clone(&clock), random, quota))
+                Arc::new(ObjectBackend::new(location, base.clock(), base.random(), quota))
             }
         };
 
-        let store = Store::new(backend, clock, config.store.limits());
+        let store = Store::new(backend, base.clock(), config.store.limits());
         match total {
             Some(total) => store.limited_to(total),
             None => store,
@@ -165,11 +156,11 @@ impl Place {
     }
 
     /// Small values beside the resources: at most `max_in_memory`, where they are in memory.
-    fn slots(&self, max_in_memory: usize, clock: &Arc<dyn Clock>) -> Arc<dyn Slots> {
+    fn slots(&self, max_in_memory: usize, base: &Base) -> Arc<dyn Slots> {
         match self {
-            Self::Memory => Arc::new(MemorySlots::new(Arc::clone(clock), max_in_memory)),
+            Self::Memory => Arc::new(MemorySlots::new(base.clock(), max_in_memory)),
             Self::Redis { redis, .. } => Arc::new(RedisSlots::new(redis.clone())),
-            Self::Objects(location) => Arc::new(ObjectSlots::new(location, Arc::clone(clock))),
+            Self::Objects(location) => Arc::new(ObjectSlots::new(location, base.clock())),
         }
     }
 }
@@ -180,36 +171,27 @@ impl CallPlace {
     ///
     /// # Errors
     /// Redis is not available, or a setting is invalid.
-    pub(crate) async fn open(
-        config: &Config,
-        resources: &Place,
-        random: &Random,
-    ) -> Result<Self, OpenError> {
-        let Some(settings) = config.sessions_redis()? else { return Ok(Self::Memory) };
+    pub(crate) async fn open(base: &Base, resources: &Place) -> Result<Self, OpenError> {
+        let Some(settings) = base.config.sessions_redis()? else { return Ok(Self::Memory) };
 
         let redis = match resources {
-            Place::Redis { redis, .. } if settings.url == config.store.url => redis.clone(),
+            Place::Redis { redis, .. } if settings.url == base.config.store.url => redis.clone(),
             _ => {
                 let opened = Redis::open(&settings).await;
-                opened.map_err(|error| sessions_error(config, error))?
+                opened.map_err(|error| sessions_error(&base.config, error))?
             }
         };
 
-        let instance = Instance::join(redis.clone(), random);
+        let instance = Instance::join(redis.clone(), &base.random);
         Ok(Self::Redis { redis, instance })
     }
 
     /// The sessions of legacy clients, and their streams.
-    pub(super) fn sessions(
-        &self,
-        config: &Config,
-        clock: &Arc<dyn Clock>,
-        random: &Random,
-    ) -> Arc<dyn Sessions> {
-        let limits = config.sessions.limits();
-        let random = random.clone();
+    pub(super) fn sessions(&self, base: &Base) -> Arc<dyn Sessions> {
+        let limits = base.config.sessions.limits();
+        let random = base.random();
         match self {
-            Self::Memory => Arc::new(MemorySessions::new(Arc::clone(clock), random, limits)),
+            Self::Memory => Arc::new(MemorySessions::new(base.clock(), random, limits)),
             Self::Redis { instance, .. } => {
                 Arc::new(RedisSessions::new(instance.clone(), random, limits))
             }
@@ -217,43 +199,34 @@ impl CallPlace {
     }
 
     /// The calls that continue after their response.
-    pub(super) fn tasks(
-        &self,
-        config: &Config,
-        clock: &Arc<dyn Clock>,
-        random: &Random,
-    ) -> Arc<dyn Tasks> {
-        let limits = config.tasks.limits();
-        let random = random.clone();
+    pub(super) fn tasks(&self, base: &Base) -> Arc<dyn Tasks> {
+        let limits = base.config.tasks.limits();
+        let random = base.random();
         match self {
-            Self::Memory => Arc::new(MemoryTasks::new(Arc::clone(clock), random, limits)),
+            Self::Memory => Arc::new(MemoryTasks::new(base.clock(), random, limits)),
             Self::Redis { instance, .. } => {
                 Arc::new(RedisTasks::new(instance.clone(), random, limits))
             }
         }
     }
 
-    /// What the instances share of each session, if there may be several.
-    pub(super) fn shared_parts(&self, config: &Config) -> Option<SharedParts> {
+    /// The parts of sessions that instances share, if there may be several instances.
+    pub(super) fn shared_parts(&self, base: &Base) -> Option<SharedParts> {
         match self {
             Self::Memory => None,
             Self::Redis { redis, instance } => Some(SharedParts {
                 claims: Arc::new(RedisClaims::new(instance.clone())),
-                notes: Arc::new(RedisNotes::new(redis.clone(), config.sessions.limits().idle)),
+                notes: Arc::new(RedisNotes::new(redis.clone(), base.config.sessions.limits().idle)),
             }),
         }
     }
 }
 
 /// The backend in Redis, after the missing migrations if `redis.migrate` is set.
-async fn redis_backend(
-    redis: &Redis,
-    config: &Config,
-    clock: &Arc<dyn Clock>,
-    random: &Random,
-) -> Result<RedisBackend, OpenError> {
+async fn redis_backend(redis: &Redis, base: &Base) -> Result<RedisBackend, OpenError> {
+    let config = &base.config;
     if config.redis.migrate {
-        for migration in Layout::current().migrate(redis, random).await? {
+        for migration in Layout::current().migrate(redis, &base.random).await? {
             tracing::info!(%migration, "migrated");
         }
     }
@@ -261,15 +234,15 @@ async fn redis_backend(
     let blobs = match &config.store.blobs {
         Some(url) => {
             let reserve = config.store.disk_reserve_bytes;
-            let location = ObjectLocation::open_with_reserve(url, reserve, random).await;
+            let location = ObjectLocation::open_with_reserve(url, reserve, &base.random).await;
             let location = location.map_err(OpenError::Blobs)?;
-            Some(ExternalBlobs::new(&location, config.store.blob_bytes, Arc::clone(clock)))
+            Some(ExternalBlobs::new(&location, config.store.blob_bytes, base.clock()))
         }
         None => None,
     };
 
     let quota = config.redis.quota();
-    let backend = RedisBackend::open_with_blobs(redis.clone(), random.clone(), quota, blobs);
+    let backend = RedisBackend::open_with_blobs(redis.clone(), base.random(), quota, blobs);
     Ok(backend.await?)
 }
 

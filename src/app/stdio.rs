@@ -33,9 +33,9 @@ impl App {
             legacy: Arc::clone(&self.calls.legacy),
             modern: self.calls.modern.clone(),
             closing: self.closing.clone(),
-            message_bytes: self.config.limits.body_bytes,
-            message_values: self.config.limits.body_values,
-            grace: self.config.grace(),
+            message_bytes: self.base.config.limits.body_bytes,
+            message_values: self.base.config.limits.body_values,
+            grace: self.base.config.grace(),
         };
 
         let closing = self.closing.clone();

@@ -1,17 +1,13 @@
 //! The store of the configuration, for commands that work on it without a server.
 
-use std::{path::PathBuf, sync::Arc};
+use std::path::PathBuf;
 
 use clap::Args;
-use larder_runtime::{
-    clock::{Clock, SystemClock},
-    random::Random,
-};
 use larder_store::{session::RedisSessions, store::Store};
 
 use super::{ServeArgs, args::file, client::ClientError};
 use crate::{
-    app::{CallPlace, OpenError, Place},
+    app::{Base, CallPlace, OpenError, Place},
     config::Config,
     telemetry,
 };
@@ -33,16 +29,13 @@ impl StoreArgs {
     /// # Errors
     /// The configuration is wrong, the store is in the memory of a server, or it is not available.
     pub(super) async fn open(self) -> Result<Store, ClientError> {
-        let config = self.configuration()?;
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let random = Random::system();
-
-        let place = Place::open(&config, &clock, &random).await;
+        let base = Base::system(self.configuration()?);
+        let place = Place::open(&base).await;
         match place.map_err(|error| not_opened(&error))? {
             Place::Memory => Err(ClientError::Usage(
                 "store.url is memory: such resources are in the process of the server only, and end with it. Give --store redis://…, file:///… or s3://….".into(),
             )),
-            place => Ok(place.store(&config, &clock, &random)),
+            place => Ok(place.store(&base)),
         }
     }
 
@@ -52,16 +45,14 @@ impl StoreArgs {
     /// The configuration is wrong, sessions are in the memory of a server, or Redis is not
     /// available.
     pub(super) async fn open_sessions(self) -> Result<RedisSessions, ClientError> {
-        let config = self.configuration()?;
-        let random = Random::system();
-
-        let place = CallPlace::open(&config, &Place::Memory, &random).await;
+        let base = Base::system(self.configuration()?);
+        let place = CallPlace::open(&base, &Place::Memory).await;
         match place.map_err(|error| not_opened(&error))? {
             CallPlace::Memory => Err(ClientError::Usage(
                 "Sessions are in the process of the server only, and end with it. Give --store redis://…, or set sessions.url.".into(),
             )),
             CallPlace::Redis { instance, .. } => {
-                Ok(RedisSessions::new(instance, random, config.sessions.limits()))
+                Ok(RedisSessions::new(instance, base.random, base.config.sessions.limits()))
             }
         }
     }
