@@ -226,7 +226,7 @@ mod tests {
     }
 
     /// An operation on a map.
-    #[derive(Debug, Clone)]
+    #[derive(Debug, Clone, Copy)]
     enum Operation {
         Insert(u8, u32, Option<u64>),
         GetOrInsert(u8, u32),

@@ -2,7 +2,8 @@
 
 use larder_network::is_loopback;
 use larder_protocol::quote::{parse_error, quoted};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, de::DeserializeOwned};
+use serde_json::Value;
 use url::Url;
 
 use crate::{FetchError, Fetcher, safe_url};
@@ -15,28 +16,38 @@ pub struct Metadata {
     /// The issuer, which is the one that was asked for.
     pub issuer: String,
 
+    #[serde(default, deserialize_with = "or_default")]
     authorization_endpoint: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
     token_endpoint: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
     userinfo_endpoint: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
     jwks_uri: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
     registration_endpoint: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
     revocation_endpoint: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
     introspection_endpoint: Option<String>,
 
     /// The scopes that the server knows, as far as it lists them.
     #[serde(default, deserialize_with = "or_default")]
     pub scopes_supported: Vec<String>,
+    #[serde(default, deserialize_with = "or_default")]
     token_endpoint_auth_methods_supported: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "or_default")]
     code_challenge_methods_supported: Option<Vec<String>>,
 
     /// Whether the URL of a metadata document is a client ID.
     #[serde(default, deserialize_with = "or_default")]
     pub client_id_metadata_document_supported: bool,
     /// Whether each authorization response names the issuer (RFC 9207).
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "unless_false")]
     #[serde(rename = "authorization_response_iss_parameter_supported")]
     pub names_issuer: bool,
     /// Entra: the host of Microsoft Graph in this cloud.
+    #[serde(default, deserialize_with = "or_default")]
     pub msgraph_host: Option<String>,
 }
 
@@ -257,13 +268,21 @@ impl Endpoint {
     }
 }
 
-/// Reads a member that some servers write as null if they have nothing to say.
+/// Reads a member that counts as absent if its value is null or of another type, so that it fails
+/// only those who need it.
 fn or_default<'de, D, T>(value: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
-    T: Deserialize<'de> + Default,
+    T: DeserializeOwned + Default,
 {
-    Option::deserialize(value).map(Option::unwrap_or_default)
+    let value = Value::deserialize(value)?;
+    Ok(serde_json::from_value(value).unwrap_or_default())
+}
+
+/// Reads a flag that makes a check stricter: every value sets it but `false` and null.
+fn unless_false<'de, D: Deserializer<'de>>(value: D) -> Result<bool, D::Error> {
+    let value = Value::deserialize(value)?;
+    Ok(!matches!(value, Value::Null | Value::Bool(false)))
 }
 
 /// Parses a URL that the server at `namer` names: it is safe for secrets, and on this machine only
@@ -283,7 +302,7 @@ pub fn url_named_by(namer: &Url, text: &str) -> Result<Url, &'static str> {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
@@ -298,6 +317,25 @@ mod tests {
 
     fn url(text: &str) -> Result<Url, String> {
         url_named_by(&ISSUER.parse().unwrap(), text).map_err(str::to_owned)
+    }
+
+    #[test]
+    fn a_member_of_another_type_fails_only_those_who_need_it() {
+        let odd = metadata(|document| {
+            document["jwks_uri"] = json!(["https://idp.example/keys"]);
+            document["scopes_supported"] = json!("openid");
+            document["code_challenge_methods_supported"] = json!(null);
+        });
+        let odd = odd.unwrap();
+
+        assert!(odd.required(Endpoint::Token, url).is_ok());
+        assert!(odd.required(Endpoint::Keys, url).is_err());
+        assert!(odd.scopes_supported.is_empty());
+
+        let strict = metadata(|document| {
+            document["authorization_response_iss_parameter_supported"] = json!("true");
+        });
+        assert!(strict.unwrap().names_issuer);
     }
 
     #[test]

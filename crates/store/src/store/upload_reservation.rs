@@ -252,7 +252,7 @@ mod tests {
         upload.announce(5 << 20).await.expect("it fits");
         assert_eq!(backend.take(), [(5 << 20, 0)]);
 
-        backend.clock.advance(UPLOAD_TTL / 2 - Duration::from_millis(1));
+        backend.clock.advance((UPLOAD_TTL / 2).saturating_sub(Duration::from_millis(1)));
         upload.cover(1).await.expect("it is reserved");
         assert!(backend.take().is_empty());
 
