@@ -21,6 +21,7 @@ mod local_files;
 mod location;
 mod objects;
 mod owners;
+mod reserving;
 mod schedule;
 mod slots;
 mod stored_entry;
