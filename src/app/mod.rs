@@ -36,12 +36,11 @@ use larder_store::{
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
+pub(crate) use self::base::Base;
+#[cfg(feature = "cli")]
+pub(crate) use self::place::{CallPlace, Place};
 use self::{
     access::Access, calls::Calls, http::HttpSetup, maintenance::Maintenance, place::Places,
-};
-pub(crate) use self::{
-    base::Base,
-    place::{CallPlace, Place},
 };
 pub use self::{
     error::OpenError,

@@ -52,7 +52,8 @@ async fn session(sessions: &MemorySessions, name: &str) -> (Arc<Session>, String
     for position in 1..MESSAGES {
         writer.append(format!("{name}-{position}").into()).await.unwrap();
     }
-    writer.finish(format!("{name}-{MESSAGES}").into(), Retention::Kept).await.unwrap();
+    let last = Bytes::from(format!("{name}-{MESSAGES}"));
+    writer.finish(last.into(), Retention::Kept).await.unwrap();
     (session, stream)
 }
 

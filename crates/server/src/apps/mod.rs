@@ -77,7 +77,7 @@ impl AppOptions {
 /// Apps see `view_resource` alone.
 ///
 /// ```
-/// use larder::{Registry, apps::{self, AppOptions}};
+/// use larder_server::{Registry, apps::{self, AppOptions}};
 ///
 /// let registry = Registry::builder("mine").with(apps::viewing(AppOptions::default())).build()?;
 /// assert_eq!(registry.tools(None)?.items.len(), 4);

@@ -10,7 +10,7 @@ use super::{IntoContent, ResourceError};
 /// directory (2026-07-28, resources: Reading Resources).
 ///
 /// ```
-/// use larder::{Context, Contents, Resource};
+/// use larder_server::{Context, Contents, Resource};
 ///
 /// let pages: Resource = Resource::new("docs://guide", |_: Context| async {
 ///     Contents::with_uri("docs://guide/1", "Install it.").and("docs://guide/2", "Run it.")

@@ -14,7 +14,7 @@ use larder_store::store::StoreError;
 /// details are sent by accident.
 ///
 /// ```
-/// use larder::ToolError;
+/// use larder_server::ToolError;
 ///
 /// fn check(n: i64) -> Result<i64, ToolError> {
 ///     if n < 0 { Err(ToolError::new("n must not be negative")) } else { Ok(n) }
@@ -100,7 +100,7 @@ impl ToolError {
 /// model reads the outermost text only.
 ///
 /// ```
-/// use larder::{ErrorContext, ToolError};
+/// use larder_server::{ErrorContext, ToolError};
 ///
 /// fn parse(text: &str) -> Result<u8, ToolError> {
 ///     text.parse::<u8>().context("Give a number from 0 to 255.")

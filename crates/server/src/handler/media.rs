@@ -48,7 +48,7 @@ media! {
     /// file of that type, not raw pixels.
     ///
     /// ```
-    /// use larder::Image;
+    /// use larder_server::Image;
     /// use rmcp::model::ContentBlock;
     ///
     /// let block = ContentBlock::from(Image::png(&b"\x89PNG"[..]));

@@ -10,14 +10,14 @@ use super::ToolError;
 /// system instructions into a user message.
 ///
 /// ```
-/// use larder::{IntoPromptResult, assistant, user};
+/// use larder_server::{IntoPromptResult, assistant, user};
 /// use serde_json::json;
 ///
 /// let turns = vec![user("Name a fruit."), assistant("A fruit is")];
 /// assert_eq!(turns.into_prompt_result()?.messages.len(), 2);
 /// let mixed = vec![json!("Hello."), json!({ "role": "assistant", "content": "Yes?" })];
 /// assert_eq!(mixed.into_prompt_result()?.messages[1], assistant("Yes?"));
-/// # Ok::<(), larder::ToolError>(())
+/// # Ok::<(), larder_server::ToolError>(())
 /// ```
 pub trait IntoPromptResult {
     /// Converts to the protocol's result.

@@ -111,7 +111,7 @@ impl<S> Context<S> {
     /// metadata first. The URI cannot be guessed, unless it is set.
     ///
     /// ```
-    /// use larder::{Context, Registry, Stored, Tool, ToolError};
+    /// use larder_server::{Context, Registry, Stored, Tool, ToolError};
     ///
     /// /// Searches the logs.
     /// #[derive(serde::Deserialize, schemars::JsonSchema)]

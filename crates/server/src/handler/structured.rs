@@ -18,7 +18,7 @@ use super::{IntoToolResult, Json, Structure, structure::with_structured};
 /// the model needs, such as a resource's URI, into the value.
 ///
 /// ```
-/// use larder::{Context, Registry, Structured, Tool};
+/// use larder_server::{Context, Registry, Structured, Tool};
 ///
 /// /// Adds two numbers.
 /// #[derive(serde::Deserialize, schemars::JsonSchema)]

@@ -35,7 +35,8 @@ impl ProtectedResource {
     /// headers of a request are not trusted.
     ///
     /// ```
-    /// use larder::{auth::Scopes, http::ProtectedResource};
+    /// use larder_oauth::Scopes;
+    /// use larder_server::http::ProtectedResource;
     ///
     /// let protected = ProtectedResource::new("https://mcp.example.com/mcp", "/mcp", ["https://auth.example.com"], &Scopes::default(), Some("Larder"));
     /// assert!(protected.is_some());

@@ -33,7 +33,7 @@ type Handler<S> = Box<dyn Fn(Context<S>, Value) -> Started + Send + Sync>;
 /// that do not match never reach the handler.
 ///
 /// ```
-/// use larder::{Context, Prompt, Registry};
+/// use larder_server::{Context, Prompt, Registry};
 ///
 /// /// Greets the user by name.
 /// #[derive(serde::Deserialize, schemars::JsonSchema)]

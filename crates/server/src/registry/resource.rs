@@ -21,14 +21,14 @@ type Handler<S> = Box<dyn Fn(Context<S>) -> BoxFuture<'static, ReadResult> + Sen
 /// A static resource. Its handler runs for each read.
 ///
 /// ```
-/// use larder::{Context, Registry, Resource};
+/// use larder_server::{Context, Registry, Resource};
 ///
 /// let registry = Registry::builder("docs")
 ///     .resource(Resource::text("docs://welcome", "Hello."))
 ///     .resource(Resource::new("docs://time", |_: Context| async { "now" }).title("The time"))
 ///     .build()?;
 /// assert_eq!(registry.catalog().resources().len(), 2);
-/// # Ok::<(), larder::BuildError>(())
+/// # Ok::<(), larder_server::BuildError>(())
 /// ```
 pub struct Resource<S = ()> {
     listed: model::Resource,

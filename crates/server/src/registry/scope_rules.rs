@@ -6,7 +6,8 @@ use larder_oauth::Scopes;
 /// definition.
 ///
 /// ```
-/// use larder::{auth::Scopes, registry::ScopeRules};
+/// use larder_oauth::Scopes;
+/// use larder_server::registry::ScopeRules;
 ///
 /// let scopes = |name| Scopes::required([name]).unwrap();
 /// // Every request needs mcp:read. Rules match tools and prompts by name, and

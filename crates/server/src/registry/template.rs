@@ -36,7 +36,7 @@ type Handler<S> =
 /// segments, none of them empty, without `\`.
 ///
 /// ```
-/// use larder::{Context, Registry, Template};
+/// use larder_server::{Context, Registry, Template};
 ///
 /// #[derive(serde::Deserialize, schemars::JsonSchema)]
 /// struct Page {

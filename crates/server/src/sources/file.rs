@@ -35,7 +35,8 @@ const READ_BYTES: usize = 64 << 10;
 /// resource or a template:
 ///
 /// ```
-/// use larder::{Context, FileResource, Registry, Template, Variables};
+/// use larder_protocol::uri_template::Variables;
+/// use larder_server::{Context, FileResource, Registry, Template};
 ///
 /// let files = Template::new("file:///{name}", "file", |_: Context, variables: Variables| async move {
 ///     // Never reads a file outside of the directory.

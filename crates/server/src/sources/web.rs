@@ -28,7 +28,7 @@ const MAX_REDIRECTS: usize = 3;
 /// proxy is used, because a proxy resolves names itself.
 ///
 /// ```
-/// use larder::{HttpResource, Registry};
+/// use larder_server::{HttpResource, Registry};
 ///
 /// let spec = HttpResource::new("https://www.rfc-editor.org/rfc/rfc3986.txt");
 /// let registry = Registry::builder("specs").resource(spec.at("docs://rfc3986")).build();

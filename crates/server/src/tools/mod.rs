@@ -65,7 +65,7 @@ impl ToolOptions {
 /// [`windows`].
 ///
 /// ```
-/// use larder::{Registry, tools::{ToolOptions, self}};
+/// use larder_server::{Registry, tools::{ToolOptions, self}};
 ///
 /// let registry = Registry::builder("mine").with(tools::reading(ToolOptions::default())).build()?;
 /// assert_eq!(registry.tools(None)?.items.len(), 5);

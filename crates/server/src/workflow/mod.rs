@@ -2,7 +2,8 @@
 //! results of earlier ones, and one `prompts/get` returns the complete transcript.
 //!
 //! ```
-//! use larder::{Context, Registry, Resource, Template, Tool, Variables, workflow::{dsl::*, self}};
+//! use larder_protocol::uri_template::Variables;
+//! use larder_server::{Context, Registry, Resource, Template, Tool, workflow::{dsl::*, self}};
 //!
 //! /// Returns the current game.
 //! #[derive(serde::Deserialize, schemars::JsonSchema)]

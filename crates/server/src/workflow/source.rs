@@ -67,7 +67,7 @@ pub fn constant(value: impl Into<Value>) -> DataSource {
 /// Text with variables, which are replaced once.
 ///
 /// ```
-/// use larder::workflow::dsl::*;
+/// use larder_server::workflow::dsl::*;
 ///
 /// let greeting = template("Hello {name}", [("name", prompt_arg("user"))]);
 /// ```

@@ -239,7 +239,7 @@ impl WorkflowStep {
     /// A plain string is not a source, because it would be ambiguous:
     ///
     /// ```compile_fail
-    /// use larder::workflow::dsl::*;
+    /// use larder_server::workflow::dsl::*;
     /// read_resource("docs://{page}").with_template_binding("page", "front");
     /// ```
     #[must_use]

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 /// A URI with variables.
 ///
 /// ```
-/// use larder::workflow::UriPattern;
+/// use larder_server::workflow::UriPattern;
 ///
 /// let pattern = UriPattern::parse("docs://{page}").unwrap();
 /// let uri = pattern.expand(|_| Ok::<_, ()>("a/b?c#d".into())).unwrap();

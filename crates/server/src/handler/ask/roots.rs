@@ -44,7 +44,7 @@ impl<S> Context<S> {
 /// `..` is below no root.
 ///
 /// ```
-/// use larder::{Root, within_roots};
+/// use larder_server::{Root, within_roots};
 ///
 /// let roots = [Root { uri: "file:///home/ana/project".into(), name: None }];
 /// assert!(within_roots(&roots, "file:///home/ana/project/src/main.rs"));

@@ -14,7 +14,7 @@ impl<S> Context<S> {
     /// builder, or set metadata first.
     ///
     /// ```
-    /// use larder::{Context, ToolError};
+    /// use larder_server::{Context, ToolError};
     ///
     /// async fn keep(ctx: &Context, uri: &str) -> Result<String, ToolError> {
     ///     let found = ctx.read_resource(uri).await?;

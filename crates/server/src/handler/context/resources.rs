@@ -17,7 +17,7 @@ impl<S> Context<S> {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use larder::{Context, ToolError};
+    /// use larder_server::{Context, ToolError};
     ///
     /// /// Searches the logs.
     /// #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -63,7 +63,8 @@ impl<S> Context<S> {
     /// set stays.
     ///
     /// ```
-    /// use larder::{Context, ToolError, store::Rewrite};
+    /// use larder_store::store::Rewrite;
+    /// use larder_server::{Context, ToolError};
     ///
     /// async fn log(ctx: &Context, line: String) -> Result<(), ToolError> {
     ///     let appended = (line + "\n").into();

@@ -14,7 +14,8 @@ impl<S: Send + Sync + 'static> Builder<S> {
     /// [`Builder::call_tool`], and excludes [`Builder::tool`].
     ///
     /// ```
-    /// use larder::{Context, Registry, protocol::Fault};
+    /// use larder_protocol::Fault;
+    /// use larder_server::{Context, Registry};
     /// use rmcp::model::{JsonObject, Tool};
     /// use serde_json::json;
     ///
@@ -57,7 +58,7 @@ impl<S: Send + Sync + 'static> Builder<S> {
     /// [`Builder::get_prompt`], and excludes [`Builder::prompt`].
     ///
     /// ```
-    /// use larder::{Context, Registry};
+    /// use larder_server::{Context, Registry};
     /// use rmcp::model::{JsonObject, Prompt};
     ///
     /// let registry = Registry::builder("custom")
@@ -97,7 +98,7 @@ impl<S: Send + Sync + 'static> Builder<S> {
     /// [`Builder::resource`] and [`Builder::template`], which come first.
     ///
     /// ```
-    /// use larder::{Context, Registry, ResourceError};
+    /// use larder_server::{Context, Registry, ResourceError};
     /// use rmcp::model::Resource;
     ///
     /// let registry = Registry::builder("custom")

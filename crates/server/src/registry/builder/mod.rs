@@ -51,7 +51,7 @@ impl Registry {
     /// Starts a server's definition.
     ///
     /// ```
-    /// use larder::{Context, Registry, Tool};
+    /// use larder_server::{Context, Registry, Tool};
     ///
     /// /// Returns the text.
     /// #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -213,7 +213,7 @@ impl<S: Send + Sync + 'static> Builder<S> {
     /// struct there are checked without this call.
     ///
     /// ```
-    /// use larder::Registry;
+    /// use larder_server::Registry;
     ///
     /// #[derive(schemars::JsonSchema)]
     /// struct Person {
