@@ -34,9 +34,9 @@ pub struct Metadata {
     /// The scopes that the server knows, as far as it lists them.
     #[serde(default, deserialize_with = "or_default")]
     pub scopes_supported: Vec<String>,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "none_but_listed")]
     token_endpoint_auth_methods_supported: Option<Vec<String>>,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "none_but_listed")]
     code_challenge_methods_supported: Option<Vec<String>>,
 
     /// Whether the URL of a metadata document is a client ID.
@@ -279,6 +279,17 @@ where
     Ok(serde_json::from_value(value).unwrap_or_default())
 }
 
+/// Reads a list of what the server supports. One of another type names nothing, so that no check is
+/// left out because of it.
+fn none_but_listed<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Vec<String>>, D::Error> {
+    let value = Value::deserialize(value)?;
+    if value.is_null() {
+        return Ok(None);
+    }
+
+    Ok(Some(serde_json::from_value(value).unwrap_or_default()))
+}
+
 /// Reads a flag that makes a check stricter: every value sets it but `false` and null.
 fn unless_false<'de, D: Deserializer<'de>>(value: D) -> Result<bool, D::Error> {
     let value = Value::deserialize(value)?;
@@ -336,6 +347,11 @@ mod tests {
             document["authorization_response_iss_parameter_supported"] = json!("true");
         });
         assert!(strict.unwrap().names_issuer);
+
+        let plain = metadata(|document| {
+            document["code_challenge_methods_supported"] = json!("plain");
+        });
+        assert_eq!(plain.unwrap().supports_pkce(), Some(false));
     }
 
     #[test]
