@@ -107,10 +107,11 @@ impl Discarded {
     /// Looks for the envelope, whose members implementations write before or after the result.
     fn between(head: &[u8], tail: &[u8]) -> Self {
         let (head, tail) = (compact(head), compact(tail));
-        let begun = head.strip_prefix('{').unwrap_or_default();
-        let begun = begun.strip_prefix(r#""jsonrpc":"2.0","#).unwrap_or(begun);
+        let begun = without_version(head.strip_prefix('{').unwrap_or_default());
         let after_id = begun.strip_prefix(r#""id":"#).and_then(|id| id.split_once(','));
         let (_, next) = after_id.unwrap_or(("", begun));
+        // Where members are sorted, the version comes after the id.
+        let next = without_version(next);
 
         if next.starts_with(r#""method":"#) {
             return Self::Other;
@@ -118,6 +119,11 @@ impl Discarded {
         let first = begun.strip_prefix(r#""id":"#).and_then(digits);
         first.or_else(|| id_at_end(&tail)).map_or(Self::Unknown, Self::Answer)
     }
+}
+
+/// The members of an envelope after the version, if that comes first.
+fn without_version(members: &str) -> &str {
+    members.strip_prefix(r#""jsonrpc":"2.0","#).unwrap_or(members)
 }
 
 /// The id at the end of an envelope.
@@ -172,10 +178,12 @@ mod tests {
         let after = format!(r#"{{"result":{{"a":"{content}"}},"jsonrpc":"2.0","id":23}}"#);
         let unclear = format!(r#"{{"result":{{"a":"{content}","id":4}}}}"#);
         let question = format!(r#"{{"jsonrpc":"2.0","id":5,"method":"a","params":"{content}"}}"#);
-        let text = format!("{before}\nshort\n{after}\n{unclear}\n{question}\nlast");
+        let sorted = format!(r#"{{"id":5,"jsonrpc":"2.0","method":"a","params":"{content}"}}"#);
+        let text = format!("{before}\nshort\n{after}\n{unclear}\n{question}\n{sorted}\nlast");
 
         let read = read(&text, 500).await;
-        assert_eq!(read, ["Answer(17)", "short", "Answer(23)", "Unknown", "Other", "last"]);
+        let kinds = ["Answer(17)", "short", "Answer(23)", "Unknown", "Other", "Other", "last"];
+        assert_eq!(read, kinds);
     }
 
     #[tokio::test(start_paused = true)]
