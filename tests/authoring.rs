@@ -492,7 +492,7 @@ struct Nested {
     names: Vec<Vec<String>>,
 }
 
-/// Asks for what no client can show.
+/// Asks by a form that no client can show.
 #[tool]
 async fn ask(ctx: &Context) -> Result<&'static str> {
     ctx.elicit::<Nested>("names", "Which names?").await?;

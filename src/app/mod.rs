@@ -103,7 +103,7 @@ impl App {
     /// Opens a server with the given clock and source of randomness, for tests.
     ///
     /// # Errors
-    /// Those of [`App::open`].
+    /// The errors of [`App::open`].
     pub async fn open_with(
         registry: Registry,
         config: Config,
@@ -130,7 +130,7 @@ impl App {
     /// Creates a server with the given clock and source of randomness, for tests.
     ///
     /// # Errors
-    /// Those of [`App::new`].
+    /// The errors of [`App::new`].
     pub fn with(
         registry: Registry,
         config: Config,

@@ -32,7 +32,7 @@ pub(super) struct Places {
     keys: Keys,
 }
 
-/// Where resources are kept, and small values beside them.
+/// The place of resources, and of small values beside them.
 pub(crate) enum Place {
     /// The memory of this process.
     Memory,
@@ -43,7 +43,7 @@ pub(crate) enum Place {
     Objects(ObjectLocation),
 }
 
-/// Where sessions and tasks are kept.
+/// The place of sessions and tasks.
 pub(crate) enum CallPlace {
     /// The memory of this process.
     Memory,

@@ -16,7 +16,7 @@ const LEVELS: [(&str, &[&str]); 2] = [
     ("served", &["admission", "dispatch", "era", "http", "stdio"]),
 ];
 
-/// Where these modules are.
+/// The folder of these modules.
 const SERVER: &str = "crates/server/src";
 
 /// The level of a module of the server.

@@ -34,7 +34,7 @@ pub(super) enum UpstreamError {
         "{name} sent more than {max} JSON values in one message (upstreams.max_values); nothing was kept."
     )]
     TooManyValues { name: Arc<str>, max: usize },
-    /// It sent too many messages in one.
+    /// Too many messages were in one batch.
     #[error("{name} sent more than {max} messages in one batch; nothing was kept.")]
     TooManyMessages { name: Arc<str>, max: usize },
     /// There is no room for its message.

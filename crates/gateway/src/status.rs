@@ -14,7 +14,7 @@ pub enum State {
     Down,
     /// It runs.
     Up,
-    /// It runs, and a part of its lists is not offered, or not read.
+    /// Running, with a part of its lists not offered or not read.
     Degraded,
 }
 

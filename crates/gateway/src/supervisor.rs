@@ -139,7 +139,7 @@ trait Family {
     fn child_ended(&mut self) -> impl Future<Output = ()>;
 }
 
-/// What [`Family::reap`] has found.
+/// The result of [`Family::reap`].
 enum Reaped {
     /// A child that has ended, and perhaps has left others.
     Child,

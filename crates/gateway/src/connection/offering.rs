@@ -1,4 +1,4 @@
-//! What the upstream of a connection offers.
+//! The lists and capabilities of the upstream of a connection.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -23,7 +23,7 @@ const SUBSCRIBED: Duration = Duration::from_secs(3);
 const RETRY: Duration = Duration::from_secs(60);
 
 impl Connection {
-    /// What the upstream offers. Waits for an upstream that was never listed,
+    /// The lists of the upstream. Waits for an upstream that was never listed,
     /// but not for long: its lists are announced when they come.
     pub(crate) async fn catalogue(self: &Arc<Self>) -> Option<Arc<Catalogue>> {
         self.ensure_task();
@@ -40,7 +40,7 @@ impl Connection {
         self.catalogue.load_full()
     }
 
-    /// What the upstream offers, as far as that is known.
+    /// The lists of the upstream, as far as they are known.
     pub(crate) fn known(&self) -> Option<Arc<Catalogue>> {
         self.catalogue.load_full()
     }

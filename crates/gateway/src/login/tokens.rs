@@ -24,7 +24,7 @@ const REFUSALS: [&str; 5] = [
     "unsupported_grant_type",
 ];
 
-/// Where tokens come from.
+/// The source of tokens.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Source {
     pub(super) client: ClientIdentity,

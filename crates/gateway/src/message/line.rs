@@ -23,7 +23,7 @@ pub(crate) enum Incoming {
     End,
 }
 
-/// What a discarded message was, as far as its ends say it.
+/// The kind of a discarded message, as far as its ends say it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Discarded {
     /// The response to that request.
@@ -91,7 +91,7 @@ pub(crate) fn answered_first(head: &[u8]) -> Option<i64> {
 }
 
 impl Discarded {
-    /// What a message is, as far as its ends say it.
+    /// The kind of a message, as far as its ends say it.
     pub(crate) fn by(message: &[u8]) -> Self {
         let head = &message[..message.len().min(END_BYTES)];
         Self::between(head, &message[message.len().saturating_sub(END_BYTES)..])
@@ -110,7 +110,7 @@ impl Discarded {
         let begun = without_version(head.strip_prefix('{').unwrap_or_default());
         let after_id = begun.strip_prefix(r#""id":"#).and_then(|id| id.split_once(','));
         let (_, next) = after_id.unwrap_or(("", begun));
-        // Where members are sorted, the version comes after the id.
+        // The version comes after the id if members are sorted.
         let next = without_version(next);
 
         if next.starts_with(r#""method":"#) {

@@ -9,7 +9,7 @@ pub(crate) enum Refusal {
     NoRoom,
     /// It has more JSON values than allowed.
     TooManyValues,
-    /// It is a batch of more messages than allowed.
+    /// A batch has more messages than allowed.
     TooManyMessages,
     /// A string in it is not JSON.
     NotJson,

@@ -33,7 +33,7 @@ const BOUNDS: [(&str, usize); 8] = [
 #[derive(Default)]
 pub(super) struct LongMembers(Map<String, Value>);
 
-/// What becomes of members that are too long for their places.
+/// The treatment of members that are too long for their places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Excess {
     /// They follow as a text, which is stored if the result has no room for it.

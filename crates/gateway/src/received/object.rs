@@ -55,7 +55,7 @@ impl Object {
     /// A text that is kept. Nothing else counts.
     ///
     /// # Errors
-    /// It has more bytes than `max`.
+    /// The text has more bytes than `max`.
     pub(super) fn take_short_text(
         &mut self,
         name: &str,

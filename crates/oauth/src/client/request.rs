@@ -5,7 +5,7 @@ use url::Url;
 /// An authorization request, as far as it belongs to one login.
 #[derive(Debug, Clone, Copy)]
 pub struct AuthorizationRequest<'a> {
-    /// Where the authorization server sends the browser.
+    /// The URI to which the authorization server sends the browser.
     pub redirect_uri: &'a str,
     /// Ties the response to the browser that began.
     pub state: &'a str,

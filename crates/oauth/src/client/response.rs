@@ -35,7 +35,7 @@ pub enum ResponseError<'a> {
         /// The description, if there is one.
         description: Option<&'a str>,
     },
-    /// It has neither a code nor an error.
+    /// The response has neither a code nor an error.
     #[error("The parameter code is missing.")]
     NoCode,
 }

@@ -24,7 +24,7 @@ struct Used {
     addresses: HashMap<IpAddr, usize>,
 }
 
-/// One form that is read.
+/// A form that is read.
 #[derive(Debug)]
 pub(super) struct FormSlot<'a> {
     slots: &'a FormSlots,

@@ -34,7 +34,7 @@ impl Registry {
         self.definition.providers.iter().find_map(|provider| provider.known_tool(name))
     }
 
-    /// Who has listed a tool of that name to somebody, as far as that is known. `None` for a name
+    /// The server that lists a tool of that name to somebody, as far as it is known. `None` for a name
     /// that may be a caller's invention.
     pub(crate) fn listed_by(&self, name: &str) -> Option<ListedBy> {
         if self.catalog().tools.get(name).is_some() {

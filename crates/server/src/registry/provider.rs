@@ -241,7 +241,7 @@ pub struct ProviderState {
     pub error_seconds_ago: Option<u64>,
 }
 
-/// Who has listed a tool.
+/// The server that lists a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ListedBy {
     /// This server.

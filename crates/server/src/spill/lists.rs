@@ -1,4 +1,4 @@
-//! What of a result is stored as one JSON list, because there is much of it and each is small.
+//! Lists of a result that are stored as JSON, because their items are many and small.
 
 use larder_protocol::json_size;
 use rmcp::model::{Annotations, ContentBlock, MetaObject, ResourceContents};

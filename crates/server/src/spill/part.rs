@@ -8,7 +8,7 @@ use crate::handler::ReceivedText;
 
 /// A part of a result to store.
 pub(super) struct Part {
-    /// Its own name, such as the URI of an embedded resource.
+    /// The part's own name, such as the URI of an embedded resource.
     pub(super) name: Option<String>,
     pub(super) mime_type: Option<String>,
     pub(super) body: Body,

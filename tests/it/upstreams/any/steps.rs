@@ -185,7 +185,7 @@ fn any_states_of_a_task_let_its_call_end() {
     }
 }
 
-/// What a client can be asked.
+/// The kinds of questions that a client answers.
 fn capabilities() -> Value {
     json!({ "elicitation": {}, "sampling": {}, "roots": {} })
 }

@@ -368,7 +368,7 @@ mod tests {
                 || unreachable!("it has a follower"),
             );
 
-            // What is kept counts in the limit of what is kept.
+            // A kept event counts in the limit of kept events.
             assert_eq!(is_kept, retention == Retention::Kept);
             assert_eq!(Arc::strong_count(&counts), 1 + usize::from(!is_kept));
 
