@@ -22,9 +22,17 @@ const brought = {
   'completion/complete': ({ argument }) => argument.value,
 };
 
+// The id of the call that ends when its question is answered.
+let asking;
 createInterface({ input: process.stdin }).on('line', (line) => {
-  const { id, method, params = {} } = JSON.parse(line);
-  if (!method) return;
+  const { id, method, params = {}, error } = JSON.parse(line);
+  if (!method) {
+    // The answer to a question of a call that waits for it.
+    const content = [{ type: 'text', text: `${id}: ${error?.message}` }];
+    console.log(JSON.stringify({ jsonrpc: '2.0', id: asking, result: { content } }));
+    return;
+  }
+  if (params.arguments?.then === 'wait') asking = id;
   const bytes = chosen.get(method) ?? brought[method]?.(params);
   if (bytes !== undefined) {
     const text = Buffer.from(bytes, 'base64').toString('latin1').replaceAll('$ID', id);

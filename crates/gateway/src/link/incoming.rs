@@ -300,8 +300,15 @@ impl Link {
         Compute::run(&self.name, size, work).done().await.ok()
     }
 
-    /// A message was discarded. One that may be the answer to any request fails all that run.
+    /// A message was discarded. An upstream that asked is told; a message that may be the answer
+    /// to any request fails all that run.
     pub(crate) fn refuse_message(&self, source: Source, what: Discarded, why: Refusal) {
+        if let Discarded::Question(id) = &what
+            && !is_long(id)
+        {
+            self.refuse(id, &self.refusal_error(why).to_string());
+        }
+
         let failed: Vec<_> = {
             let running = &mut self.state.lock().running;
             match (what, source) {
@@ -312,7 +319,8 @@ impl Link {
                 (Discarded::Unknown, Source::Shared) => {
                     std::mem::take(running).into_values().collect()
                 }
-                (Discarded::Other, _) | (Discarded::Unknown, Source::Stream(None)) => {
+                (Discarded::Question(_) | Discarded::Other, _)
+                | (Discarded::Unknown, Source::Stream(None)) => {
                     let why = self.refusal_error(why);
                     return self.log_ignored("a message is discarded", Some(&why));
                 }

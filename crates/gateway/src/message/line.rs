@@ -2,6 +2,7 @@
 
 use std::io;
 
+use larder_protocol::RequestId;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt};
 
 use super::{
@@ -24,11 +25,13 @@ pub(crate) enum Incoming {
 }
 
 /// The kind of a discarded message, as far as its ends say it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Discarded {
     /// The response to that request.
     Answer(i64),
-    /// A request or a notification.
+    /// A request of the upstream, which waits for its answer.
+    Question(RequestId),
+    /// A notification, or a request whose id is not at an end.
     Other,
     Unknown,
 }
@@ -100,7 +103,7 @@ impl Discarded {
     fn answers(self) -> Option<i64> {
         match self {
             Self::Answer(id) => Some(id),
-            Self::Other | Self::Unknown => None,
+            Self::Question(_) | Self::Other | Self::Unknown => None,
         }
     }
 
@@ -109,12 +112,13 @@ impl Discarded {
         let (head, tail) = (compact(head), compact(tail));
         let begun = without_version(head.strip_prefix('{').unwrap_or_default());
         let after_id = begun.strip_prefix(r#""id":"#).and_then(|id| id.split_once(','));
-        let (_, next) = after_id.unwrap_or(("", begun));
+        let (id, next) = after_id.map_or((None, begun), |(id, next)| (Some(id), next));
         // The version comes after the id if members are sorted.
         let next = without_version(next);
 
         if next.starts_with(r#""method":"#) {
-            return Self::Other;
+            let id = id.or_else(|| member_at_end(&tail)).and_then(request_id);
+            return id.map_or(Self::Other, Self::Question);
         }
         let first = begun.strip_prefix(r#""id":"#).and_then(digits);
         first.or_else(|| id_at_end(&tail)).map_or(Self::Unknown, Self::Answer)
@@ -128,11 +132,26 @@ fn without_version(members: &str) -> &str {
 
 /// The id at the end of an envelope.
 fn id_at_end(tail: &str) -> Option<i64> {
-    let tail = tail.strip_suffix('}')?;
-    let tail = tail.strip_suffix(r#","jsonrpc":"2.0""#).unwrap_or(tail);
-    let (_, id) = tail.rsplit_once(r#","id":"#)?;
+    let id = member_at_end(tail)?;
     let is_id = |id: &str| id.bytes().all(|b| b.is_ascii_digit());
     is_id(id.trim_matches('"')).then(|| digits(id))?
+}
+
+/// The text after the last `id`, up to the end of an envelope.
+fn member_at_end(tail: &str) -> Option<&str> {
+    let tail = tail.strip_suffix('}')?;
+    let tail = tail.strip_suffix(r#","jsonrpc":"2.0""#).unwrap_or(tail);
+    tail.rsplit_once(r#","id":"#).map(|(_, id)| id)
+}
+
+/// The id of a request: a string or an integer.
+fn request_id(id: &str) -> Option<RequestId> {
+    let text = id.strip_prefix('"').and_then(|id| id.strip_suffix('"'));
+    match text {
+        Some(text) if !text.contains(['"', '\\']) => Some(RequestId::String(text.into())),
+        Some(_) => None,
+        None => id.parse().ok().map(RequestId::Number),
+    }
 }
 
 /// The number with which a text begins. Some upstreams write it as a string.
@@ -178,11 +197,22 @@ mod tests {
         let after = format!(r#"{{"result":{{"a":"{content}"}},"jsonrpc":"2.0","id":23}}"#);
         let unclear = format!(r#"{{"result":{{"a":"{content}","id":4}}}}"#);
         let question = format!(r#"{{"jsonrpc":"2.0","id":5,"method":"a","params":"{content}"}}"#);
-        let sorted = format!(r#"{{"id":5,"jsonrpc":"2.0","method":"a","params":"{content}"}}"#);
-        let text = format!("{before}\nshort\n{after}\n{unclear}\n{question}\n{sorted}\nlast");
+        let sorted = format!(r#"{{"id":"q","jsonrpc":"2.0","method":"a","params":"{content}"}}"#);
+        let late = format!(r#"{{"method":"a","params":{{"a":"{content}"}},"id":6}}"#);
+        let notified = format!(r#"{{"method":"a","params":{{"a":"{content}","id":6}}}}"#);
+        let lines = [&before, "short", &after, &unclear, &question, &sorted, &late, &notified];
 
-        let read = read(&text, 500).await;
-        let kinds = ["Answer(17)", "short", "Answer(23)", "Unknown", "Other", "Other", "last"];
+        let read = read(&lines.join("\n"), 500).await;
+        let kinds = [
+            "Answer(17)",
+            "short",
+            "Answer(23)",
+            "Unknown",
+            "Question(Number(5))",
+            "Question(String(\"q\"))",
+            "Question(Number(6))",
+            "Other",
+        ];
         assert_eq!(read, kinds);
     }
 
