@@ -47,14 +47,15 @@ struct Endpoints {
 #[derive(Debug, Clone)]
 struct Discovered {
     jwks: Url,
-    introspection: Option<Url>,
+    /// The URL, if any, or why it is refused, which concerns opaque tokens only.
+    introspection: Result<Option<Url>, String>,
 }
 
 impl Discovered {
     fn read(metadata: &Metadata) -> Result<Self, String> {
         let url = |text: &str| safe_url(text).map_err(str::to_owned);
         let jwks = metadata.required(Endpoint::Keys, url)?;
-        let introspection = metadata.optional(Endpoint::Introspection, url)?;
+        let introspection = metadata.optional(Endpoint::Introspection, url);
         Ok(Self { jwks, introspection })
     }
 }
@@ -101,7 +102,7 @@ impl Endpoints {
             return Ok(url.clone());
         }
 
-        let found = self.metadata().await?.introspection;
+        let found = self.metadata().await?.introspection?;
         found
             .ok_or_else(|| format!("the metadata of {} has no introspection_endpoint", self.issuer))
     }

@@ -77,11 +77,20 @@ impl Login {
             return Ok(ClientIdentity { id: document_url, secret: None, is_secret_in_body });
         }
 
-        let Some(endpoint) = &server.registration_endpoint else {
-            return Err(LoginProblem::Refused(format!(
-                "{} does not register clients: set upstreams.auth.client_id",
-                quoted(&metadata.issuer)
-            )));
+        let endpoint = match &server.registration_endpoint {
+            Ok(Some(endpoint)) => endpoint,
+            Ok(None) => {
+                return Err(LoginProblem::Refused(format!(
+                    "{} does not register clients: set upstreams.auth.client_id",
+                    quoted(&metadata.issuer)
+                )));
+            }
+            Err(problem) => {
+                return Err(LoginProblem::Refused(format!(
+                    "{} cannot register clients: {problem}. Set upstreams.auth.client_id",
+                    quoted(&metadata.issuer)
+                )));
+            }
         };
 
         let slot = self.client_slot(&metadata.issuer);

@@ -27,7 +27,9 @@ pub(super) struct AuthorizationServer {
 pub(super) struct ServerMetadata {
     pub(super) authorization_endpoint: Url,
     pub(super) token_endpoint: Url,
-    pub(super) registration_endpoint: Option<Url>,
+    /// The URL, if any, or why it is refused, which concerns clients that must register only.
+    pub(super) registration_endpoint: Result<Option<Url>, String>,
+    /// Missing if its URL is refused: tokens then stay valid until they expire.
     pub(super) revocation_endpoint: Option<Url>,
     pub(super) document: Metadata,
 }
@@ -178,8 +180,12 @@ impl Finder<'_> {
         let url = |text: &str| self.url(text);
         let authorization_endpoint = document.required(Endpoint::Authorization, url)?;
         let token_endpoint = document.required(Endpoint::Token, url)?;
-        let registration_endpoint = document.optional(Endpoint::Registration, url)?;
-        let revocation_endpoint = document.optional(Endpoint::Revocation, url)?;
+        let registration_endpoint = document.optional(Endpoint::Registration, url);
+        let revocation_endpoint =
+            document.optional(Endpoint::Revocation, url).unwrap_or_else(|problem| {
+                tracing::warn!(problem, "an authorization server's endpoint is not used");
+                None
+            });
 
         // 2026-07-28, authorization code protection: a server that does not say so is refused.
         if document.supports_pkce() != Some(true) {
