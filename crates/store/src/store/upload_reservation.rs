@@ -125,9 +125,10 @@ impl<B: ReservingBackend> UploadReservation<B> {
 
     async fn reserve(&mut self, bytes: u64) -> Result<(), StoreError> {
         // The backend may have the reservation even if this call gets no answer, or is dropped
-        // while it waits.
+        // while it waits. An extension that fails leaves the reservation as old as it is, so that
+        // the next call tries again.
         let now = self.backend.now();
-        self.reserved = Some((self.bytes(), now));
+        self.reserved.get_or_insert((0, now));
 
         let unreserved = self.unreserved();
         self.backend.reserve_upload(&self.owner, &self.uri, &self.id, bytes, unreserved).await?;
@@ -152,6 +153,8 @@ impl<B: ReservingBackend> UploadReservation<B> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use larder_runtime::clock::{Clock, ManualClock};
     use parking_lot::Mutex;
 
@@ -166,7 +169,7 @@ mod tests {
         random: Random,
         uploads: UploadsInProgress,
         reserved: Mutex<Vec<(u64, u64)>>,
-        is_full: bool,
+        is_full: AtomicBool,
     }
 
     impl NotingBackend {
@@ -176,7 +179,7 @@ mod tests {
                 random: Random::counting(),
                 uploads: UploadsInProgress::default(),
                 reserved: Mutex::default(),
-                is_full,
+                is_full: AtomicBool::new(is_full),
             })
         }
 
@@ -219,7 +222,8 @@ mod tests {
             unreserved: u64,
         ) -> Result<(), StoreError> {
             self.reserved.lock().push((bytes, unreserved));
-            if self.is_full { Err(StoreError::Full("full".to_owned())) } else { Ok(()) }
+            let is_full = self.is_full.load(Ordering::Relaxed);
+            if is_full { Err(StoreError::Full("full".to_owned())) } else { Ok(()) }
         }
     }
 
@@ -259,6 +263,23 @@ mod tests {
         backend.clock.advance(Duration::from_millis(1));
         upload.cover(2).await.expect("it is extended");
         assert_eq!(backend.take(), [(5 << 20, 0)], "as many bytes as before");
+    }
+
+    #[tokio::test]
+    async fn an_extension_that_failed_is_tried_again() {
+        let backend = NotingBackend::new(false);
+        let mut upload = backend.upload(None);
+        upload.cover(STEP).await.expect("it fits");
+        backend.take();
+
+        backend.clock.advance(UPLOAD_TTL / 2);
+        backend.is_full.store(true, Ordering::Relaxed);
+        assert!(upload.cover(STEP + 1).await.is_err());
+        assert_eq!(backend.take(), [(STEP + 1, 1)]);
+
+        backend.is_full.store(false, Ordering::Relaxed);
+        upload.cover(STEP + 2).await.expect("it is extended");
+        assert_eq!(backend.take(), [(STEP + 2, 2)]);
     }
 
     #[tokio::test]

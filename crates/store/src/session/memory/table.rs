@@ -205,7 +205,11 @@ impl SessionTable {
     pub(super) fn remove(&mut self, id: &str) {
         let Some(mut record) = self.records.remove(id) else { return };
 
-        self.checks.remove(&(Arc::clone(&record.session.id), None));
+        let id = &record.session.id;
+        let streams = record.calls.iter().map(|log| Some(Arc::clone(&log.stream)));
+        for stream in streams.chain([None]) {
+            self.checks.remove(&(Arc::clone(id), stream));
+        }
         record.close();
 
         let owner = record.session.principal.owner();
