@@ -128,7 +128,7 @@ features: ## Check that the crate builds with few features
 doc: ## Check documentation alone
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 
-docs-reference: ## Write the generated part of docs/configuration.md
+docs-reference: ## Write the comments of larder.example.toml and the generated part of docs/configuration.md
 	UPDATE_DOCS=1 cargo test --locked --test it docs::
 
 # Installed unoptimised: that takes a quarter of the time to build, and it checks in seconds all the same.

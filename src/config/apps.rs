@@ -11,14 +11,14 @@ use super::ConfigError;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AppsConfig {
-    /// Whether view_resource is offered, which shows stored content to people in hosts of MCP
-    /// Apps.
+    /// Offer view_resource, which shows stored content to people in hosts of MCP Apps. See
+    /// docs/apps.md.
     pub enabled: bool,
     /// Seconds between two looks of an open page for a new revision.
     pub poll: u64,
-    /// The domains at which hosts serve the page, by the name that the client reports: a domain,
-    /// or `auto` for the one that the host derives from server.public_url. A trailing `*`
-    /// matches any ending.
+    /// Domains at which hosts serve the page, by client name; a trailing * matches any ending.
+    /// `"auto"` is the one that Claude derives from `server.public_url`. None is needed: see
+    /// docs/apps.md.
     pub domains: BTreeMap<String, String>,
 }
 

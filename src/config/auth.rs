@@ -18,24 +18,27 @@ use super::{ConfigError, LoginConfig, PublicUrl, secret::client_secret};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AuthConfig {
-    /// Authentication mode: `none`, `oauth`, `login` or `static`. `none` by default.
+    /// Authentication mode: `"none"`, `"oauth"` (access tokens of the issuers below), `"login"`
+    /// (users log in at the identity provider below, and Larder issues the tokens) or `"static"`
+    /// (the tokens below). See docs/auth.md and docs/login.md.
     pub mode: AuthMode,
 
-    /// The scopes that every request needs.
+    /// Scopes that every request needs.
     pub required_scopes: Vec<String>,
-    /// Additional required scopes by tool name, prompt name, resource URI or template. A
-    /// trailing `*` matches any ending.
+    /// Additional scopes by tool name, prompt name, resource URI or template. A trailing * matches
+    /// any ending.
     pub scopes: BTreeMap<String, Vec<String>>,
     /// Scopes that imply other scopes.
     pub hierarchy: BTreeMap<String, Vec<String>>,
-    /// The display name of the server in its protected resource metadata.
+    /// Display name of the server in the protected resource metadata.
     pub resource_name: Option<String>,
 
-    /// The authorization servers whose access tokens are accepted in mode `oauth`.
+    /// An authorization server whose access tokens are accepted (mode = `"oauth"`).
     pub issuers: Vec<IssuerConfig>,
-    /// The identity provider of mode `login`.
+    /// The identity provider at which users log in (mode = `"login"`). Larder is its only client
+    /// there, with `server.public_url` and /login/callback as redirect URI.
     pub login: Option<LoginConfig>,
-    /// The accepted tokens in mode `static`.
+    /// An accepted token (mode = `"static"`).
     pub tokens: Vec<TokenConfig>,
 }
 
@@ -60,21 +63,20 @@ pub enum AuthMode {
 pub struct IssuerConfig {
     /// The issuer identifier, exactly as in its tokens.
     pub issuer: String,
-    /// The URL of the key set (JWKS). Discovered by default.
+    /// URL of the key set (JWKS). Discovered when not set.
     pub jwks_url: Option<String>,
     /// Accepted audiences in addition to `server.public_url`.
     pub audiences: Vec<String>,
-    /// Also accept tokens whose type (`typ`) is `JWT` or missing. By default it must be
-    /// `at+jwt`.
+    /// Also accept tokens whose type (typ) is JWT or missing. By default the type must be at+jwt.
     pub any_typ: bool,
 
-    /// The claim with the scopes. `scope` by default.
+    /// Claim that holds the scopes. `"scope"` when not set.
     pub scope_claim: Option<String>,
-    /// The claim with the groups that resources can be shared with. `groups` by default.
+    /// Claim that holds the groups that resources can be shared with. `"groups"` when not set.
     pub groups_claim: Option<String>,
 
-    /// Token introspection for opaque tokens. They are rejected without it. Only one issuer
-    /// may have it.
+    /// Token introspection for opaque tokens, which are refused without it. Only one issuer may
+    /// have it.
     pub introspection: Option<IntrospectionConfig>,
 }
 
@@ -82,24 +84,24 @@ pub struct IssuerConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct IntrospectionConfig {
-    /// The URL of the introspection endpoint. Discovered by default.
+    /// URL of the introspection endpoint. Discovered when not set.
     pub url: Option<String>,
-    /// The client ID of Larder at the authorization server.
+    /// Client ID of Larder at the authorization server.
     pub client_id: String,
-    /// The file with the client secret. Set either this or `client_secret_env`.
+    /// File with the client secret. Set either this or `client_secret_env`.
     pub client_secret_file: Option<PathBuf>,
-    /// The name of the environment variable with the client secret.
+    /// Name of the environment variable with the client secret.
     pub client_secret_env: Option<String>,
-    /// What every opaque token of the issuer begins with. Others are refused without a
-    /// request to the issuer.
+    /// What every opaque token of the issuer begins with. Others are refused without a request to
+    /// the issuer.
     pub token_prefix: Option<String>,
 
     /// Concurrent introspection requests.
     pub concurrent: usize,
     /// Tokens that wait for one of these requests to end. More get a 503.
     pub waiting: usize,
-    /// Tokens that are not active, from one address within a minute. After that its tokens
-    /// do not wait, and share an eighth of the concurrent requests.
+    /// Tokens that are not active, from one address within a minute. After that its tokens do not
+    /// wait, and share an eighth of the concurrent requests.
     pub failures_per_minute: u32,
 }
 
@@ -125,15 +127,16 @@ impl Default for IntrospectionConfig {
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TokenConfig {
-    /// The name of the token's holder, who owns what is created with it.
+    /// Name of the token's holder, who owns the resources and sessions made with it. Several tokens
+    /// may have one name, so that one can replace another.
     pub name: String,
-    /// The SHA-256 of the token, in hexadecimal.
+    /// SHA-256 of the token in hexadecimal: printf %s `"$TOKEN"` | sha256sum
     pub sha256: String,
-    /// The scopes of the token.
+    /// Scopes of the token.
     pub scopes: Vec<String>,
-    /// The groups of the token's holder, which resources can be shared with.
+    /// Groups of the token's holder, which resources can be shared with.
     pub groups: Vec<String>,
-    /// When the token is no longer accepted (RFC 3339). Never by default.
+    /// When the token is no longer accepted (RFC 3339). Never when not set.
     pub expires: Option<String>,
 }
 

@@ -12,8 +12,7 @@ use super::ConfigError;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ComputeConfig {
-    /// Threads for compression, hashes, searches and previews; 0 for one more than the
-    /// machine has cores. One caller uses all but one of them.
+    /// Threads; 0 for one more than the machine has cores. One caller uses all but one of them.
     pub threads: usize,
     /// Pieces of work of one caller that wait for a thread.
     pub queued_per_owner: usize,

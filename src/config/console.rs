@@ -17,13 +17,15 @@ const MAX_SESSIONS: u16 = 256;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ConsoleConfig {
-    /// Whether the console is served: pages at which people see and manage what they have stored.
+    /// Serve the console: pages at which people see, search, share and delete what they have
+    /// stored. See docs/console.md.
     pub enabled: bool,
-    /// The path of the console, on this server and at server.public_url.
+    /// The path of its pages, here and at `server.public_url`.
     pub path: String,
     /// How long a login lasts at most, in seconds. It ends with its token.
     pub session: u64,
-    /// Sessions of one caller at a time, at most 256. A login beyond it ends the oldest.
+    /// Sessions of one caller at a time, at most 256. A login beyond it ends the oldest. They count
+    /// towards the quota of the caller.
     pub sessions_per_principal: u16,
     /// The login at an authorization server, besides that by a token.
     pub oidc: Option<ConsoleOidcConfig>,
@@ -33,17 +35,17 @@ pub struct ConsoleConfig {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ConsoleOidcConfig {
-    /// The issuer at which people log in. It must be one of `auth.issuers`.
+    /// Issuer at which people log in: one of auth.issuers.
     pub issuer: String,
-    /// The client ID of Larder there. Its redirect URI there is the path of the console at
-    /// `server.public_url`, followed by `/callback`.
+    /// Client ID of Larder there. Its redirect URI there is the path of the console at
+    /// `server.public_url`, followed by /callback.
     pub client_id: String,
-    /// The file with the client secret. Set either this or `client_secret_env`.
+    /// File with the client secret. Set either this or `client_secret_env`.
     pub client_secret_file: Option<PathBuf>,
-    /// The name of the environment variable with the client secret.
+    /// Name of the environment variable with the client secret.
     pub client_secret_env: Option<String>,
-    /// The scopes of the access token. `openid` must be among them. By default it is, with all
-    /// scopes of `auth.required_scopes` and `auth.scopes`.
+    /// Scopes of the access token, openid among them. When empty openid and all scopes of
+    /// `auth.required_scopes` and auth.scopes.
     pub scopes: Vec<String>,
 }
 

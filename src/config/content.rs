@@ -12,15 +12,16 @@ const MAX_EXPIRES: u64 = 24 * 60 * 60;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ContentConfig {
-    /// Whether stored content can be read, stored and deleted over HTTP at `/resources`, and
-    /// downloaded and uploaded by links of download_url and upload_url.
+    /// Offer stored content over HTTP: at /resources for scripts with a bearer token, and by the
+    /// links of download_url and upload_url. See docs/content.md.
     pub enabled: bool,
-    /// The longest lifetime of a link in seconds, at most a day.
+    /// Longest lifetime of a link in seconds, at most a day.
     pub max_expires: u64,
-    /// The maximum size of content that is received over HTTP, in bytes. The quota of the owner
-    /// may be lower.
+    /// Bytes of content that one request or one upload in parts brings. The quota of the owner may
+    /// be lower.
     pub upload_bytes: u64,
-    /// Seconds that an upload in parts may take. What is incomplete then is removed.
+    /// Seconds that an upload in parts may take, at most `store.max_ttl`. What is incomplete then
+    /// is removed.
     pub upload_ttl: u64,
 }
 

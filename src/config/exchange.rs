@@ -16,7 +16,7 @@ const SECTION: &str = "upstreams.exchange";
 #[serde(deny_unknown_fields)]
 pub struct UpstreamExchangeConfig {
     /// The token endpoint of the authorization server, which must know the tokens of callers. Set
-    /// either this or `issuer`.
+    /// either this or the issuer.
     #[serde(default)]
     pub token_url: Option<String>,
     /// The issuer URL of the authorization server, whose metadata name its token endpoint.
@@ -25,11 +25,11 @@ pub struct UpstreamExchangeConfig {
 
     /// Larder's client ID there.
     pub client_id: String,
-    /// The secret of that client. `${NAME}` is replaced as in `env`. Set either this or
-    /// `client_secret_file`.
+    /// Secret of that client. ${NAME} is replaced as in the environment. Set either this or the
+    /// file.
     #[serde(default)]
     pub client_secret: Option<String>,
-    /// The file with the secret. It is read again when it changes.
+    /// File with the secret. It is read again when it changes.
     #[serde(default)]
     pub client_secret_file: Option<PathBuf>,
 
@@ -39,12 +39,12 @@ pub struct UpstreamExchangeConfig {
     /// What the new token is for, by its URL.
     #[serde(default)]
     pub resource: Option<String>,
-    /// The scopes to ask for. By default the authorization server decides.
+    /// Scopes to ask for. By default the authorization server decides.
     #[serde(default)]
     pub scopes: Vec<String>,
 
-    /// The most exchanged tokens that are kept in memory. Further ones replace those that are
-    /// used least.
+    /// The most exchanged tokens that are kept in memory. Further ones replace those that are used
+    /// least.
     #[serde(default = "max_tokens")]
     pub max_tokens: usize,
 }

@@ -19,31 +19,32 @@ const MAX_SECONDS: u64 = 365 * 24 * 3600;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitsConfig {
-    /// The maximum size of a request body, in bytes.
+    /// Bytes of a request body.
     pub body_bytes: usize,
-    /// Seconds in which the next part of a request body has to arrive: `body_rate` times this
-    /// many bytes. A slower body gets a 408.
+    /// Seconds in which the next part of a request body has to arrive: `limits.body_rate` times
+    /// this many bytes. A slower body gets a 408.
     pub body_timeout: u64,
-    /// The minimum rate of a request body, in bytes per second.
+    /// Minimum rate of a request body in bytes per second.
     pub body_rate: u32,
-    /// The maximum number of JSON values in a request body, at every depth. What a tool
-    /// stores as it is (`json` of `create_resource`) does not count.
+    /// JSON values in a request body, at every depth. Many small values use far more memory than
+    /// their bytes. The json argument of `create_resource` and update_resource is stored as it is
+    /// and does not count.
     pub body_values: usize,
 
-    /// The maximum content of one `resources/read` response, in bytes.
+    /// Bytes that resources/read returns at once.
     pub read_bytes: u64,
-    /// The maximum content that the references in the arguments of one call bring, in bytes.
+    /// Bytes that the references in the arguments of one call bring. See docs/gateway.md.
     pub ref_bytes: u64,
-    /// Seconds that a call may take, waiting for answers of its client included; 0 for no
-    /// limit. A call that becomes a task may run until `tasks.ttl`.
+    /// Seconds that a call may take, waiting for answers of its client included; 0 for no limit.
+    /// Progress does not extend it. A call that becomes a task may run until `tasks.ttl` instead.
     pub call_timeout: u64,
 
-    /// Requests of one caller within the window; 0 for no limit.
+    /// Requests of one caller within `limits.window`; 0 for no limit.
     pub requests_per_window: u32,
-    /// The length of the window, in seconds.
+    /// Length of the window in seconds.
     pub window: u64,
-    /// Concurrent requests of one caller, from authentication to the head of the response;
-    /// 0 for no limit.
+    /// Concurrent requests of one caller, from authentication to the head of the response; 0 for no
+    /// limit. Without authentication all callers are one.
     pub concurrent_requests: usize,
     /// Concurrent calls of one caller; 0 for no limit.
     pub concurrent_calls: usize,
@@ -51,7 +52,8 @@ pub struct LimitsConfig {
     pub open_streams: usize,
     /// Concurrent downloads and uploads of the content of one caller over HTTP; 0 for no limit.
     pub transfers: usize,
-    /// Bytes of request bodies of one caller that are received or in use; 0 for no limit.
+    /// Bytes of request bodies of one caller that are received or in use; 0 for no limit, otherwise
+    /// at least `limits.body_bytes`.
     pub caller_body_bytes: usize,
 
     /// Concurrent requests of all callers together; 0 for no limit.
@@ -60,30 +62,34 @@ pub struct LimitsConfig {
     pub total_calls: usize,
     /// Open streams of all callers together that wait for notifications; 0 for no limit.
     pub total_streams: usize,
-    /// Concurrent downloads and uploads of the content of all callers over HTTP; 0 for no limit.
+    /// Concurrent downloads and uploads of the content of all callers over HTTP; 0 for no limit. In
+    /// S3 a download buffers up to 6 MiB, an upload up to 16 MiB.
     pub total_transfers: usize,
-    /// Bytes of request bodies of all callers together; 0 for no limit.
+    /// Bytes of request bodies of all callers together; 0 for no limit, otherwise at least
+    /// `limits.body_bytes`.
     pub total_body_bytes: usize,
 
     /// Bytes of all upstreams together, parsed values included: their lists, and messages that are
-    /// received, in use or on the way to a client. A caller holds at most twice what is free, and at
-    /// one upstream at most what is free. A message over this share waits for 10 seconds, then its
-    /// call fails; where all callers share the upstream, its call fails at once.
+    /// received, in use or on the way to a client. A caller holds at most twice what is free, and
+    /// at one upstream at most what is free. A message over this share waits for 10 seconds, then
+    /// its call fails; where all callers share the upstream, its call fails at once.
     pub upstream_bytes: usize,
 
     /// Connections of all callers together. Connections over the limit get a 503.
     pub connections: usize,
-    /// Connections from one address, or from one IPv6 network of 64 bits; 0 for no limit.
-    /// Behind a proxy all connections come from its address.
+    /// Connections from one address, or from one IPv6 network of 64 bits; 0 for no limit. Behind a
+    /// proxy all connections come from its address.
     pub connections_per_address: usize,
 
-    /// Seconds that the head of a request may take; for the first request of a connection,
-    /// with the TLS handshake.
+    /// Seconds that the head of a request may take; for the first request of a connection with the
+    /// TLS handshake. This and the two below need a restart.
     pub head_timeout: u64,
-    /// Seconds that a connection may wait for another request. Longer than a proxy in front
-    /// keeps idle connections to this server.
+    /// Seconds that a connection may wait for another request. It must be longer than a proxy in
+    /// front keeps idle connections to this server, or the proxy's request can meet the end of its
+    /// connection (502).
     pub idle_timeout: u64,
-    /// Seconds that a client may take none of the data that is sent to it.
+    /// Seconds that a client may take none of the data that is sent to it, on a connection or on a
+    /// stream of HTTP/2.
     pub write_timeout: u64,
 }
 

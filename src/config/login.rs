@@ -15,52 +15,50 @@ use super::{ConfigError, secret::client_secret};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LoginConfig {
-    /// The kind of identity provider: `oidc`, `google`, `entra` or `github`. `oidc` by default.
+    /// Kind of provider: `"oidc"` (any OpenID provider), `"google"`, `"entra"` or `"github"`.
     pub provider: LoginProvider,
-    /// The issuer, exactly as in its metadata. Required for `oidc`; for `github` the URL of a
+    /// The issuer, exactly as in its metadata; required for `"oidc"`. For `"github"` the URL of a
     /// GitHub Enterprise Server.
     pub issuer: Option<String>,
-    /// The client ID of Larder at the provider. Its redirect URI there is `/login/callback`
-    /// below `server.public_url`.
+    /// Client ID of Larder at the provider.
     pub client_id: String,
-    /// The file with the client secret. Set either this or `client_secret_env`.
+    /// File with the client secret. Set either this or `client_secret_env`.
     pub client_secret_file: Option<PathBuf>,
-    /// The name of the environment variable with the client secret.
+    /// Name of the environment variable with the client secret.
     pub client_secret_env: Option<String>,
 
-    /// The scopes that the provider is asked for. By default those that it needs for email and
-    /// groups.
+    /// Scopes that the provider is asked for. When empty those for name, email and groups;
+    /// offline_access is added where the provider lists it.
     pub scopes: Vec<String>,
-    /// Entra: the directory (tenant) ID, to which users must belong.
+    /// Directory (tenant) ID of Entra, to which users must belong.
     pub tenant: Option<String>,
-    /// Google: the domain of the organization, to which users must belong.
+    /// Domain of the organization at Google, to which users must belong.
     pub hosted_domain: Option<String>,
-    /// The URL of the provider's API: that of a GitHub Enterprise Server, or another Microsoft
-    /// Graph.
+    /// URL of the API of a GitHub Enterprise Server, or of another Microsoft Graph.
     pub api_url: Option<String>,
-    /// The claim with the groups, for `oidc` and `entra`.
+    /// Claim with the user's groups, of `"oidc"` and `"entra"`. `"groups"` when not set.
     pub groups_claim: Option<String>,
 
-    /// Who may log in. Each entry of each list lets users in; without any entry nobody may.
+    /// Who may log in. Any entry of any list lets a user in; without any nobody may.
     pub allow: LoginAllowConfig,
-    /// The scopes of this server, each with those who may have it: `*`, `group:<name>`,
-    /// `email:<address>` or `domain:<name>`.
+    /// Scopes of this server, and whom they are granted: `"*"` (everybody who may log in),
+    /// `"group:NAME"`, `"email:ADDRESS"` or `"domain:NAME"`.
     pub grants: BTreeMap<String, Vec<String>>,
 
-    /// The schemes of the redirect URIs of further apps, such as `myapp`, without a query. `https`,
-    /// `http` to loopback, schemes that begin with a domain (`com.example.app`) and the callbacks
-    /// of known apps are allowed without it.
+    /// Schemes of the redirect URIs of further apps, without a query. Allowed without it are https,
+    /// http to loopback, schemes that begin with a domain (com.example.app), and the callbacks of
+    /// known apps.
     pub redirect_schemes: Vec<String>,
-    /// Whether client metadata documents may be at private addresses and on this machine. For
+    /// Accept client ID metadata documents at private addresses and on this machine. For
     /// development only.
     pub allow_private_documents: bool,
 
-    /// How long a login lasts without being used, in seconds.
+    /// Seconds that a login lasts without being used.
     pub refresh_ttl: u64,
-    /// Registrations of clients from one address in a minute.
+    /// Clients that may register from one address within a minute.
     pub registrations_per_minute: u32,
-    /// Logins and requests for tokens from one address in a minute. Behind a proxy all have its
-    /// address.
+    /// Logins and requests for tokens from one address within a minute. Behind a proxy all clients
+    /// have its address, unless `server.trusted_proxies` names it.
     pub requests_per_minute: u32,
 }
 
@@ -70,7 +68,7 @@ pub struct LoginConfig {
 pub struct LoginAllowConfig {
     /// Domains of verified email addresses.
     pub domains: Vec<String>,
-    /// Groups, as the provider names them; at GitHub `org/team`.
+    /// Groups, as the provider names them; at GitHub `"organization/team"`.
     pub groups: Vec<String>,
     /// Verified email addresses.
     pub emails: Vec<String>,

@@ -91,19 +91,22 @@ pub struct Config {
     pub objects: ObjectsConfig,
     /// Sessions of clients before 2026-07-28, and their streams.
     pub sessions: SessionsConfig,
-    /// Calls that continue as tasks.
+    /// Calls that continue as tasks. Tasks are stored where sessions are (`sessions.url`).
     pub tasks: TasksConfig,
 
-    /// Limits on requests and responses.
+    /// Limits on requests and responses, for a server with 1 GiB of memory and two cores. Each
+    /// instance counts on its own. A caller that reaches its limit gets a 429; when all callers
+    /// together reach one, a 503. Both name the setting.
     pub limits: LimitsConfig,
-    /// Work for the CPU, such as searches and compression.
+    /// Work for the CPU, such as searches and compression. Callers take turns.
     pub compute: ComputeConfig,
 
     /// Stored content over HTTP.
     pub content: ContentConfig,
     /// The built-in tools and the size of results.
     pub tools: ToolsConfig,
-    /// The tool query_resource: SQL and jq over stored content.
+    /// The tool query_resource: SQL and jq over stored content. Each query runs in a process of its
+    /// own, without environment, files and network.
     #[cfg(feature = "query")]
     pub query: QueryConfig,
     /// Pages that hosts show beside a conversation.
@@ -118,9 +121,9 @@ pub struct Config {
     /// Traces.
     pub traces: TracesConfig,
 
-    /// Other MCP servers behind this one, one `[[upstreams]]` each.
+    /// Other MCP servers behind this one. See docs/gateway.md.
     pub upstreams: Vec<UpstreamConfig>,
-    /// Prompts that run their steps on the server, one `[[workflows]]` each.
+    /// Prompts that run their steps on the server. See docs/workflows.md.
     pub workflows: Vec<SequentialWorkflow>,
 }
 

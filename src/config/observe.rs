@@ -11,11 +11,10 @@ use super::ConfigError;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogConfig {
-    /// What is written to standard error: a level (`error`, `warn`, `info`, `debug`,
-    /// `trace`), or levels by target (`warn,larder=debug,audit=info`). `RUST_LOG` overrides
-    /// it.
+    /// What is written to standard error: a level (error, warn, info, debug, trace) or levels by
+    /// target (`"warn,larder=debug,audit=info"`). RUST_LOG overrides it.
     pub level: String,
-    /// The format of log lines: `text` or `json`.
+    /// `"text"`, or `"json"` for one JSON object a line.
     pub format: LogFormat,
 }
 
@@ -50,8 +49,8 @@ impl LogConfig {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct MetricsConfig {
-    /// Address and port that serve `/metrics` for Prometheus, without authentication. Not
-    /// served by default.
+    /// Address and port that serve /metrics for Prometheus, without authentication: restrict access
+    /// to it. No metrics are served when not set.
     pub listen: Option<SocketAddr>,
 }
 
@@ -59,12 +58,11 @@ pub struct MetricsConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TracesConfig {
-    /// The OTLP over HTTP endpoint that traces are sent to, such as
-    /// `http://localhost:4318/v1/traces`. Not sent by default.
+    /// OTLP over HTTP endpoint that traces are sent to. No traces are sent when not set.
     pub endpoint: Option<String>,
-    /// The fraction of calls that are traced when the caller does not decide, from 0 to 1.
+    /// Fraction of calls that are traced when the caller does not decide, 0 to 1.
     pub sample: f64,
-    /// The service name in the traces.
+    /// Service name in the traces.
     pub service_name: String,
 }
 

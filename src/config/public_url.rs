@@ -6,9 +6,10 @@
 /// ```
 /// use larder::config::PublicUrl;
 ///
-/// let url = PublicUrl::parse("https://mcp.example.com/mcp").unwrap();
-/// assert_eq!((url.authority(), url.path()), ("mcp.example.com", "/mcp"));
-/// for bad in ["https://mcp.example.com/mcp/", "https://MCP.example.com/mcp", "https://mcp.example.com:443/mcp", "https://mcp.example.com/mcp?a", "mcp.example.com/mcp"] {
+/// let url = PublicUrl::parse("https://mcp.example.com/mcp").unwrap(); assert_eq!((url.authority(),
+/// url.path()), ("mcp.example.com", "/mcp")); for bad in ["https://mcp.example.com/mcp/",
+/// "https://MCP.example.com/mcp", "https://mcp.example.com:443/mcp",
+/// "https://mcp.example.com/mcp?a", "mcp.example.com/mcp"] {
 ///     assert!(PublicUrl::parse(bad).is_err(), "{bad}");
 /// }
 /// ```

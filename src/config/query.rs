@@ -12,31 +12,32 @@ use super::ConfigError;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct QueryConfig {
-    /// Whether the tool query_resource is offered.
+    /// Offer the tool.
     pub enabled: bool,
 
     /// The longest that one query runs, in seconds.
     pub seconds: u64,
 
-    /// How long a query runs although another caller waits and all processes are busy, in
-    /// seconds. Then the query that runs longest is stopped.
+    /// How long a query runs although another caller waits and all processes are busy, in seconds.
+    /// Then the query that runs longest is stopped.
     pub share_seconds: u64,
-    /// The most memory of one query, in bytes, with the process of its own in which it runs.
+    /// The most memory of one query, in bytes, with the process in which it runs. At least
+    /// 134217728.
     pub memory_bytes: u64,
     /// The most content that one query reads, in bytes.
     pub input_bytes: u64,
     /// The largest result of a query that is stored as a resource, in bytes.
     pub result_bytes: u64,
 
-    /// The most queries at once, and the most processes for them. More wait for a turn.
+    /// Queries at once, and processes for them, idle ones included. More wait for a turn.
     pub concurrent: usize,
-    /// How long an idle process keeps its tables for the next query over the same
-    /// content, in seconds; 0 to keep none.
+    /// How long an idle process keeps its tables for the next query over the same content, in
+    /// seconds; 0 to keep none.
     pub warm_seconds: u64,
 
     /// What to do where the system cannot confine the processes by Landlock and seccomp:
-    /// `required` refuses queries, `best_effort` runs them all the same. By default `required`
-    /// on Linux, and `best_effort` elsewhere.
+    /// `"required"` refuses queries, `"best_effort"` runs them all the same. Systems other than
+    /// Linux have neither, and `"best_effort"` as default.
     pub confinement: ConfinementPolicy,
 }
 

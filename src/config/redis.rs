@@ -18,16 +18,15 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RedisConfig {
-    /// Seconds that connecting and the response to one command may take together. At most
-    /// 60.
+    /// Seconds that connecting and the response to one command may take together. At most 60.
     pub timeout: f64,
-    /// The prefix of all keys and channels.
+    /// Prefix of all keys and channels. Installations with different prefixes can share one Redis.
     pub prefix: String,
-    /// Whether missing migrations run at startup.
+    /// Run missing migrations at startup.
     pub migrate: bool,
 
-    /// Bytes of all owners together: resources, and uploads in progress, counted as those of
-    /// one owner are; 0 for no limit. `store.blobs` included.
+    /// Bytes of all owners together: resources, and uploads in progress, counted as those of one
+    /// owner are; 0 for no limit. `store.blobs` included.
     pub bytes: u64,
     /// Bytes of one owner: content before compression, metadata, and 1 KiB for each revision.
     /// Uploads in progress count, and so does deleted content until it is removed.

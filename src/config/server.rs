@@ -17,44 +17,51 @@ const RESERVED: [&str; 3] = [larder_server::http::RESOURCES_PATH, "/content", "/
 pub struct ServerConfig {
     /// Address and port to listen on. Port 0 selects a free port.
     pub listen: SocketAddr,
-    /// The path of the MCP endpoint.
+    /// Path of the MCP endpoint.
     pub path: String,
-    /// The URL that clients use for the endpoint, without a trailing slash. It is the
-    /// audience that tokens must have, and its host is an allowed host.
+    /// The URL that clients use for the endpoint, without a trailing slash. It is the audience that
+    /// access tokens must have, and its host name is accepted in the Host header. Set it behind a
+    /// proxy.
     pub public_url: Option<String>,
 
-    /// Additional allowed host names in the Host header.
+    /// Additional host names that the Host header may have. Requests with any other Host are
+    /// refused with 403, which protects a local server from DNS rebinding. Loopback names, the
+    /// address of `server.listen` and the host of `public_url` are always accepted; ports are
+    /// ignored.
     pub allowed_hosts: Vec<String>,
-    /// Additional origins whose web pages may call the server.
+    /// Additional origins whose web pages may call the server. Origins of an accepted host name are
+    /// always allowed.
     pub allowed_origins: Vec<String>,
-    /// Proxies in front of the server, as addresses or networks such as `10.0.0.0/8`. A request
-    /// from one of them counts and is logged under the rightmost address of `X-Forwarded-For`
-    /// that is not a trusted proxy's.
+    /// Proxies in front of the server, as addresses or networks such as `"10.0.0.0/8"`. A request
+    /// from one of them counts and is logged under the rightmost address of X-Forwarded-For that is
+    /// not a trusted proxy's. Otherwise all clients behind a proxy have its address.
     pub trusted_proxies: Vec<String>,
 
     /// The newest protocol revision that the server offers.
     pub max_version: String,
-    /// Always respond with one JSON message and never with a stream, for clients and
-    /// proxies that cannot handle streams. Progress and log messages are not sent then.
+    /// Always respond with one JSON message and never with an event stream, for clients and proxies
+    /// that cannot handle streams. Progress and log messages are then not sent, and a call cannot
+    /// ask the client within a session.
     pub json_response: bool,
 
-    /// Allow a non-loopback `server.listen` without authentication.
+    /// Allow a non-loopback `server.listen` without authentication. Use it only where something in
+    /// front of the server restricts access.
     pub insecure_no_auth: bool,
-    /// A file with a secret of at least 32 bytes, the same on all instances. It signs
-    /// `requestState`, so that any instance can continue a call that asked the client for
-    /// input. By default the instances share keys in their Redis, which rotate every day;
-    /// without Redis each process has a random key.
+    /// File with a secret of at least 32 bytes, the same on all instances. It signs requestState,
+    /// so that any instance can continue a call that asked the client for input. Without it
+    /// instances on one Redis share keys there, which rotate every day; without Redis each process
+    /// uses a random key.
     pub state_key_file: Option<PathBuf>,
 
-    /// Seconds between a stop signal and the end of new connections. Meanwhile `/readyz` answers
-    /// 503 and responses close their connections, so that a proxy that checks it turns to other
-    /// instances. 0 is enough for a proxy that tries another instance when a connection is
-    /// refused.
+    /// Seconds between a stop signal and the end of new connections. Meanwhile /readyz answers 503
+    /// and responses close their connections, so that a proxy that checks it turns to other
+    /// instances. 0 is enough for a proxy that tries another instance when a connection is refused.
     pub shutdown_delay: u64,
-    /// Seconds that running requests have to finish when the server stops.
+    /// Seconds that running requests have to finish when the server stops. Calls that still run
+    /// then end with an error that says to send the request again.
     pub grace: u64,
 
-    /// The certificate for HTTPS.
+    /// HTTPS with HTTP/2. The files are read again when they change.
     pub tls: Option<TlsConfig>,
 }
 
@@ -62,9 +69,9 @@ pub struct ServerConfig {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TlsConfig {
-    /// The file with the certificate chain in PEM, the server's certificate first.
+    /// Certificate chain in PEM, the server's certificate first.
     pub cert: PathBuf,
-    /// The file with the private key in PEM.
+    /// Private key in PEM.
     pub key: PathBuf,
 }
 

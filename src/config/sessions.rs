@@ -12,8 +12,8 @@ use super::{ConfigError, StoreUrl};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SessionsConfig {
-    /// Where sessions and tasks are stored: `memory:` or Redis. By default the Redis of
-    /// `store.url`, or memory where that is not Redis.
+    /// Where sessions and tasks are stored: `"memory:"` or Redis. When not set: the Redis of
+    /// `store.url`, or memory where `store.url` is not Redis.
     pub url: Option<String>,
 
     /// Seconds that a session lives without a request or an open stream.
@@ -23,18 +23,18 @@ pub struct SessionsConfig {
 
     /// Sessions of one caller.
     pub per_principal: usize,
-    /// Sessions of all callers together, over all instances; 0 for no limit.
+    /// Sessions of all callers together, over all instances; 0 for no limit. In Redis a few more
+    /// may begin at the same time.
     pub total: usize,
 
-    /// Bytes of finished streams that an instance keeps for resumption, for one caller.
-    /// Answers beyond it reach only a client that is connected; others are told to send the
-    /// request again.
+    /// Bytes of finished streams that an instance keeps for resumption, for one caller. Answers
+    /// beyond it reach only a client that is connected; others are told to send the request again.
     pub replay_bytes_per_principal: usize,
     /// The same for all callers of an instance.
     pub replay_bytes: usize,
 
-    /// Whether the resources that a session created are deleted when the client ends it.
-    /// Otherwise they live until they expire.
+    /// Delete the resources that were created in a session when the client ends it. Otherwise they
+    /// live until they expire.
     pub delete_resources: bool,
 }
 

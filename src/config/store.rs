@@ -18,34 +18,35 @@ const MAX_BLOB_BYTES: usize = 16 << 20;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct StoreConfig {
-    /// Where resources are stored: `memory:`; Redis as in
-    /// [`RedisSettings::url`](larder_store::redis::RedisSettings::url); `file:///directory`; or
-    /// `s3://bucket/prefix`. Builds with the features `gcs` and `azure` also accept
-    /// `gs://bucket/prefix` and `az://container/prefix`.
+    /// Where resources are stored: `"memory:"`; Redis as `"redis://user:password@host:6379/0"`,
+    /// `"redis+cluster://host:7000,host:7001"` or `"redis+sentinel://host:26379/name/0"`
+    /// (`"rediss"` instead of `"redis"` for TLS); `"file:///directory"`, created if it is missing;
+    /// or `"s3://bucket/prefix"`. Builds with the features gcs and azure also accept
+    /// `"gs://bucket/prefix"` and `"az://container/prefix"`. Credentials of buckets come from the
+    /// provider's own environment variables. See docs/storage.md.
     pub url: String,
-    /// Where content larger than [`blob_bytes`](Self::blob_bytes) is stored when
-    /// `store.url` is Redis: a file or bucket URL, used by this installation only. In Redis
-    /// by default.
+    /// Where content larger than `blob_bytes` is stored when `store.url` is Redis: `"file:///…"`,
+    /// `"s3://…"` and the like, used by this installation only. In Redis when not set.
     pub blobs: Option<String>,
-    /// The size in bytes, after compression, above which content is stored in
-    /// `store.blobs`. At most 16 MiB. Each upload buffers this much in memory.
+    /// Size in bytes, after compression, above which content is stored in `store.blobs`. At most
+    /// 16777216. Each upload buffers this much in memory.
     pub blob_bytes: usize,
-    /// Bytes that are kept free on the disk of `file:///…`, and the size of a reserve beside
-    /// them, from which resources are removed when the disk is full all the same; 0 for none.
-    /// Below it, content is refused and the server is not ready.
+    /// Bytes that are kept free on the disk of file:///…, and the size of a reserve beside them,
+    /// from which resources are removed when the disk is full all the same; 0 for none. Below it,
+    /// content is refused and the server is not ready.
     pub disk_reserve_bytes: u64,
 
-    /// Bytes of memory for content that was searched, read in part or downloaded twice, so that
-    /// the next search or download need not decompress it again, and for filters (3 % of text that
-    /// was written or searched) by which searches leave out parts; 0 for none. Downloads of more
-    /// than a quarter of it are not kept. The caller with the most makes room for others.
+    /// Bytes of memory for content that was searched, read in part or downloaded twice, so that the
+    /// next search or download need not decompress it again, and for filters (3 % of text that was
+    /// written or searched) by which searches leave out parts; 0 for none. Downloads of more than a
+    /// quarter of it are not kept. The caller with the most makes room for others.
     pub cache_bytes: usize,
 
-    /// The time to live of a resource in seconds, when none is given.
+    /// Time to live of a resource in seconds when none is given: one day.
     pub default_ttl: u64,
-    /// The longest time to live in seconds that may be requested.
+    /// Longest time to live in seconds that may be requested: thirty days.
     pub max_ttl: u64,
-    /// The number of revisions kept of each resource, the latest included.
+    /// Number of revisions kept of each resource, the latest included. 1 to 255.
     pub revisions: NonZeroU8,
 }
 
@@ -118,7 +119,8 @@ impl StoreConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct MemoryConfig {
-    /// Bytes of all owners together, counted as those of one owner are.
+    /// Bytes of all owners together, counted as those of one owner are. The default fits a server
+    /// with 1 GiB of memory.
     pub bytes: u64,
     /// Bytes of one owner: content before compression, metadata, and 1 KiB for each revision.
     /// Uploads in progress count, and so does deleted content until it is removed.
@@ -155,8 +157,8 @@ impl MemoryConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ObjectsConfig {
-    /// Bytes of all owners together: resources, and uploads in progress, counted as those of
-    /// one owner are; 0 for no limit.
+    /// Bytes of all owners together: resources, and uploads in progress, counted as those of one
+    /// owner are; 0 for no limit.
     pub bytes: u64,
     /// Bytes of one owner: content before compression, metadata, and 1 KiB for each revision.
     /// Uploads in progress count, and so does deleted content until it is removed.

@@ -12,12 +12,12 @@ use super::ConfigError;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TasksConfig {
-    /// Seconds that a task is kept after its creation. A task that still runs then is
-    /// cancelled.
+    /// Seconds that a task is kept after its creation. A task that still runs then is cancelled.
     pub ttl: u64,
     /// Tasks of one caller, including finished tasks that are still kept.
     pub per_principal: usize,
-    /// Tasks of all callers together, over all instances; 0 for no limit.
+    /// Tasks of all callers together, over all instances, finished ones that are kept included; 0
+    /// for no limit. In Redis a few more may begin at the same time.
     pub total: usize,
 }
 

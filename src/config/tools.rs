@@ -12,26 +12,26 @@ use super::ConfigError;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ToolsConfig {
-    /// Whether the tools that create, update, delete and share resources are offered.
+    /// Offer the tools that create, update, delete and share resources.
     pub write: bool,
-    /// How a model gets to know the tools of upstreams: `all` are listed, or it looks for them
-    /// (`search`) with find_tools and calls them with call_tool.
+    /// How a model gets to know the tools of upstreams: `"all"` are listed, or with `"search"` it
+    /// looks for them with find_tools and calls them with call_tool.
     pub listing: ToolListing,
 
-    /// The largest text result of a tool, in bytes, at least 2000. A larger result is
-    /// stored as a resource and replaced by a preview with its URI.
+    /// Largest text result of a tool in bytes, at least 2000. A larger result is stored as a
+    /// resource and replaced by a preview with its URI.
     pub output_bytes: usize,
     /// The same limit for images and audio, in bytes of base64.
     pub media_bytes: usize,
-    /// The most bytes of text in the prompt of a workflow as a whole, at least 2000. What does
-    /// not fit is replaced by a preview or a link.
+    /// The most bytes of text in the prompt of a workflow as a whole, at least 2000. What does not
+    /// fit is replaced by a preview or a link.
     pub prompt_bytes: usize,
 
-    /// `output_bytes` for certain clients, by the name that the client reports. A trailing
-    /// `*` matches any ending.
+    /// `output_bytes` for certain clients, by the name that the client reports. A trailing *
+    /// matches any ending.
     pub clients: BTreeMap<String, usize>,
-    /// When the results of a tool are stored: `auto`, `always` or `never`. By tool name; a
-    /// trailing `*` matches any ending.
+    /// When the results of a tool are stored: `"auto"` (when they exceed `output_bytes`),
+    /// `"always"` or `"never"`. By tool name; a trailing * matches any ending.
     pub spill: BTreeMap<String, Spill>,
 }
 

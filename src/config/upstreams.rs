@@ -25,52 +25,50 @@ use super::{
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UpstreamConfig {
-    /// The name: 1 to 24 of a-z, 0-9 and -. With several upstreams, their tools are called
-    /// `name__tool`.
+    /// Name: 1 to 24 of a-z, 0-9 and -. With several upstreams their tools are called name__tool.
     pub name: String,
-    /// The program and its arguments, of a server over standard input and output.
+    /// The program and its arguments.
     #[serde(default)]
     pub command: Vec<String>,
-    /// The URL of a server over Streamable HTTP.
+    /// URL of a server over Streamable HTTP, instead of a command.
     #[serde(default)]
     pub url: Option<String>,
-    /// Headers of each request to `url`. `${NAME}` is replaced as in `env`.
+    /// Headers of each request to the URL. ${NAME} is replaced as in the environment.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// Files that have the values of further headers, without the line feed at their end. They are
-    /// read again when they change.
+    /// Files that have the values of further headers. They are read again when they change.
     #[serde(default)]
     pub header_files: BTreeMap<String, PathBuf>,
-    /// How Larder authenticates itself at `url`, besides `headers`.
+    /// How Larder authenticates itself at the URL, besides headers.
     #[serde(default)]
     pub auth: Option<UpstreamAuthConfig>,
-    /// Exchanges the token of each caller for one of `url` (RFC 8693), in place of `auth`. Needs
-    /// `auth.mode = "oauth"`.
+    /// In place of auth: the token of each caller is exchanged for one of the upstream (RFC 8693).
+    /// Needs `auth.mode` = `"oauth"`.
     #[serde(default)]
     pub exchange: Option<UpstreamExchangeConfig>,
-    /// Environment variables of the program, which inherits only PATH, HOME, LANG and
-    /// TMPDIR. `${NAME}` is replaced by a variable of Larder's own environment.
+    /// Environment variables of the program, which inherits only PATH, HOME, LANG and TMPDIR.
+    /// ${NAME} is replaced by a variable of the environment of Larder itself.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// Which tools are offered.
+    /// Which tools are offered. A trailing * matches any ending.
     #[serde(default)]
     pub tools: ToolFilter,
-    /// Who shares a process: `auto` (each session of a client has its own; without sessions,
-    /// each caller), `caller` or `all`.
+    /// Who shares a process: `"auto"` (each session of a client has its own; without sessions, each
+    /// caller), `"caller"` or `"all"`.
     #[serde(default)]
     pub session: SessionPolicy,
-    /// When the results of a tool are stored: `auto`, `always` or `never`. By the upstream's own
-    /// name of the tool; a trailing `*` matches any ending.
+    /// When the results of a tool are stored: `"auto"`, `"always"` or `"never"`. By the name that
+    /// the upstream gives the tool; a trailing * matches any ending.
     #[serde(default)]
     pub spill: BTreeMap<String, Spill>,
-    /// How long stored results of a tool live, by name likewise; at most `store.max_ttl`.
+    /// How long stored results of a tool live, by such names; at most `store.max_ttl`.
     #[serde(default)]
     pub ttl: BTreeMap<String, Span>,
     /// References in the arguments of its tools.
     #[serde(default)]
     pub refs: RefsConfig,
-    /// Whether `/readyz/dependencies` reports this upstream while it is down. One that nobody
-    /// has used counts as available, because it starts with its first use.
+    /// Whether /readyz/dependencies reports this upstream while it is down. One that nobody has
+    /// used counts as available, because it starts with its first use.
     #[serde(default)]
     pub required: bool,
     /// How long a process stays without a call.
@@ -83,18 +81,18 @@ pub struct UpstreamConfig {
     /// How long the start may take.
     #[serde(default = "start_timeout")]
     pub start_timeout: Span,
-    /// How long a list waits for an upstream that was never listed. If that comes later, the
-    /// change is announced.
+    /// How long a list waits for an upstream that was never listed. If that comes later, the change
+    /// is announced.
     #[serde(default = "list_timeout")]
     pub list_timeout: Span,
-    /// How long a request may take. Progress starts it anew.
+    /// How long a request may take; progress starts it anew.
     #[serde(default = "call_timeout")]
     pub call_timeout: Span,
     /// The largest message that the upstream may send.
     #[serde(default = "max_message")]
     pub max_message: Size,
-    /// The most JSON values of one message, at every depth. A value takes far more memory than
-    /// its few bytes of JSON.
+    /// The most JSON values of one message, at every depth. A value takes far more memory than its
+    /// few bytes of JSON.
     #[serde(default = "max_values")]
     pub max_values: usize,
     /// The most memory for the definitions of all its tools, prompts, resources and templates,
@@ -117,8 +115,8 @@ pub struct UpstreamConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RefsConfig {
-    /// The upstreams whose stored content may be an argument; `larder` is content that callers
-    /// and Larder itself have stored. A trailing `*` matches any ending.
+    /// Upstreams whose stored content may be an argument; `"larder"` is content that callers and
+    /// Larder itself have stored. A trailing * matches any ending.
     pub accept: Vec<String>,
 }
 
@@ -140,21 +138,20 @@ pub enum UpstreamAuthKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UpstreamAuthConfig {
-    /// `oauth`: each caller logs in at the upstream's authorization server.
+    /// `"oauth"`: each caller logs in at the authorization server of the upstream.
     pub kind: UpstreamAuthKind,
-    /// The client ID, if the authorization server has registered Larder beforehand. By default
-    /// Larder uses a Client ID Metadata Document or registers itself.
+    /// Client ID, if the authorization server has registered Larder beforehand.
     #[serde(default)]
     pub client_id: Option<String>,
-    /// The secret of that client. `${NAME}` is replaced as in `env`. It needs `issuer`, so that no
-    /// other authorization server gets it.
+    /// Secret of that client. ${NAME} is replaced as in the environment. It needs the issuer, so
+    /// that no other authorization server gets it.
     #[serde(default)]
     pub client_secret: Option<String>,
-    /// The scopes to ask for, beside those that the upstream demands.
+    /// Scopes to ask for, beside those that the upstream demands.
     #[serde(default)]
     pub scopes: Vec<String>,
-    /// The only authorization server that may be used, by its issuer URL. It may be at a private
-    /// address. By default the first one that the upstream names, at a public address.
+    /// The only authorization server that may be used. It may be at a private address. By default
+    /// the first one that the upstream names, which must be at a public address.
     #[serde(default)]
     pub issuer: Option<String>,
 }

@@ -1,5 +1,6 @@
-//! The reference pages in `docs/` agree with the code. `make docs-reference`
-//! writes the generated part of `docs/configuration.md` anew.
+//! The reference pages in `docs/` agree with the code. `make docs-reference` writes the comments of
+//! `larder.example.toml` and the generated part of `docs/configuration.md` anew: the text of a
+//! setting is its doc comment.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,6 +18,9 @@ use serde_json::Value;
 
 const EXAMPLE: &str = include_str!("../../larder.example.toml");
 const ALERTS: &str = include_str!("../../deploy/prometheus/alerts.yml");
+
+/// The longest line of a comment in the example configuration.
+const COMMENT_WIDTH: usize = 88;
 
 const BEGIN: &str = "<!-- Generated from the settings: make docs-reference -->\n";
 const END: &str = "<!-- End of the generated part -->\n";
@@ -88,7 +92,6 @@ fn sources(folder: &str) -> Vec<String> {
 struct Section {
     path: String,
     is_list: bool,
-    text: String,
     settings: Vec<Setting>,
 }
 
@@ -96,40 +99,119 @@ struct Section {
 struct Setting {
     name: String,
     example: String,
-    text: String,
 }
 
-/// The example configuration: the comment before a setting describes it.
+/// A line of the example configuration.
+enum ExampleLine<'a> {
+    Blank,
+    Comment,
+    Section { path: &'a str, is_list: bool },
+    Setting { name: &'a str, example: &'a str },
+}
+
+impl<'a> ExampleLine<'a> {
+    fn parse(line: &'a str) -> Self {
+        let set = line.strip_prefix('#').unwrap_or(line);
+        if set.is_empty() {
+            return Self::Blank;
+        }
+        if line.starts_with("# ") {
+            return Self::Comment;
+        }
+        if set.starts_with('[') {
+            return Self::Section {
+                path: set.trim_matches(['[', ']']),
+                is_list: set.starts_with("[["),
+            };
+        }
+
+        let (name, example) = set.split_once(" = ").unwrap_or_else(|| panic!("{line:?}"));
+        Self::Setting { name, example }
+    }
+}
+
+/// The sections of the example configuration.
 fn documented() -> Vec<Section> {
     let mut sections: Vec<Section> = Vec::new();
-    let mut text = String::new();
     for line in EXAMPLE.lines() {
-        let set = line.strip_prefix('#').unwrap_or(line);
-        if line.is_empty() || set.is_empty() {
-            text.clear();
-        } else if let Some(comment) = line.strip_prefix("# ") {
-            if !text.is_empty() {
-                text.push(' ');
+        match ExampleLine::parse(line) {
+            ExampleLine::Blank | ExampleLine::Comment => {}
+            ExampleLine::Section { path, is_list } => {
+                sections.push(Section { path: path.to_owned(), is_list, settings: Vec::new() });
             }
-            text.push_str(comment.trim());
-        } else if set.starts_with('[') {
-            sections.push(Section {
-                path: set.trim_matches(['[', ']']).to_owned(),
-                is_list: set.starts_with("[["),
-                text: std::mem::take(&mut text),
-                settings: Vec::new(),
-            });
-        } else {
-            let (name, example) = set.split_once(" = ").unwrap_or_else(|| panic!("{line:?}"));
-            let settings = &mut sections.last_mut().unwrap().settings;
-            settings.push(Setting {
-                name: name.to_owned(),
-                example: example.to_owned(),
-                text: std::mem::take(&mut text),
-            });
+            ExampleLine::Setting { name, example } => {
+                let settings = &mut sections.last_mut().unwrap().settings;
+                settings.push(Setting { name: name.to_owned(), example: example.to_owned() });
+            }
         }
     }
     sections
+}
+
+/// The example configuration with the doc comments of sections and settings as their comments.
+fn example() -> String {
+    let schema = Config::schema();
+    let mut written = String::new();
+    let mut section = "";
+    // Comment lines that belong to no setting stay as they are.
+    let mut comment = Vec::new();
+
+    for line in EXAMPLE.lines() {
+        let path = match ExampleLine::parse(line) {
+            ExampleLine::Comment => {
+                comment.push(line);
+                continue;
+            }
+            ExampleLine::Blank => None,
+            ExampleLine::Section { path, .. } => {
+                section = path;
+                Some(path.to_owned())
+            }
+            ExampleLine::Setting { name, .. } => Some(format!("{section}.{name}")),
+        };
+
+        match path {
+            None => comment.drain(..).for_each(|line| written += &format!("{line}\n")),
+            Some(path) => {
+                comment.clear();
+                // The entries of a map have no text of their own.
+                if has_text(&schema, &path) {
+                    written += &commented(&description(&schema, &path).replace('`', ""));
+                }
+            }
+        }
+        written += &format!("{line}\n");
+    }
+
+    written
+}
+
+/// A text as the lines of a comment.
+fn commented(text: &str) -> String {
+    let mut lines = String::from("#");
+    let mut width = 1;
+    for word in text.split(' ') {
+        if width + 1 + word.len() > COMMENT_WIDTH {
+            lines += "\n#";
+            width = 1;
+        }
+        lines += &format!(" {word}");
+        width += 1 + word.len();
+    }
+    lines + "\n"
+}
+
+/// Whether a path is that of a section or a setting with a text of its own.
+fn has_text(schema: &Value, path: &str) -> bool {
+    let Some((parent, name)) = path.rsplit_once('.') else { return true };
+    resolved(schema, node(schema, parent))["properties"][name]["description"].is_string()
+}
+
+/// The text of a section or a setting: its doc comment.
+fn description(schema: &Value, path: &str) -> String {
+    let text = node(schema, path)["description"].as_str();
+    let text = text.unwrap_or_else(|| panic!("{path} has no description"));
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The schema of a setting, without references and without "or nothing".
@@ -183,18 +265,15 @@ fn default(schema: &Value, section: &Section, setting: &Setting) -> String {
     }
 }
 
-/// The comment as Markdown: settings and quoted values as code, pages as links.
-fn markdown(text: &str, settings: &BTreeSet<String>) -> String {
+/// A description as Markdown in a table: pages as links.
+fn markdown(text: &str) -> String {
     let punctuation = ['.', ',', ';', ':', '(', ')'];
     let words = text.split(' ').map(|word| {
         let bare = word.trim_matches(punctuation);
-        let marked = match bare.strip_prefix("docs/") {
-            Some(page) => format!("[{page}]({page})"),
-            None if settings.contains(bare) => format!("`{bare}`"),
-            None if bare.starts_with('"') && bare.ends_with('"') => format!("`{bare}`"),
-            None => bare.to_owned(),
-        };
-        if bare.is_empty() { word.to_owned() } else { word.replacen(bare, &marked, 1) }
+        match bare.strip_prefix("docs/") {
+            Some(page) => word.replacen(bare, &format!("[{page}]({page})"), 1),
+            None => word.to_owned(),
+        }
     });
     words.collect::<Vec<_>>().join(" ").replace('|', "\\|")
 }
@@ -204,14 +283,8 @@ fn markdown(text: &str, settings: &BTreeSet<String>) -> String {
 fn reference() -> (String, Vec<(String, String)>) {
     let schema = Config::schema();
     let sections = documented();
-    let paths = sections.iter().flat_map(|section| {
-        let names = section.settings.iter().map(|setting| setting.name.as_str());
-        names.map(|name| format!("{}.{name}", section.path))
-    });
-    let mut settings: BTreeSet<String> = paths.collect();
-    let names = sections.iter().flat_map(|section| &section.settings).map(|s| s.name.clone());
-    settings.extend(names.filter(|name| name.contains('_')));
-    let (mut text, mut variables) = (String::new(), Vec::new());
+    let mut text = String::new();
+    let mut variables = Vec::new();
     let is_list = |path: &str| sections.iter().any(|s| s.is_list && s.path == path);
     // With [] behind the names of lists.
     let key = |path: &str| {
@@ -229,8 +302,9 @@ fn reference() -> (String, Vec<(String, String)>) {
         text += &format!("\n### `{open}{}{close}`\n", section.path);
         let of_section = resolved(&schema, node(&schema, &section.path));
         let is_map = of_section["additionalProperties"].is_object();
-        if !section.text.is_empty() && !is_map {
-            text += &format!("\n{}\n", markdown(&section.text, &settings));
+        let of_section_text = markdown(&description(&schema, &section.path));
+        if !is_map {
+            text += &format!("\n{of_section_text}\n");
         }
         // Their keys have a table of their own, in docs/workflows.md.
         if section.path == "workflows.steps" {
@@ -254,13 +328,12 @@ fn reference() -> (String, Vec<(String, String)>) {
                 kind(&schema, of_value),
                 example.name,
                 example.example,
-                markdown(&section.text, &settings)
+                of_section_text
             );
             continue;
         }
         for setting in &section.settings {
             let path = format!("{}.{}", section.path, setting.name);
-            assert!(!setting.text.is_empty(), "{path} has no description");
             let of_setting = node(&schema, &path);
             let variable = if is_in_list {
                 "file only".into()
@@ -277,7 +350,7 @@ fn reference() -> (String, Vec<(String, String)>) {
                 setting.name,
                 kind(&schema, of_setting),
                 default(&schema, section, setting),
-                markdown(&setting.text, &settings)
+                markdown(&description(&schema, &path))
             );
         }
     }
@@ -294,6 +367,16 @@ fn the_configuration_reference_has_every_setting_as_it_is() {
         fs::write(path, written).unwrap();
     } else {
         assert!(page == written, "docs/configuration.md is out of date: make docs-reference");
+    }
+}
+
+#[test]
+fn the_comments_of_the_example_are_the_doc_comments_of_settings() {
+    let written = example();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(root().join("larder.example.toml"), written).unwrap();
+    } else {
+        assert!(EXAMPLE == written, "larder.example.toml is out of date: make docs-reference");
     }
 }
 

@@ -197,11 +197,11 @@ impl From<Remote> for Target {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ToolFilter {
-    /// Patterns of the tools that are offered.
+    /// Tools that are offered.
     pub allow: Vec<String>,
-    /// Patterns of the tools that are not offered, even if they are allowed.
+    /// Tools that are not offered, even if they are allowed.
     pub deny: Vec<String>,
-    /// Other names, by the upstream's own.
+    /// Names of tools, by the name that the upstream gives them.
     pub rename: BTreeMap<String, String>,
 }
 

@@ -10,14 +10,21 @@ use super::WorkflowStep;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SequentialWorkflow {
+    /// Name of the prompt.
     pub(super) name: String,
+    /// Description of the prompt.
     pub(super) description: String,
+    /// Text that the model reads before anything else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) instructions: Option<String>,
+    /// An argument of the prompt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) arguments: Vec<Argument>,
+    /// Additionally offer the workflow as a `"tool"`, or as a `"task"`: a tool whose calls become
+    /// tasks where the client supports them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) also: Option<Also>,
+    /// A step. docs/workflows.md lists its keys.
     pub(super) steps: Vec<WorkflowStep>,
 }
 
@@ -35,14 +42,14 @@ pub(super) enum Also {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Argument {
-    /// The name.
+    /// Name of the argument.
     pub name: String,
-    /// The description.
+    /// Description of the argument.
     pub description: String,
-    /// Whether it is required.
+    /// Whether the argument must be given.
     #[serde(default)]
     pub required: bool,
-    /// The type of its value.
+    /// Type of the argument: `"string"`, `"number"`, `"integer"` or `"boolean"`.
     #[serde(default)]
     pub kind: ArgumentKind,
 }
