@@ -1,4 +1,5 @@
-//! [`Access`] and rules for the items: authentication, scopes, and how much of a result a caller gets at once.
+//! [`Access`] and rules for the items: authentication, scopes, and how much of a result a caller
+//! gets at once.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The standard error of a child process, for operators: logged at a limited rate, and its last lines
-//! again when the process fails. Callers never read it, because it may have secrets.
+//! The standard error of a child process, for operators: logged at a limited rate, and its last
+//! lines again when the process fails. Callers never read it, because it may have secrets.
 
 use std::{collections::VecDeque, sync::Arc};
 

@@ -1,6 +1,6 @@
-//! Messages of the Model Context Protocol: JSON-RPC envelopes, protocol versions, methods, faults and
-//! notifications, URI templates, JSON Schemas, and text of callers in messages. Has no I/O, so every
-//! layer can use it independently of the transport.
+//! Messages of the Model Context Protocol: JSON-RPC envelopes, protocol versions, methods, faults
+//! and notifications, URI templates, JSON Schemas, and text of callers in messages. Has no I/O, so
+//! every layer can use it independently of the transport.
 
 mod apps;
 mod client;

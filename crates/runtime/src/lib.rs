@@ -1,6 +1,6 @@
-//! The ground that a process of Larder stands on: time and randomness as arguments, the pool for CPU work
-//! in which owners take turns, metrics whose labels are bounded, memory that counts in a limit, and secret keys that rotate. Knows
-//! nothing of the protocol.
+//! The ground that a process of Larder stands on: time and randomness as arguments, the pool for
+//! CPU work in which owners take turns, metrics whose labels are bounded, memory that counts in a
+//! limit, and secret keys that rotate. Knows nothing of the protocol.
 
 pub mod clock;
 pub mod compute;

@@ -1,5 +1,5 @@
-//! Metrics with labels. A label's value is a [`Label`], which no caller can invent: Prometheus keeps
-//! each set of labels for ever.
+//! Metrics with labels. A label's value is a [`Label`], which no caller can invent: Prometheus
+//! keeps each set of labels for ever.
 //!
 //! Other code records only metrics without labels by the macros of the crate `metrics`; a test
 //! checks that.
@@ -52,8 +52,8 @@ impl From<Label> for SharedString {
 /// Names from outside of the code that have labels: of tools, upstreams and stores. The first names
 /// get labels of their own, up to a limit, and all later names share [`Label::OTHER`].
 ///
-/// The caller asks only for names that somebody has listed, so that the names which callers invent do
-/// not take the labels of real ones.
+/// The caller asks only for names that somebody has listed, so that the names which callers invent
+/// do not take the labels of real ones.
 #[derive(Debug)]
 pub struct LabelNames {
     taken: RwLock<TakenNames>,

@@ -1,9 +1,10 @@
 //! What an event costs with few and with a million owners in a store in memory:
 //! `cargo bench -p larder-store --bench tenants`, or with some numbers of owners.
 //!
-//! Each number of owners runs in a process of its own, so that its memory is that of these owners. The
-//! simulation of `testing::simulation` creates a resource for each owner, then runs events in which
-//! each owner takes part about once a simulated minute. At the end all resources expire at once.
+//! Each number of owners runs in a process of its own, so that its memory is that of these owners.
+//! The simulation of `testing::simulation` creates a resource for each owner, then runs events in
+//! which each owner takes part about once a simulated minute. At the end all resources expire at
+//! once.
 //!
 //! | Column | What it is |
 //! |---|---|

@@ -1,6 +1,6 @@
-//! Everything that Larder keeps: resources that live until they expire, legacy sessions and their streams, calls
-//! that outlive their request, and small secrets; in memory, Redis, files and object stores. No MCP
-//! server is in here.
+//! Everything that Larder keeps: resources that live until they expire, legacy sessions and their
+//! streams, calls that outlive their request, and small secrets; in memory, Redis, files and object
+//! stores. No MCP server is in here.
 
 mod expiring;
 pub mod redis;

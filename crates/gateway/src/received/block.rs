@@ -15,8 +15,8 @@ const MEMBER_BYTES: usize = 1_000;
 /// The media type of data of an unknown type (RFC 2046, section 4.5.1).
 const UNKNOWN_MEDIA_TYPE: &str = "application/octet-stream";
 
-/// Reads the blocks of a result. One that cannot be read is left out, which a text in its place says.
-/// `excess` says what becomes of members that are too long.
+/// Reads the blocks of a result. One that cannot be read is left out, which a text in its place
+/// says. `excess` says what becomes of members that are too long.
 ///
 /// # Errors
 /// None of them can be read.
@@ -131,7 +131,8 @@ fn complete_resource(block: &mut Object, long: &mut LongMembers) {
     block.set("resource", resource.into_value());
 }
 
-/// A block of a type that clients do not know: its JSON as a text, and what is long in it by itself.
+/// A block of a type that clients do not know: its JSON as a text, and what is long in it by
+/// itself.
 fn unknown(mut block: Object) -> Result<Vec<ContentBlock>, Problem> {
     let Some(kind) = block.text("type").map(str::to_owned) else {
         return Err(Problem::of("a content block must have a type", &block.into_value()));

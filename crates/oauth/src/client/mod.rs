@@ -1,5 +1,5 @@
-//! Larder as an OAuth client: discovery of the server, the authorization request with PKCE, its response, and the requests
-//! for tokens (OAuth 2.1; RFC 7636, 8414, 8693, 9207).
+//! Larder as an OAuth client: discovery of the server, the authorization request with PKCE, its
+//! response, and the requests for tokens (OAuth 2.1; RFC 7636, 8414, 8693, 9207).
 //!
 //! A user of this module keeps the login in progress and the tokens, and decides which addresses
 //! may be reached: its [`Fetcher`](super::Fetcher) is an argument.

@@ -136,8 +136,8 @@ impl ReceivedResult {
 }
 
 impl Receiving {
-    /// Receives for a call of this tool, whose result must be stored if it has a string that is longer than
-    /// `longest`. `None` if nothing can be stored under the tool's name.
+    /// Receives for a call of this tool, whose result must be stored if it has a string that is
+    /// longer than `longest`. `None` if nothing can be stored under the tool's name.
     pub(crate) fn new(scope: &Scope, tool: &str, longest: Longest) -> Option<Self> {
         ResourceUri::for_result(tool, "").ok()?;
         Some(Self {

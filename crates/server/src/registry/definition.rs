@@ -25,7 +25,8 @@ const CHANNEL_CAPACITY: usize = 64;
 /// The number of resources that a subscriber begins to follow at a time.
 const MAX_CONCURRENT_SUBSCRIPTIONS: usize = 16;
 
-/// The definition of a server, and its current items. Built by [`Builder`](super::Builder), shared by all calls.
+/// The definition of a server, and its current items. Built by [`Builder`](super::Builder), shared
+/// by all calls.
 pub struct Registry {
     pub(super) definition: Definition,
     // Copied on write: a call keeps the catalog that it has read.

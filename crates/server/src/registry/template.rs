@@ -44,7 +44,8 @@ type Handler<S> =
 ///     page: u32,
 /// }
 ///
-/// let pages = Template::typed("books://{book}/{page}", "page", |_: Context, page: Page| async move {
+/// let pages = Template::typed("books://{book}/{page}", "page", |_: Context, page: Page| async move
+/// {
 ///     format!("Page {} of {}", page.page, page.book)
 /// });
 /// assert!(Registry::builder("library").template(pages).build().is_ok());

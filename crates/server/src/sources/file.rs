@@ -38,7 +38,8 @@ const READ_BYTES: usize = 64 << 10;
 /// use larder_protocol::uri_template::Variables;
 /// use larder_server::{Context, FileResource, Registry, Template};
 ///
-/// let files = Template::new("file:///{name}", "file", |_: Context, variables: Variables| async move {
+/// let files = Template::new("file:///{name}", "file", |_: Context, variables: Variables| async
+/// move {
 ///     // Never reads a file outside of the directory.
 ///     FileResource::within("/srv/files", &variables["name"])
 /// });

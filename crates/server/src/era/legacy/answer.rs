@@ -48,8 +48,8 @@ pub enum SessionRequest {
 /// read again what is larger.
 const MAX_KEPT_READ: usize = 256 * 1024;
 
-/// The memory of a stream's last message, held until the response with the stream is sent or dropped:
-/// a store elsewhere brings the message back into memory.
+/// The memory of a stream's last message, held until the response with the stream is sent or
+/// dropped: a store elsewhere brings the message back into memory.
 type StreamMemory = OnceLock<Arc<Held>>;
 
 /// How the stream of a call is written.

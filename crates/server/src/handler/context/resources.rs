@@ -109,10 +109,9 @@ impl<S> Context<S> {
         scope.store.delete_prefix(scope.identity.owner(), prefix, limit).await
     }
 
-    /// Shares one of the caller's resources by a link: a resource whose URI
-    /// cannot be guessed. Give an [`Audience`](larder_store::store::Audience), or a [`Share`] with a time to live.
-    /// The link expires with the resource, or earlier. Deleting the link ends the
-    /// sharing.
+    /// Shares one of the caller's resources by a link: a resource whose URI cannot be guessed. Give
+    /// an [`Audience`](larder_store::store::Audience), or a [`Share`] with a time to live. The link
+    /// expires with the resource, or earlier. Deleting the link ends the sharing.
     ///
     /// # Errors
     /// [`StoreError::NotFound`], [`StoreError::Expired`], [`StoreError::Full`].

@@ -171,8 +171,8 @@ fn describe(error: &StoreError) -> String {
     error.to_string()
 }
 
-/// The error for content over a limit. `size` is absent if the content was not read to its end, `lines`
-/// if it is no text.
+/// The error for content over a limit. `size` is absent if the content was not read to its end,
+/// `lines` if it is no text.
 fn too_large(uri: &str, size: Option<u64>, limit: ContentLimit, lines: Option<u64>) -> String {
     let ContentLimit { setting, max_bytes, left } = limit;
 
