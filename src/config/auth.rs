@@ -159,8 +159,19 @@ impl AuthConfig {
     /// # Errors
     /// Names the setting.
     pub(super) fn check(&self, public_url: Option<&PublicUrl>) -> Result<(), ConfigError> {
-        let invalid = |setting, problem: &str| Err(ConfigError::new(setting, problem));
+        self.check_mode(public_url)?;
 
+        if let Some(login) = &self.login {
+            login.check()?;
+        }
+        self.access()?;
+        self.check_hierarchy()?;
+        self.check_issuers()?;
+        self.check_tokens()
+    }
+
+    /// The mode has what it needs, and no other mode's settings are there.
+    fn check_mode(&self, public_url: Option<&PublicUrl>) -> Result<(), ConfigError> {
         match self.mode {
             AuthMode::OAuth if self.issuers.is_empty() => {
                 return invalid("auth.issuers", "mode \"oauth\" needs at least one issuer");
@@ -168,24 +179,10 @@ impl AuthConfig {
             AuthMode::Login if self.login.is_none() => {
                 return invalid("auth.login", "mode \"login\" needs an identity provider");
             }
-            AuthMode::OAuth | AuthMode::Login => match public_url {
-                None => {
-                    return invalid(
-                        "server.public_url",
-                        "modes \"oauth\" and \"login\" need it: it is the audience of tokens",
-                    );
-                }
-                Some(url) if !url.is_safe() => {
-                    return invalid(
-                        "server.public_url",
-                        "http is accepted for loopback only; use https",
-                    );
-                }
-                Some(_) => {}
-            },
             AuthMode::Static if self.tokens.is_empty() => {
                 return invalid("auth.tokens", "mode \"static\" needs at least one token");
             }
+            AuthMode::OAuth | AuthMode::Login => check_audience(public_url)?,
             AuthMode::Static | AuthMode::None => {}
         }
 
@@ -195,23 +192,19 @@ impl AuthConfig {
         if self.mode != AuthMode::Login && self.login.is_some() {
             return invalid("auth.mode", "auth.login is set, so it must be \"login\"");
         }
-
-        if let Some(login) = &self.login {
-            login.check()?;
-        }
         if self.mode != AuthMode::Static && !self.tokens.is_empty() {
             return invalid("auth.mode", "auth.tokens is set, so it must be \"static\"");
         }
 
-        if self.mode == AuthMode::None
-            && !(self.scopes.is_empty() && self.required_scopes.is_empty())
-        {
+        let needs_scopes = !(self.scopes.is_empty() && self.required_scopes.is_empty());
+        if self.mode == AuthMode::None && needs_scopes {
             return invalid("auth.mode", "scopes are required, so it must not be \"none\"");
         }
 
-        self.access()?;
-        self.check_hierarchy()?;
+        Ok(())
+    }
 
+    fn check_issuers(&self) -> Result<(), ConfigError> {
         for (index, issuer) in self.issuers.iter().enumerate() {
             issuer.check(&format!("auth.issuers[{index}]"))?;
             if self.issuers[..index].iter().any(|other| other.issuer == issuer.issuer) {
@@ -226,6 +219,10 @@ impl AuthConfig {
             );
         }
 
+        Ok(())
+    }
+
+    fn check_tokens(&self) -> Result<(), ConfigError> {
         for (index, token) in self.tokens.iter().enumerate() {
             let read = token.read(index)?;
             let others = &self.tokens[..index];
@@ -396,5 +393,23 @@ impl TokenConfig {
         let (name, groups) = (self.name.clone(), self.groups.clone());
         let expires = expires.map(Timestamp::from_millis);
         Ok(StaticToken { name, sha256, scopes, groups, expires })
+    }
+}
+
+fn invalid(setting: &str, problem: &str) -> Result<(), ConfigError> {
+    Err(ConfigError::new(setting, problem))
+}
+
+/// The public URL is the audience of tokens, so it is needed and must not be forged.
+fn check_audience(public_url: Option<&PublicUrl>) -> Result<(), ConfigError> {
+    match public_url {
+        None => invalid(
+            "server.public_url",
+            "modes \"oauth\" and \"login\" need it: it is the audience of tokens",
+        ),
+        Some(url) if !url.is_safe() => {
+            invalid("server.public_url", "http is accepted for loopback only; use https")
+        }
+        Some(_) => Ok(()),
     }
 }

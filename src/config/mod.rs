@@ -29,6 +29,7 @@ mod store_url;
 mod tasks;
 mod tools;
 mod units;
+mod upstream_checks;
 mod upstreams;
 #[cfg(feature = "cli")]
 mod variables;

@@ -1,7 +1,7 @@
 //! `[[upstreams]]`: other MCP servers behind this one.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -10,14 +10,13 @@ use larder_gateway::{
     Command, LoginIssuer, OAuth, OAuthClient, Remote, RemoteAuth, SessionPolicy, Settings, Target,
     ToolFilter,
 };
-use larder_oauth::check_url;
 use larder_runtime::environment::variable;
 use larder_server::registry::Spill;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AuthMode, ConfigError, UpstreamExchangeConfig,
+    ConfigError, UpstreamExchangeConfig,
     units::{Size, Span},
 };
 
@@ -243,137 +242,6 @@ fn max_parked_per_caller() -> usize {
 }
 
 impl UpstreamConfig {
-    /// Checks all upstreams together.
-    pub(super) fn check_all(
-        upstreams: &[Self],
-        max_ttl: Duration,
-        mode: AuthMode,
-    ) -> Result<(), ConfigError> {
-        let mut names = BTreeSet::new();
-
-        for upstream in upstreams {
-            let Self { name, command, .. } = upstream;
-            let problem = |setting: &str, problem: &str| {
-                Err(ConfigError::new(
-                    &format!("upstreams.{setting}"),
-                    format!("{name:?}: {problem}"),
-                ))
-            };
-
-            if !Settings::is_name(name) {
-                return problem(
-                    "name",
-                    "it must be 1 to 24 of a-z, 0-9 and -, with no - at an end",
-                );
-            }
-            if !names.insert(name) {
-                return problem("name", "two upstreams have it");
-            }
-
-            match (&upstream.url, command.first().map(String::as_str)) {
-                (Some(_), Some(_)) => return problem("url", "there is a command as well"),
-                (None, None | Some("")) => {
-                    return problem("command", "it must name a program, or url a server");
-                }
-                (Some(url), None) if !is_url(url) => {
-                    return problem("url", "it must begin with http:// or https://");
-                }
-                _ => {}
-            }
-
-            if upstream.url.is_none() && !upstream.header_files.is_empty() {
-                return problem("header_files", "it is for upstreams with a url");
-            }
-
-            let is_twice = |name: &&String| {
-                upstream.headers.keys().any(|other| other.eq_ignore_ascii_case(name))
-            };
-            if let Some(name) = upstream.header_files.keys().find(is_twice) {
-                return problem("header_files", &format!("{name} is in headers as well"));
-            }
-
-            if let Some(auth) = &upstream.auth {
-                let url = upstream.url.as_deref();
-                match url.map(check_url) {
-                    None => return problem("auth", "it is for upstreams with a url"),
-                    Some(Err(why)) => return problem("url", why),
-                    Some(Ok(())) => {}
-                }
-                if upstream.session == SessionPolicy::All {
-                    return problem("session", "with auth, each caller needs its own");
-                }
-                if let Some(Err(why)) = auth.issuer.as_deref().map(check_url) {
-                    return problem("auth.issuer", why);
-                }
-            }
-
-            if let Err((setting, why)) = upstream.check_exchange(mode) {
-                return problem(setting, why);
-            }
-
-            for (setting, span) in [
-                ("idle", upstream.idle),
-                ("start_timeout", upstream.start_timeout),
-                ("list_timeout", upstream.list_timeout),
-                ("call_timeout", upstream.call_timeout),
-                ("answer_timeout", upstream.answer_timeout),
-            ] {
-                if span.0.is_zero() {
-                    return problem(setting, "it must be more than 0");
-                }
-            }
-
-            if upstream.ttl.values().any(|ttl| ttl.0.is_zero() || ttl.0 > max_ttl) {
-                return problem("ttl", "it must be more than 0 and at most store.max_ttl");
-            }
-
-            for (setting, size) in
-                [("max_message", upstream.max_message), ("max_catalogue", upstream.max_catalogue)]
-            {
-                if size.0 < 1024 {
-                    return problem(setting, "it must be at least 1KiB");
-                }
-            }
-            for (setting, number) in
-                [("max_processes", upstream.max_processes), ("max_values", upstream.max_values)]
-            {
-                if number == 0 {
-                    return problem(setting, "it must be more than 0");
-                }
-            }
-
-            upstream.settings()?;
-        }
-
-        Ok(())
-    }
-
-    /// What `exchange` needs of the other settings. The error is a setting and what is wrong.
-    fn check_exchange(&self, mode: AuthMode) -> Result<(), (&'static str, &'static str)> {
-        if self.exchange.is_none() {
-            return Ok(());
-        }
-
-        let mut names = self.headers.keys().chain(self.header_files.keys());
-        if self.url.is_none() {
-            return Err(("exchange", "it is for upstreams with a url"));
-        }
-        if self.auth.is_some() {
-            return Err(("exchange", "there is auth as well"));
-        }
-        if self.session == SessionPolicy::All {
-            return Err(("session", "with exchange, each caller needs its own"));
-        }
-        if names.any(|name| name.eq_ignore_ascii_case("authorization")) {
-            return Err(("headers", "with exchange, authorization is not set here"));
-        }
-        if mode != AuthMode::OAuth {
-            return Err(("exchange", "it needs tokens of callers: auth.mode = \"oauth\""));
-        }
-
-        Ok(())
-    }
-
     /// The settings, with the variables of Larder's environment filled in.
     ///
     /// # Errors
@@ -435,10 +303,6 @@ fn read_header(name: &str, file: &Path) -> Result<String, ConfigError> {
         "" => Err(problem(format!("{}: it is empty", file.display()))),
         value => Ok(value.to_owned()),
     }
-}
-
-fn is_url(url: &str) -> bool {
-    ["http://", "https://"].iter().any(|scheme| url.len() > scheme.len() && url.starts_with(scheme))
 }
 
 /// The values with the variables of Larder's environment filled in.

@@ -74,7 +74,7 @@ impl ClientError {
 const DEFAULT_URL: &str = "http://127.0.0.1:8000/mcp";
 
 /// The server, and the caller's token.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(super) struct ServerArgs {
     /// The URL of the server's endpoint.
     #[arg(long, value_name = "URL", env = "LARDER_URL", default_value = DEFAULT_URL)]

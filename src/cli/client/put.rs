@@ -1,6 +1,9 @@
 //! `larder put`: sends a file while reading it, whatever its size.
 
-use std::{path::PathBuf, pin::Pin};
+use std::{
+    path::{Path, PathBuf},
+    pin::Pin,
+};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use bytes::Bytes;
@@ -45,97 +48,121 @@ pub(in crate::cli) struct PutArgs {
 
 type Reader = Pin<Box<dyn AsyncRead + Send>>;
 
-pub(super) async fn run(args: PutArgs) -> Result<(), ClientError> {
-    let is_stdin = args.file.as_os_str() == "-";
-    let input_name =
-        if is_stdin { "standard input".to_owned() } else { args.file.display().to_string() };
-    let local = |error: std::io::Error| ClientError::local(&input_name, &error);
+/// What is stored, and where it comes from.
+struct Input {
+    reader: Reader,
+    /// The name in errors.
+    label: String,
+    is_stdin: bool,
+    /// The size, unless it is standard input.
+    size: Option<u64>,
+}
 
-    let (mut reader, size): (Reader, _) = if is_stdin {
-        (Box::pin(tokio::io::stdin()), None)
-    } else {
-        let file = tokio::fs::File::open(&args.file).await.map_err(local)?;
-        let size = file.metadata().await.map_err(local)?.len();
-        (Box::pin(file), Some(size))
-    };
-
-    let file_name = args.file.file_name().filter(|_| !is_stdin).and_then(|name| name.to_str());
-    let name = args.name.or_else(|| file_name.map(str::to_owned));
-    let guessed = || {
-        let guess = mime_guess::from_path(&args.file).first()?;
-        (!is_stdin).then(|| guess.to_string())
-    };
-    let mime_type = args.mime_type.or_else(guessed);
-
-    let client = McpClient::new(args.server)?;
-    let bar = progress_bar(size, false);
-
-    let uri = if let Some(resources) = Resources::that_receive(&client).await? {
-        let query = [
-            ("uri", args.uri),
-            ("name", name),
-            ("ttl", args.ttl.map(|ttl| ttl.to_string())),
-            ("kind", args.binary.then(|| "binary".to_owned())),
-        ];
-        let query = query.into_iter().filter_map(|(key, value)| Some((key, value?)));
-        let (query, mime_type) = (query.collect::<Vec<_>>(), mime_type.as_deref());
-
-        match size {
-            Some(size) => {
-                let source = Source { path: &args.file, size };
-                resources.put_file(&query, mime_type, source, &bar).await
-            }
-            None => {
-                let counted = bar.clone();
-                let pieces = pieces(reader, input_name);
-                let pieces = pieces.inspect_ok(move |piece| counted.inc(piece.len() as u64));
-                resources.put_stream(&query, mime_type, pieces).await
-            }
-        }
-    } else {
-        let first = read_piece(&mut reader).await.map_err(local)?;
-
-        // A file is checked to its end. Standard input is not: if it begins as text
-        // and is not, the command fails and asks for --binary.
-        let is_text = !args.binary
-            && !first.contains(&0)
-            && is_utf8_prefix(&first)
-            && (is_stdin || is_utf8(&args.file).await.map_err(local)?);
-
-        let mut arguments = serde_json::Map::new();
-        for (key, value) in [
-            ("uri", args.uri.map(Value::from)),
-            ("ttl", args.ttl.map(Value::from)),
-            ("name", name.map(Value::from)),
-            ("mime_type", mime_type.map(Value::from)),
-        ] {
-            if let Some(value) = value {
-                arguments.insert(key.into(), value);
-            }
+impl Input {
+    async fn open(file: &Path) -> Result<Self, ClientError> {
+        if file.as_os_str() == "-" {
+            let reader: Reader = Box::pin(tokio::io::stdin());
+            let label = "standard input".to_owned();
+            return Ok(Self { reader, label, is_stdin: true, size: None });
         }
 
-        let encoder = Encoder { reader, piece: first, rest: Vec::new(), is_text, input_name };
-        by_tool(&client, arguments, encoder, &bar).await
+        let label = file.display().to_string();
+        let local = |error: std::io::Error| ClientError::local(&label, &error);
+        let reader = tokio::fs::File::open(file).await.map_err(local)?;
+        let size = reader.metadata().await.map_err(local)?.len();
+        Ok(Self { reader: Box::pin(reader), label, is_stdin: false, size: Some(size) })
+    }
+}
+
+pub(super) async fn run(mut args: PutArgs) -> Result<(), ClientError> {
+    let input = Input::open(&args.file).await?;
+    if !input.is_stdin {
+        let file_name = args.file.file_name().and_then(|name| name.to_str());
+        let guessed = || mime_guess::from_path(&args.file).first();
+        args.name = args.name.or_else(|| file_name.map(str::to_owned));
+        args.mime_type = args.mime_type.or_else(|| guessed().map(|guess| guess.to_string()));
+    }
+
+    let client = McpClient::new(args.server.clone())?;
+    let bar = progress_bar(input.size, false);
+    let uri = match Resources::that_receive(&client).await? {
+        Some(resources) => by_http(&resources, args, input, &bar).await,
+        None => by_tool(&client, args, input, &bar).await,
     };
 
     bar.finish_and_clear();
     print(format!("{}\n", uri?).as_bytes())
 }
 
+/// Stores content over plain HTTP. Returns the URI.
+async fn by_http(
+    resources: &Resources<'_>,
+    args: PutArgs,
+    input: Input,
+    bar: &ProgressBar,
+) -> Result<String, ClientError> {
+    let query = [
+        ("uri", args.uri),
+        ("name", args.name),
+        ("ttl", args.ttl.map(|ttl| ttl.to_string())),
+        ("kind", args.binary.then(|| "binary".to_owned())),
+    ];
+    let query: Vec<_> = query.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
+    let mime_type = args.mime_type.as_deref();
+
+    let Some(size) = input.size else {
+        let counted = bar.clone();
+        let pieces = pieces(input.reader, input.label);
+        let pieces = pieces.inspect_ok(move |piece| counted.inc(piece.len() as u64));
+        return resources.put_stream(&query, mime_type, pieces).await;
+    };
+    let source = Source { path: &args.file, size };
+    resources.put_file(&query, mime_type, source, bar).await
+}
+
 /// Stores content with `create_resource`. Returns the URI.
 async fn by_tool(
     client: &McpClient,
-    mut arguments: serde_json::Map<String, Value>,
-    encoder: Encoder,
+    args: PutArgs,
+    mut input: Input,
     bar: &ProgressBar,
 ) -> Result<String, ClientError> {
+    let local = |error: std::io::Error| ClientError::local(&input.label, &error);
+    let first = read_piece(&mut input.reader).await.map_err(local)?;
+
+    // A file is checked to its end. Standard input is not: if it begins as text and is not, the
+    // command fails and asks for --binary.
+    let is_text = !args.binary
+        && !first.contains(&0)
+        && is_utf8_prefix(&first)
+        && (input.is_stdin || is_utf8(&args.file).await.map_err(local)?);
+
+    let mut arguments = serde_json::Map::new();
+    for (key, value) in [
+        ("uri", args.uri.map(Value::from)),
+        ("ttl", args.ttl.map(Value::from)),
+        ("name", args.name.map(Value::from)),
+        ("mime_type", args.mime_type.map(Value::from)),
+    ] {
+        if let Some(value) = value {
+            arguments.insert(key.into(), value);
+        }
+    }
+
     // The request has an empty string, and is split where the content belongs.
-    let key = if encoder.is_text { "text" } else { "blob" };
+    let key = if is_text { "text" } else { "blob" };
     arguments.insert(key.into(), json!(""));
     let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "create_resource", "arguments": arguments } });
     let request = request.to_string();
     let (head, tail) = request.split_at(request.len() - "\"}}}".len());
 
+    let encoder = Encoder {
+        reader: input.reader,
+        piece: first,
+        rest: Vec::new(),
+        is_text,
+        input_name: input.label,
+    };
     let counted = bar.clone();
     let content = encoder.pieces().inspect(move |_| counted.inc(PIECE_BYTES as u64));
     let once = |text: &str| stream::iter([Ok(Bytes::from(text.to_owned()))]);
@@ -219,7 +246,7 @@ fn is_utf8_prefix(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).map_or_else(|error| error.error_len().is_none(), |_| true)
 }
 
-async fn is_utf8(file: &std::path::Path) -> std::io::Result<bool> {
+async fn is_utf8(file: &Path) -> std::io::Result<bool> {
     let mut reader: Reader = Box::pin(tokio::fs::File::open(file).await?);
     let mut rest = Vec::new();
 

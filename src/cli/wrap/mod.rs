@@ -124,30 +124,40 @@ pub(super) fn run(args: &WrapArgs) -> Result<ExitCode, String> {
         return Ok(ExitCode::SUCCESS);
     }
 
-    let cannot = |error: io::Error| of_file(format!("it cannot be written: {error}"));
+    if !args.undo {
+        write_backup(&file, &backup, &document, before.as_ref()).map_err(of_file)?;
+    }
     let text = plan.apply_to(&document);
+    host_file::replace(&file, &text)
+        .map_err(|error| of_file(format!("it cannot be written: {error}")))?;
+
     if args.undo {
-        host_file::replace(&file, &text).map_err(cannot)?;
         println!("{}: {} as before Larder.", file.display(), plan.names());
         if before.is_some_and(|before| before.text() == text) {
             let _ = fs::remove_file(&backup);
         }
     } else {
-        // The backup has the file without Larder, because earlier changes may be Larder's own.
-        let earlier = before.as_ref();
-        let without = earlier.map(|_| undo(&document, earlier, &[]).apply_to(&document));
-        let without = without.as_deref().unwrap_or(document.text());
-
-        let permissions = fs::metadata(&file).map(|metadata| metadata.permissions()).ok();
-        host_file::write(&backup, without, permissions)
-            .map_err(|error| of_file(format!("{} cannot be written: {error}", backup.display())))?;
-        host_file::replace(&file, &text).map_err(cannot)?;
         println!("{}: {} through Larder now.", file.display(), plan.names());
         println!("{} is the file as it was; --undo turns it back.", backup.display());
     }
 
     println!("Restart the host if it is running.");
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the backup: the file without Larder, because earlier changes may be Larder's own.
+fn write_backup(
+    file: &Path,
+    backup: &Path,
+    document: &Document,
+    before: Option<&Document>,
+) -> Result<(), String> {
+    let without = before.map(|_| undo(document, before, &[]).apply_to(document));
+    let without = without.as_deref().unwrap_or(document.text());
+
+    let permissions = fs::metadata(file).map(|metadata| metadata.permissions()).ok();
+    host_file::write(backup, without, permissions)
+        .map_err(|error| format!("{} cannot be written: {error}", backup.display()))
 }
 
 /// Larder's command line in front of each server.

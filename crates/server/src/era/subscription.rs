@@ -102,24 +102,11 @@ impl Subscription {
         let uris: Vec<_> = watched.iter().map(String::as_str).collect();
         let followed = dispatcher.registry().subscribe(&uris, &subscriber).await;
 
-        // The server announces no changes of lists that it does not have.
-        let announces = |list| dispatcher.registry().announces(&list);
         let mut accepted = requested;
-        accepted.tools_list_changed =
-            accepted.tools_list_changed.filter(|_| announces(Announcement::ToolListChanged));
-        accepted.prompts_list_changed =
-            accepted.prompts_list_changed.filter(|_| announces(Announcement::PromptListChanged));
         if let Some(uris) = &mut accepted.resource_subscriptions {
             uris.retain(|uri| !unreadable.contains(uri));
         }
-
-        let list_filters = [
-            (accepted.tools_list_changed, Announcement::ToolListChanged),
-            (accepted.prompts_list_changed, Announcement::PromptListChanged),
-            (accepted.resources_list_changed, Announcement::ResourceListChanged),
-        ];
-        let lists = list_filters.into_iter().filter(|(enabled, _)| *enabled == Some(true));
-        let lists = lists.map(|(_, announcement)| announcement).collect();
+        let lists = accept_lists(&mut accepted, dispatcher);
 
         let acknowledged = json!({
             "jsonrpc": "2.0",
@@ -233,4 +220,22 @@ impl Subscription {
 
         result.to_string().into()
     }
+}
+
+/// The lists whose changes are announced. The server announces no changes of lists that it does
+/// not have, so the filter loses these.
+fn accept_lists(filter: &mut SubscriptionFilter, dispatcher: &Dispatcher) -> HashSet<Announcement> {
+    let announces = |list| dispatcher.registry().announces(&list);
+    filter.tools_list_changed =
+        filter.tools_list_changed.filter(|_| announces(Announcement::ToolListChanged));
+    filter.prompts_list_changed =
+        filter.prompts_list_changed.filter(|_| announces(Announcement::PromptListChanged));
+
+    let lists = [
+        (filter.tools_list_changed, Announcement::ToolListChanged),
+        (filter.prompts_list_changed, Announcement::PromptListChanged),
+        (filter.resources_list_changed, Announcement::ResourceListChanged),
+    ];
+    let accepted = lists.into_iter().filter(|(enabled, _)| *enabled == Some(true));
+    accepted.map(|(_, announcement)| announcement).collect()
 }

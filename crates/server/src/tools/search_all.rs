@@ -132,6 +132,42 @@ struct Coverage {
     more_listed: bool,
 }
 
+impl Coverage {
+    /// Whether every text of the caller was searched.
+    fn is_complete(&self) -> bool {
+        self.left_out + self.unreadable == 0 && !self.more_listed
+    }
+
+    /// Appends what was searched, and what was not and why.
+    fn describe(&self, text: &mut String) {
+        let searched = count(self.searched as u64, "text");
+        let _ = write!(text, " Searched: {searched}, {}.", count(self.bytes, "byte"));
+
+        let mut not_searched = Vec::new();
+        for (texts, reason) in [
+            (
+                self.left_out,
+                "older texts, because of the limits of time and bytes (a prefix narrows the search)",
+            ),
+            (self.binary, "binary, except for names and descriptions"),
+            (self.unreadable, "that could not be read"),
+        ] {
+            if texts > 0 {
+                not_searched.push(format!("{} {reason}", number(texts as u64)));
+            }
+        }
+
+        if self.more_listed {
+            let listed = number(MAX_LISTED as u64);
+            not_searched
+                .push(format!("all after the first {listed} by URI (a prefix narrows the search)"));
+        }
+        if !not_searched.is_empty() {
+            let _ = write!(text, " NOT searched: {}.", not_searched.join("; "));
+        }
+    }
+}
+
 /// The caller's resources, the most recently written first.
 async fn candidates<S>(
     ctx: &Context<S>,
@@ -279,32 +315,7 @@ fn result_text(
         ),
     };
 
-    let searched = count(coverage.searched as u64, "text");
-    let _ = write!(text, " Searched: {searched}, {}.", count(coverage.bytes, "byte"));
-
-    let mut not_searched = Vec::new();
-    let mut skipped = |n: usize, reason: &str| {
-        if n > 0 {
-            not_searched.push(format!("{} {reason}", number(n as u64)));
-        }
-    };
-
-    skipped(
-        coverage.left_out,
-        "older texts, because of the limits of time and bytes (a prefix narrows the search)",
-    );
-    skipped(coverage.binary, "binary, except for names and descriptions");
-    skipped(coverage.unreadable, "that could not be read");
-    if coverage.more_listed {
-        let listed = number(MAX_LISTED as u64);
-        not_searched
-            .push(format!("all after the first {listed} by URI (a prefix narrows the search)"));
-    }
-    if !not_searched.is_empty() {
-        let _ = write!(text, " NOT searched: {}.", not_searched.join("; "));
-    }
-
-    let all_searched = coverage.left_out + coverage.unreadable == 0 && !coverage.more_listed;
+    coverage.describe(&mut text);
     if shown < found.len() {
         let hidden = number((found.len() - shown) as u64);
         let _ = write!(text, " Not complete: {hidden} more are not shown");
@@ -315,7 +326,7 @@ fn result_text(
             text.push_str("; more words or a prefix narrow the search");
         }
         text.push('.');
-    } else if all_searched {
+    } else if coverage.is_complete() {
         text.push_str(" Complete.");
     }
 

@@ -141,68 +141,74 @@ impl Check<'_> {
                 }
             }
             Origin::Step { binding, .. } => {
-                let binder =
-                    workflow.steps.iter().position(|s| s.binding.as_ref() == Some(binding));
-
-                match binder {
-                    None => {
-                        let bound: Vec<_> = workflow.steps[..index]
-                            .iter()
-                            .filter_map(|s| s.binding.as_deref())
-                            .collect();
-                        self.report(
-                            Some(step),
-                            format!(
-                                "{location} uses {binding:?}, which no step binds (bound before: {})",
-                                listed(&bound)
-                            ),
-                        );
-                    }
-                    Some(binder) if binder >= index => {
-                        let name = &workflow.steps[binder].name;
-                        self.report(
-                            Some(step),
-                            format!(
-                                "{location} uses {binding:?} before the step {name:?} binds it"
-                            ),
-                        );
-                    }
-                    Some(binder) => {
-                        let when = &workflow.steps[binder].when;
-                        if when.is_some() && *when != step.when && !has_default {
-                            self.report(
-                                Some(step),
-                                format!(
-                                    "{location} uses {binding:?} from a step that may be skipped: add a default (.or(…), in a file default = …), or give this step the same condition"
-                                ),
-                            );
-                        }
-                    }
-                }
+                self.binding(index, step, location, binding, has_default);
             }
             Origin::Template { text, bindings } => {
-                let variables: BTreeSet<_> = prose_pieces(text)
-                    .into_iter()
-                    .filter_map(|piece| match piece {
-                        Piece::Expression(name) => Some(name),
-                        Piece::Text(_) => None,
-                    })
-                    .collect();
-
-                for name in bindings.keys().filter(|name| !variables.contains(name.as_str())) {
-                    self.report(
-                        Some(step),
-                        format!("{location} binds {name:?}, which its text does not use"),
-                    );
-                }
-
-                for name in variables.into_iter().filter(|name| !bindings.contains_key(*name)) {
-                    self.report(
-                        Some(step),
-                        format!("{location} uses {{{name}}} in its text, but does not bind it"),
-                    );
-                }
+                let bound: BTreeSet<_> = bindings.keys().map(String::as_str).collect();
+                self.template(step, location, text, &bound);
             }
+        }
+    }
+
+    /// A step uses what an earlier step binds, whenever that step runs.
+    fn binding(
+        &mut self,
+        index: usize,
+        step: &WorkflowStep,
+        location: &str,
+        binding: &str,
+        has_default: bool,
+    ) {
+        let steps = &self.workflow.steps;
+        let Some(binder) = steps.iter().position(|s| s.binding.as_deref() == Some(binding)) else {
+            let bound: Vec<_> =
+                steps[..index].iter().filter_map(|s| s.binding.as_deref()).collect();
+            let bound = listed(&bound);
+            let problem =
+                format!("{location} uses {binding:?}, which no step binds (bound before: {bound})");
+            return self.report(Some(step), problem);
+        };
+
+        if binder >= index {
+            let name = &steps[binder].name;
+            let problem = format!("{location} uses {binding:?} before the step {name:?} binds it");
+            return self.report(Some(step), problem);
+        }
+
+        let when = &steps[binder].when;
+        if when.is_some() && *when != step.when && !has_default {
+            self.report(
+                Some(step),
+                format!(
+                    "{location} uses {binding:?} from a step that may be skipped: add a default (.or(…), in a file default = …), or give this step the same condition"
+                ),
+            );
+        }
+    }
+
+    /// A template uses exactly what it binds.
+    fn template(
+        &mut self,
+        step: &WorkflowStep,
+        location: &str,
+        text: &str,
+        bound: &BTreeSet<&str>,
+    ) {
+        let variables: BTreeSet<_> = prose_pieces(text)
+            .into_iter()
+            .filter_map(|piece| match piece {
+                Piece::Expression(name) => Some(name),
+                Piece::Text(_) => None,
+            })
+            .collect();
+
+        for name in bound.difference(&variables) {
+            let problem = format!("{location} binds {name:?}, which its text does not use");
+            self.report(Some(step), problem);
+        }
+        for name in variables.difference(bound) {
+            let problem = format!("{location} uses {{{name}}} in its text, but does not bind it");
+            self.report(Some(step), problem);
         }
     }
 

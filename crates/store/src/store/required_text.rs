@@ -113,13 +113,18 @@ fn choose(
     };
 
     let may_have: Vec<bool> = (0..blocks.len()).map(may_have).collect();
+    ranges(&with_whole_lines(blocks, lines, &may_have, context))
+}
 
+/// Marks the neighbours of marked blocks that have parts of their lines, and of `context` lines
+/// around.
+fn with_whole_lines(blocks: &[Block], lines: u64, may_have: &[bool], context: u64) -> Vec<bool> {
     // The lines of which a block has a part. A block's last line is the first line of the next.
     let first_line = |index: usize| blocks[index].first_line;
     let last_line = |index: usize| blocks.get(index + 1).map_or(lines, |next| next.first_line);
 
     // A line that begins before or ends after a block also needs the neighbouring blocks.
-    let mut is_read = may_have.clone();
+    let mut is_read = may_have.to_vec();
 
     let mut until = None;
     for index in 0..blocks.len() {
@@ -137,6 +142,11 @@ fn choose(
         }
     }
 
+    is_read
+}
+
+/// The runs of marked blocks.
+fn ranges(is_read: &[bool]) -> Vec<Range<usize>> {
     let mut next = 0;
     let ranges = iter::from_fn(|| {
         let start = next + is_read[next..].iter().position(|is_read| *is_read)?;
