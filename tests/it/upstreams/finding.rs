@@ -44,12 +44,10 @@ async fn started() -> (Process, Modern, Modern) {
     (process, all, few)
 }
 
-/// The definitions that `find_tools` returns, and the lines around them.
-fn definitions(found: &str) -> (Vec<Value>, &str, &str) {
-    let lines: Vec<_> = found.lines().collect();
-    let (first, last) = (lines[0], lines[lines.len() - 1]);
-    let between = lines[1..lines.len() - 1].iter();
-    (between.map(|line| serde_json::from_str(line).unwrap()).collect(), first, last)
+/// The names of the tools in an answer of `find_tools`, in their order.
+fn found_tools(found: &str) -> Vec<&str> {
+    let lines = found.lines().skip(1).filter_map(|line| line.split_once('('));
+    lines.map(|(name, _)| name).filter(|name| name.contains("__")).collect()
 }
 
 #[tokio::test]
@@ -67,11 +65,18 @@ async fn three_hundred_tools_are_found_and_called_by_two() {
     assert!(json!(both).to_string().len() < 2_000, "{}", json!(both));
 
     let found = all.call("find_tools", json!({ "query": "archive Invoice 42" })).await.text();
-    let (tools, first, next) = definitions(&found);
+    let first = found.lines().next().unwrap();
     assert!(first.starts_with("5 of ") && first.contains("300 tools"), "{first}");
-    assert_eq!(tools[0]["name"], "invoices__archive_42", "{found}");
-    assert_eq!(tools[0]["inputSchema"]["properties"]["fill"]["type"], "number");
+    assert_eq!(found_tools(&found)[0], "invoices__archive_42", "{found}");
+    assert!(found.contains("fill?: number"), "{found}");
+    let next = found.lines().last().unwrap();
     assert_eq!(next, r#"next: call_tool {"name":"invoices__archive_42","arguments":{}}"#);
+
+    let whole = all.call("find_tools", json!({ "query": "invoices__archive_42" })).await.text();
+    let definition: Value = serde_json::from_str(whole.lines().next().unwrap()).unwrap();
+    assert_eq!(definition["name"], "invoices__archive_42");
+    assert_eq!(definition["inputSchema"]["properties"]["fill"]["type"], "number");
+    assert_eq!(whole.lines().last().unwrap(), next);
 
     let call = async |client: &Modern, name: &str, arguments: Value| {
         client.call("call_tool", json!({ "name": name, "arguments": arguments })).await
@@ -92,9 +97,61 @@ async fn three_hundred_tools_are_found_and_called_by_two() {
     assert_eq!(call(&few, "photos__archive_42", json!({})).await.status, 200);
 
     let unknown = call(&all, "photos__nothing", json!({})).await.error();
-    assert!(unknown["message"].as_str().unwrap().contains("find_tools"), "{unknown}");
+    let message = unknown["message"].as_str().unwrap();
+    assert!(
+        message.contains("Did you mean photos__") && message.contains("find_tools"),
+        "{message}"
+    );
     let invalid = all.call("call_tool", json!({ "tool": "x" })).await.failure();
     assert!(invalid.contains("name"), "{invalid}");
     let none = all.call("find_tools", json!({ "query": "zebra" })).await.failure();
     assert!(none.contains("None of 300 tools"), "{none}");
+}
+
+/// Definitions of real servers, and what a model asks for, with the tools that do it.
+const CORPUS: &str = include_str!("../../../bench/finding/corpus.json");
+const QUESTIONS: &str = include_str!("../../../bench/finding/questions.json");
+
+/// How many questions are answered by the first tool, and by one of the first three.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Recall {
+    asked: usize,
+    first: usize,
+    in_three: usize,
+}
+
+#[tokio::test]
+async fn the_tools_of_real_servers_are_found() {
+    let corpus: Value = serde_json::from_str(CORPUS).unwrap();
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/bench/finding/corpus.json");
+    let mut config = String::from("[tools]\nlisting = \"search\"\n");
+    for server in corpus.as_array().unwrap() {
+        let name = server["name"].as_str().unwrap();
+        let command = json!(["node", format!("{FOLDER}/listed.mjs"), file, name]);
+        config += &format!("[[upstreams]]\nname = \"{name}\"\ncommand = {command}\n");
+    }
+    let file = TextFile::new(&config);
+    let process = Process::start(larder(&["serve", "--config", file.path()])).await;
+    let client = Modern::at(&process.url);
+
+    let mut tuned = Recall::default();
+    let mut apart = Recall::default();
+    let questions: Value = serde_json::from_str(QUESTIONS).unwrap();
+    for question in questions.as_array().unwrap() {
+        let words = question["words"].as_str().unwrap();
+        let found = client.call("find_tools", json!({ "query": words })).await.text();
+        assert!(found.len() <= 1_500, "{} bytes: {found}", found.len());
+
+        let is_right = |name: &str| question["tools"].as_array().unwrap().contains(&json!(name));
+        let found: Vec<_> = found_tools(&found).into_iter().map(is_right).collect();
+        let recall = if question["apart"] == true { &mut apart } else { &mut tuned };
+        recall.asked += 1;
+        recall.first += usize::from(found[0]);
+        recall.in_three += usize::from(found.iter().take(3).any(|is_right| *is_right));
+    }
+
+    println!("tuned: {tuned:?}, apart: {apart:?}");
+    // No worse than bench/README.md says.
+    assert!(tuned.first >= 50 && tuned.in_three >= 56, "{tuned:?}");
+    assert!(apart.first >= 20 && apart.in_three >= 26, "{apart:?}");
 }

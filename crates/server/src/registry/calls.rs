@@ -17,8 +17,12 @@ use super::{
     prompt,
     provider::{FoundTool, ListedBy, ProvidedTool, as_object, unknown_tool},
     resource::CacheRule,
+    tool_search::rank_tools,
 };
 use crate::handler::{Contents, Scope};
+
+/// How many tools are named in place of one that does not exist.
+const MEANT_TOOLS: usize = 3;
 
 impl Registry {
     /// The tool's arguments that clients mirror into headers.
@@ -82,11 +86,25 @@ impl Registry {
         }
 
         Err(if self.hides_provided_tools() {
-            let name = shortened(name);
-            Fault::invalid_params(format!("Unknown tool: {name}. Look for it with find_tools."))
+            self.unknown_provided_tool(name, &scope).await
         } else {
             unknown_tool(name)
         })
+    }
+
+    /// The fault of a call of a tool that does not exist, with those that may have been meant.
+    async fn unknown_provided_tool(&self, name: &str, scope: &Arc<Scope>) -> Fault {
+        let name = shortened(name).to_string();
+        let tools = Arc::new(self.provided_tools(scope).await.unwrap_or_default());
+
+        let ranked = rank_tools(&scope.identity, &name, &tools).await.unwrap_or_default();
+        let meant: Vec<_> =
+            ranked.iter().take(MEANT_TOOLS).map(|index| &*tools[*index].listed.name).collect();
+        let hint = match meant.as_slice() {
+            [] => String::new(),
+            names => format!(" Did you mean {}?", names.join(", ")),
+        };
+        Fault::invalid_params(format!("Unknown tool: {name}.{hint} Look for it with find_tools."))
     }
 
     /// Gets a prompt's messages.

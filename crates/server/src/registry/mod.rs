@@ -35,6 +35,7 @@ mod stored_json;
 mod structured_output;
 mod template;
 mod tool;
+mod tool_search;
 
 pub use build_error::BuildError;
 pub use builder::Builder;
@@ -57,6 +58,7 @@ pub use scope_rules::ScopeRules;
 pub(crate) use stored_json::{StoredJson, stored_json};
 pub use template::Template;
 pub use tool::Tool;
+pub(crate) use tool_search::rank_tools;
 
 /// The tool that calls tools which are not listed.
 pub(crate) const CALL_TOOL: &str = "call_tool";

@@ -3,38 +3,33 @@
 use std::sync::Arc;
 
 use larder_records::preview::words::{count, cut, number};
-use larder_runtime::compute::Compute;
 use larder_store::store::StoreError;
 use rmcp::model::JsonObject;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{
-    ToolOptions,
-    bm25::{Document, rank},
-};
+use super::ToolOptions;
 use crate::{
     handler::{Context, ToolError},
-    registry::{CALL_TOOL, ProvidedTool, Tool},
+    registry::{CALL_TOOL, ProvidedTool, Tool, rank_tools},
 };
 
 /// Reserved for the text around the definitions.
 const HEAD_BYTES: usize = 500;
-/// The most bytes of a description in a result.
-const DESCRIPTION_BYTES: usize = 1_500;
+/// The most bytes of a description where a tool is one of several.
+const SUMMARY_BYTES: usize = 120;
+/// The most bytes of the parameters there.
+const PARAMETERS_BYTES: usize = 110;
 /// How many tools are returned by default.
 const DEFAULT_LIMIT: u64 = 5;
-/// How much a word counts in the name of a tool, and in its description and parameters.
-const NAME_WEIGHT: f64 = 3.0;
-const TEXT_WEIGHT: f64 = 1.0;
 
-/// Finds tools by words about the task: in their names, descriptions and parameters. Returns
-/// their definitions. Call one with call_tool.
+/// Finds tools by words about the task, and returns a line for each: its parameters (? is optional)
+/// and what it does. The name of a tool as query returns its whole schema. Call one with call_tool.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct FindTools {
-    /// Words, such as: create issue.
+    /// Words, such as: create issue. Or the name of a tool.
     query: String,
     /// The most tools to return. 5 by default.
     #[serde(default)]
@@ -73,77 +68,156 @@ async fn find<S>(ctx: &Context<S>, args: FindTools, budget: usize) -> Result<Str
     let tools = ctx.registry().provided_tools(ctx.scope()).await;
     let tools = Arc::new(tools.map_err(|fault| ToolError::new(fault.to_string()))?);
 
-    let bytes = tools.iter().map(|tool| text_of(tool).len()).sum();
-    let ranking = {
-        let (tools, query) = (Arc::clone(&tools), args.query.clone());
-        Compute::run(ctx.identity().owner().as_str(), bytes, move || {
-            let documents: Vec<_> = tools.iter().map(|tool| document(tool)).collect();
-            rank(&query, &documents)
-        })
-    };
-    let ranked = ranking.done().await.map_err(StoreError::from)?;
-
-    if ranked.is_empty() {
-        let all = count(tools.len() as u64, "tool");
-        return Err(ToolError::new(format!("None of {all} matches: try other words.")));
+    let named = tools.iter().find(|tool| tool.listed.name == args.query.trim());
+    if let Some(tool) = named {
+        return Ok(whole_definition(tool, budget));
     }
 
+    let ranked = rank_tools(ctx.identity(), &args.query, &tools).await;
+    let ranked = ranked.map_err(StoreError::from)?;
+
+    let all = count(tools.len() as u64, "tool");
+    let Some(first) = ranked.first() else {
+        return Err(ToolError::new(format!("None of {all} matches: try other words.")));
+    };
+    let first = &tools[*first].listed.name;
+
     let limit = usize::try_from(args.limit.unwrap_or(DEFAULT_LIMIT)).unwrap_or(usize::MAX);
-    let mut definitions = String::new();
+    let mut lines = String::new();
     let mut shown = 0;
-
     for index in ranked.iter().take(limit) {
-        let tool = &tools[*index];
-        let mut line = definition(tool, true);
-        if definitions.len() + line.len() > budget && shown == 0 {
-            line = definition(tool, false);
-        }
-
-        if definitions.len() + line.len() > budget && shown > 0 {
+        let line = summary(tools[*index].as_ref());
+        if lines.len() + line.len() > budget && shown > 0 {
             break;
         }
-
-        definitions += &line;
-        definitions.push('\n');
+        lines += &line;
+        lines.push('\n');
         shown += 1;
     }
 
-    let first = &tools[ranked[0]].listed.name;
-    let (found, all) = (number(ranked.len() as u64), count(tools.len() as u64, "tool"));
+    let found = number(ranked.len() as u64);
+    let schema = json!({ "query": first });
     let call = json!({ "name": first, "arguments": {} });
-    Ok(format!("{shown} of {found} that match, of {all}:\n{definitions}next: {CALL_TOOL} {call}"))
+    Ok(format!(
+        "{shown} of {found} that match, of {all}:\n{lines}whole schema: find_tools {schema}\nnext: {CALL_TOOL} {call}"
+    ))
 }
 
-/// The definition in a line of JSON.
-fn definition(tool: &ProvidedTool, with_schema: bool) -> String {
+/// A line about a tool: its name, parameters, hints and the beginning of its description.
+fn summary(tool: &ProvidedTool) -> String {
     let listed = &tool.listed;
-    let mut line = json!({ "name": listed.name });
-    if let Some(description) = &listed.description {
-        line["description"] = json!(cut(description, DESCRIPTION_BYTES));
-    }
+    let hints = listed.annotations.as_ref().map_or("", |hints| {
+        match (hints.read_only_hint, hints.destructive_hint) {
+            (Some(true), _) => " [read-only]",
+            (_, Some(true)) => " [destructive]",
+            _ => "",
+        }
+    });
 
+    let text = text_of(tool).trim();
+    let end = text.find(['\n', '\r']).unwrap_or(text.len());
+    let first_line = &text[..end];
+    let sentence = first_line.find(". ").map_or(first_line, |end| &first_line[..=end]);
+
+    let parameters = parameters(&listed.input_schema);
+    format!("{}({parameters}){hints}: {}", listed.name, cut(sentence, SUMMARY_BYTES))
+}
+
+/// The parameters of a tool, the required ones first: `title, labels?: array`. A string needs no
+/// type.
+fn parameters(schema: &JsonObject) -> String {
+    let required: Vec<_> =
+        schema.get("required").and_then(Value::as_array).into_iter().flatten().collect();
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let (needed, optional): (Vec<_>, Vec<_>) = properties
+        .into_iter()
+        .flatten()
+        .partition(|(name, _)| required.iter().any(|required| *required == *name));
+
+    let mut text = String::new();
+    let all = needed.len() + optional.len();
+    let needed = needed.into_iter().map(|parameter| (parameter, ""));
+    let optional = optional.into_iter().map(|parameter| (parameter, "?"));
+    for (index, ((name, schema), mark)) in needed.chain(optional).enumerate() {
+        let comma = if index == 0 { "" } else { ", " };
+        let part = format!("{comma}{name}{mark}{}", type_of(schema));
+        // A parameter that is required is never left out.
+        if text.len() + part.len() > PARAMETERS_BYTES && mark == "?" {
+            return format!("{text}{comma}… {} more", all - index);
+        }
+        text += &part;
+    }
+    text
+}
+
+/// The type of a parameter, unless it is a string; the values of an enumeration.
+fn type_of(schema: &Value) -> String {
+    if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+        let values: Vec<_> = values.iter().filter_map(Value::as_str).collect();
+        let text = values.join("|");
+        if !text.is_empty() && text.len() <= 40 {
+            return format!(": {text}");
+        }
+    }
+    match schema.get("type").and_then(Value::as_str) {
+        None | Some("string") => String::new(),
+        Some(kind) => format!(": {kind}"),
+    }
+}
+
+/// The whole definition in JSON, and the call.
+fn whole_definition(tool: &ProvidedTool, budget: usize) -> String {
+    let listed = &tool.listed;
     let schema = Value::Object(JsonObject::clone(&listed.input_schema));
-    line["inputSchema"] = if with_schema {
-        schema
-    } else {
-        json!(format!("{}: too long to show", count(schema.to_string().len() as u64, "byte")))
+    let with_schema = |schema: Value| {
+        let description = cut(text_of(tool), budget / 2);
+        json!({ "name": listed.name, "description": description, "inputSchema": schema })
+            .to_string()
     };
-    line.to_string()
+
+    let size = schema.to_string().len() as u64;
+    let mut definition = with_schema(schema);
+    if definition.len() > budget {
+        definition = with_schema(json!(format!("{}: too long to show", count(size, "byte"))));
+    }
+    let call = json!({ "name": listed.name, "arguments": {} });
+    format!("{definition}\nnext: {CALL_TOOL} {call}")
 }
 
 fn text_of(tool: &ProvidedTool) -> &str {
     tool.listed.description.as_deref().unwrap_or_default()
 }
 
-fn document(tool: &ProvidedTool) -> Document {
-    let mut document = Document::default();
-    document.add(&tool.listed.name, NAME_WEIGHT);
-    document.add(tool.listed.title.as_deref().unwrap_or_default(), NAME_WEIGHT);
-    document.add(text_of(tool), TEXT_WEIGHT);
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    let parameters = tool.listed.input_schema.get("properties").and_then(Value::as_object);
-    for parameter in parameters.into_iter().flat_map(serde_json::Map::keys) {
-        document.add(parameter, TEXT_WEIGHT);
+    #[test]
+    fn parameters_are_shown_with_their_types_the_required_ones_first() {
+        let schema = |value: Value| value.as_object().cloned().unwrap_or_default();
+        for (given, expected) in [
+            (json!({}), ""),
+            (json!({ "properties": { "a": true } }), "a?"),
+            (
+                json!({
+                    "properties": {
+                        "page": { "type": "integer" },
+                        "state": { "type": "string", "enum": ["open", "closed"] },
+                        "title": { "type": "string" },
+                    },
+                    "required": ["title"],
+                }),
+                "title, page?: integer, state?: open|closed",
+            ),
+        ] {
+            assert_eq!(parameters(&schema(given)), expected);
+        }
+
+        let many: JsonObject = (0..50).map(|n| (format!("parameter_{n:02}"), json!({}))).collect();
+        let text = parameters(&schema(json!({ "properties": many })));
+        assert!(text.len() < PARAMETERS_BYTES + 20 && text.ends_with(" more"), "{text}");
+
+        let needed = schema(json!({ "properties": many, "required": ["parameter_49"] }));
+        assert!(parameters(&needed).starts_with("parameter_49, parameter_00?"));
     }
-    document
 }

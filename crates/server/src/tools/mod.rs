@@ -4,7 +4,6 @@
 //! Every result stays under the output limit and says in plain text whether it
 //! is complete, what the total is, and the exact next call.
 
-mod bm25;
 mod check_upload;
 mod create;
 mod delete;
