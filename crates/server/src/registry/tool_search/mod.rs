@@ -79,7 +79,7 @@ impl Document {
             word if nearly.contains(word) => RELATED,
             _ => 0.0,
         });
-        found.sum::<f64>() / (self.name.len().max(1) as f64)
+        found.sum::<f64>() / real(self.name.len().max(1))
     }
 }
 
@@ -99,12 +99,12 @@ impl<'a> Ranking<'a> {
         }
 
         let length: f64 = documents.iter().map(|document| document.length).sum();
-        Self { documents, mean_length: length / (documents.len().max(1) as f64), having }
+        Self { documents, mean_length: length / real(documents.len().max(1)), having }
     }
 
     fn rarity(&self, word: &str) -> f64 {
-        let count = self.documents.len() as f64;
-        let having = self.having.get(word).copied().unwrap_or_default() as f64;
+        let count = real(self.documents.len());
+        let having = real(self.having.get(word).copied().unwrap_or_default());
         (1.0 + (count - having + 0.5) / (having + 0.5)).ln()
     }
 
@@ -147,7 +147,6 @@ pub(crate) async fn rank_tools(
 
 /// The indexes of the documents that have any word of the query, or a related one, the best first;
 /// among equals, in their order.
-#[allow(clippy::cast_precision_loss, reason = "there are few documents")]
 fn rank(query: &str, documents: &[Document]) -> Vec<usize> {
     let ranking = Ranking::new(documents);
     let words = stems(query);
@@ -165,7 +164,7 @@ fn rank(query: &str, documents: &[Document]) -> Vec<usize> {
                 wanted.iter().map(|word| ranking.word_score(document, word)).collect();
             let found = scores.iter().filter(|score| **score > 0.0).count();
 
-            let share = found as f64 / (wanted.len().max(1) as f64);
+            let share = real(found) / real(wanted.len().max(1));
             let name_share = document.name_share(&exactly, &nearly);
             scores.iter().sum::<f64>()
                 * (1.0 + QUERY_SHARE * share)
@@ -176,6 +175,11 @@ fn rank(query: &str, documents: &[Document]) -> Vec<usize> {
     let mut ranked: Vec<_> = (0..documents.len()).filter(|index| scores[*index] > 0.0).collect();
     ranked.sort_by(|left, right| scores[*right].total_cmp(&scores[*left]));
     ranked
+}
+
+#[allow(clippy::cast_precision_loss, reason = "there are few documents and words")]
+fn real(count: usize) -> f64 {
+    count as f64
 }
 
 #[cfg(test)]
