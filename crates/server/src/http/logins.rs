@@ -16,10 +16,12 @@ use larder_oauth::Identity;
 use serde_json::json;
 
 use super::{
-    Endpoint, bearer, browser,
+    Endpoint,
+    checks::bearer,
+    checks::host_check,
     error::{HttpError, json_response},
-    host_check,
-    page::{escape, page},
+    pages::browser,
+    pages::page::{escape, page},
 };
 use crate::{
     admission::RequestPermit,

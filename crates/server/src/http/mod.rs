@@ -1,46 +1,18 @@
 //! Streamable HTTP: routes and options. The `pipeline` module shows the order of the checks
 //! before them. Only this module uses axum.
 
-mod accept;
-mod activity;
 mod authorization;
-mod bearer;
-mod body;
-mod browser;
-mod certificate_error;
-mod conditions;
+mod checks;
 mod connection;
-mod connection_count;
 mod console;
 mod content;
-mod cors;
-mod endpoint;
 mod error;
-mod fast_path;
-mod first_bytes;
-mod form_slots;
-mod headers;
-mod health;
-mod host_check;
-mod instrument;
-mod legacy;
 mod logins;
-mod metrics;
-mod modern;
-mod overload;
+mod mcp;
+mod monitoring;
 mod owned;
-mod page;
-mod pipeline;
-mod post;
+mod pages;
 mod problem;
-mod proxies;
-mod response_body;
-mod serve;
-mod sse;
-mod stall;
-mod stop_stages;
-mod tls;
-mod tls_protocols;
 mod upload;
 mod weight;
 mod well_known;
@@ -50,30 +22,21 @@ use std::{sync::Arc, time::Duration};
 use arc_swap::{ArcSwap, Guard};
 pub use axum::Router;
 use axum::{middleware, routing};
-use tower_http::catch_panic::CatchPanicLayer;
-
-pub use certificate_error::CertificateError;
-pub use console::OidcLogin;
-pub use console::{Console, SessionOptions};
-pub use form_slots::FormSlots;
-pub use health::Dependencies;
-pub use health::PROBE_PATHS;
-pub use host_check::AllowedHosts;
-pub use metrics::{json_router, metrics_router};
-pub use owned::owned;
-pub use proxies::TrustedProxies;
-pub use serve::serve_in_stages;
-pub use serve::{ServeLimits, serve};
-pub use stop_stages::StopStages;
-pub use tls::Certificate;
-pub use well_known::ProtectedResource;
-
-pub use fast_path::FastPath;
-pub use instrument::RequestDurations;
 use larder_login::LoginServer;
 use larder_oauth::{Authenticator, audit::UnknownCallers};
 use larder_runtime::random::Random;
+use tower_http::catch_panic::CatchPanicLayer;
 
+use self::{checks::pipeline, monitoring::health};
+pub use self::{
+    checks::{AllowedHosts, FormSlots, RequestDurations, TrustedProxies},
+    connection::{Certificate, CertificateError, ServeLimits, StopStages, serve, serve_in_stages},
+    console::{Console, OidcLogin, SessionOptions},
+    mcp::FastPath,
+    monitoring::{Dependencies, PROBE_PATHS, json_router, metrics_router},
+    owned::owned,
+    well_known::ProtectedResource,
+};
 use crate::{
     dispatch::Dispatcher,
     era::{Legacy, Modern},

@@ -12,7 +12,7 @@ use larder_login::{ErrorCode, MAX_PARAMETER_BYTES, MAX_REGISTRATION, Problem};
 use serde_json::{Value, json};
 
 use super::{
-    super::{Endpoint, error::json_response, instrument::peer},
+    super::{Endpoint, checks::instrument::peer, error::json_response},
     Login, add_retry_after, body, has_credentials, status,
 };
 

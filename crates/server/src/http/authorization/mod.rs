@@ -19,8 +19,8 @@ use serde_json::json;
 
 use super::{
     Endpoint,
+    checks::instrument::peer,
     error::{HttpError, json_response, set_retry_after},
-    instrument::peer,
 };
 
 /// The longest time for a form or a registration.

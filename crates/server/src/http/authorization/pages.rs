@@ -13,9 +13,10 @@ use larder_login::{
 
 use super::{
     super::{
-        Endpoint, browser,
-        instrument::peer,
-        page::{escape, page},
+        Endpoint,
+        checks::instrument::peer,
+        pages::browser,
+        pages::page::{escape, page},
     },
     Login, add_retry_after, body, status,
 };

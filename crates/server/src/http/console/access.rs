@@ -11,7 +11,8 @@ use crate::{
     admission::{LimitReached, RequestPermit},
     era::Era,
     http::{
-        Endpoint, bearer,
+        Endpoint,
+        checks::bearer,
         error::{HttpError, fault_response, set_retry_after},
     },
 };

@@ -9,7 +9,7 @@ use axum::{
 use http::{HeaderValue, header};
 
 use super::{access::admit, login::own_page};
-use crate::http::{Endpoint, body, endpoint};
+use crate::http::{Endpoint, mcp::body, mcp::endpoint};
 
 /// One request of 2026-07-28 and its response, as at the MCP endpoint. Always one JSON message:
 /// a stream would outlive the end of its session.

@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderValue, header};
 
 use super::pending::PendingKey;
 use super::{Console, session_key::Key};
-use crate::http::browser;
+use crate::http::pages::browser;
 
 /// The cookies of a console.
 #[derive(Debug)]

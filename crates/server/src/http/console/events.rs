@@ -15,7 +15,7 @@ use serde_json::json;
 use super::{access::admit, console, origin::is_from_another_site, problem};
 use crate::{
     era::{Encoded, Era, Subscription},
-    http::{Endpoint, error::fault_response, sse},
+    http::{Endpoint, error::fault_response, mcp::sse},
 };
 
 /// Follows the list of resources, and those that the query names: `?uri=…`. The stream ends with

@@ -23,8 +23,8 @@ use super::{
 };
 use crate::http::{
     Endpoint,
+    checks::instrument::peer,
     error::{HttpError, json_response, set_retry_after},
-    instrument::peer,
 };
 
 /// The most bytes of a form: a token, each byte of which may be encoded by three.

@@ -28,9 +28,9 @@ use super::{
 use crate::http::{
     Endpoint,
     authorization::{add_retry_after, status},
+    checks::instrument::peer,
     error::json_response,
-    instrument::peer,
-    page::{escape, page},
+    pages::page::{escape, page},
 };
 
 /// Begun and finished logins of one address in a minute.

@@ -10,7 +10,7 @@ use http::{Method, request::Parts};
 use percent_encoding::percent_decode_str;
 
 use super::{
-    super::{Endpoint, host_check, problem},
+    super::{Endpoint, checks::host_check, problem},
     link,
     representation::{Representation, add_safe_headers},
 };

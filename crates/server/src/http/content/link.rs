@@ -8,7 +8,7 @@ use larder_oauth::Owner;
 use larder_protocol::Fault;
 use larder_store::{store::StoredResource, vault::VaultError};
 
-use super::super::{Endpoint, error::fault_response, host_check};
+use super::super::{Endpoint, checks::host_check, error::fault_response};
 use crate::{
     admission::{LimitReached, RequestPermit},
     content_link::{ContentLinks, Download, NOT_FOUND},

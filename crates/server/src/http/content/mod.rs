@@ -1,6 +1,7 @@
 //! Stored content over HTTP, without MCP: for scripts, browsers and sandboxes.
 
 mod coding;
+pub(super) mod conditions;
 mod disposition;
 mod download;
 mod link;

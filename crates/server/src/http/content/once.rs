@@ -12,7 +12,7 @@ use larder_records::preview::words::number;
 use larder_store::vault::VaultError;
 
 use super::{
-    super::{Endpoint, host_check, problem},
+    super::{Endpoint, checks::host_check, problem},
     link::{self, html_page, not_found, unavailable},
     representation::add_safe_headers,
 };

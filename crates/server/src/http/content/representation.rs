@@ -14,7 +14,7 @@ use larder_store::store::{Entry, StoredResource};
 
 use super::{
     super::{
-        conditions::{self, Precondition, entity_tag, zstd_tag},
+        content::conditions::{self, Precondition, entity_tag, zstd_tag},
         error::fault_response,
         problem::Problem,
     },

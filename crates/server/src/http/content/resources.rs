@@ -15,9 +15,11 @@ use percent_encoding::percent_decode_str;
 
 use super::{
     super::{
-        Endpoint, bearer,
-        conditions::{self, entity_tag},
-        cors, host_check,
+        Endpoint,
+        checks::bearer,
+        checks::cors,
+        checks::host_check,
+        content::conditions::{self, entity_tag},
         problem::{self, Refused},
         upload::{self, Uploader},
     },

@@ -12,7 +12,10 @@ use http::{Method, request::Parts};
 
 use super::{
     super::{
-        Endpoint, cors, host_check, problem,
+        Endpoint,
+        checks::cors,
+        checks::host_check,
+        problem,
         upload::{self, UploadLink, Uploader},
     },
     link::{self, not_found, unavailable},

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use axum::response::Response;
 use larder_records::preview::words::number;
 
-use super::super::page::{Script, escape, scripted_page};
+use super::super::pages::page::{Script, escape, scripted_page};
 use crate::content_link::Upload;
 
 static SCRIPT: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("upload.js")));

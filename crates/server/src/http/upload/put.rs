@@ -13,7 +13,7 @@ use tracing::Instrument;
 use super::{
     super::{
         Endpoint,
-        conditions::{self, Precondition, entity_tag},
+        content::conditions::{self, Precondition, entity_tag},
         problem::{Problem, Refused},
     },
     access::{check_size, minted, permit},

@@ -6,7 +6,7 @@ use larder_store::store::Entry;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::json;
 
-use super::super::{RESOURCES_PATH, conditions::entity_tag, error::json_response};
+use super::super::{RESOURCES_PATH, content::conditions::entity_tag, error::json_response};
 
 /// 201 for a new resource, 200 for one that was replaced.
 pub(super) fn response(entry: &Entry, head: &Parts) -> Response {

@@ -8,7 +8,6 @@ use larder_protocol::{Fault, Meta, Method, Outgoing, Request, RequestId};
 
 use super::{
     accept,
-    error::{self, HttpError},
     headers::{VERSION, header},
     post::Post,
     sse,
@@ -19,13 +18,14 @@ use crate::{
         Encoded, Era, MirroredHeaders, ResponseEncoder, ResponseMode, Subscription, encode_error,
         encode_reply,
     },
+    http::error::{self, HttpError},
 };
 
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
 /// Answers a request.
-pub(super) async fn answer(
+pub(in crate::http) async fn answer(
     post: Post<'_>,
     request: Request,
     meta: Meta,

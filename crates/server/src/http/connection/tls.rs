@@ -16,7 +16,7 @@ use rustls::{
 };
 pub(super) use tokio_rustls::TlsAcceptor;
 
-use super::{CertificateError, tls_protocols::Protocols};
+use super::{certificate_error::CertificateError, tls_protocols::Protocols};
 
 /// The server's certificate and its private key.
 pub struct Certificate {

@@ -26,14 +26,14 @@ struct Used {
 
 /// A form that is read.
 #[derive(Debug)]
-pub(super) struct FormSlot<'a> {
+pub(in crate::http) struct FormSlot<'a> {
     slots: &'a FormSlots,
     address: IpAddr,
 }
 
 impl FormSlots {
     /// A slot for a form from this address, if there is one.
-    pub(super) fn take(&self, peer: Option<IpAddr>) -> Option<FormSlot<'_>> {
+    pub(in crate::http) fn take(&self, peer: Option<IpAddr>) -> Option<FormSlot<'_>> {
         let address = host_of(peer);
         let mut used = self.used.lock();
 

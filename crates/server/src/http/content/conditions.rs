@@ -4,12 +4,12 @@ use http::{HeaderMap, HeaderName, header};
 use larder_store::store::Entry;
 
 /// The strong entity tag of a revision.
-pub(super) fn entity_tag(entry: &Entry) -> String {
+pub(in crate::http) fn entity_tag(entry: &Entry) -> String {
     format!("\"{}-{}\"", entry.revision, entry.sha256)
 }
 
 /// The strong entity tag of a revision in the content coding zstd.
-pub(super) fn zstd_tag(entry: &Entry) -> String {
+pub(in crate::http) fn zstd_tag(entry: &Entry) -> String {
     format!("\"{}-{}{ZSTD_TAG}", entry.revision, entry.sha256)
 }
 
@@ -18,7 +18,7 @@ const ZSTD_TAG: &str = "-zstd\"";
 
 /// What the preconditions of a request demand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Precondition {
+pub(in crate::http) enum Precondition {
     /// The request is served.
     Holds,
     /// 304: the client has this content.
@@ -28,7 +28,7 @@ pub(super) enum Precondition {
 }
 
 /// Checks `If-Match` and `If-None-Match` of a request that reads content with that strong tag.
-pub(super) fn check(headers: &HeaderMap, tag: &str) -> Precondition {
+pub(in crate::http) fn check(headers: &HeaderMap, tag: &str) -> Precondition {
     if !if_match(headers, tag) {
         return Precondition::Failed;
     }
@@ -41,7 +41,7 @@ pub(super) fn check(headers: &HeaderMap, tag: &str) -> Precondition {
 }
 
 /// Whether `If-Match` is absent or names the tag, or that of the same content in another coding.
-pub(super) fn if_match(headers: &HeaderMap, tag: &str) -> bool {
+pub(in crate::http) fn if_match(headers: &HeaderMap, tag: &str) -> bool {
     let content =
         |tag: &str| tag.strip_suffix(ZSTD_TAG).or(tag.strip_suffix('"')).map(str::to_owned);
     let expected = content(tag);
@@ -50,7 +50,7 @@ pub(super) fn if_match(headers: &HeaderMap, tag: &str) -> bool {
 
 /// Whether `Range` applies: `If-Range` is absent or is the tag. Content has no date, so no date
 /// matches.
-pub(super) fn if_range(headers: &HeaderMap, tag: &str) -> bool {
+pub(in crate::http) fn if_range(headers: &HeaderMap, tag: &str) -> bool {
     headers.get(header::IF_RANGE).is_none_or(|given| given.as_bytes() == tag.as_bytes())
 }
 

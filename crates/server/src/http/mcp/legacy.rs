@@ -7,17 +7,22 @@ use larder_protocol::{Fault, Meta, Params, Request, RequestId};
 use serde_json::Value;
 
 use super::{
-    Endpoint, error,
     headers::{SESSION, header},
     post::Post,
     sse,
 };
-use crate::era::{Accepts, Answer, Encoded};
+use crate::{
+    era::{Accepts, Answer, Encoded},
+    http::{Endpoint, error},
+};
 
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
 /// Begins a session.
-pub(super) async fn initialize(post: Post<'_>, request: Request) -> Result<Response, Fault> {
+pub(in crate::http) async fn initialize(
+    post: Post<'_>,
+    request: Request,
+) -> Result<Response, Fault> {
     let Post { endpoint, identity, accepts, .. } = post;
     let (session, encoded) = endpoint.legacy.initialize(&request, &identity).await?;
 
@@ -30,7 +35,7 @@ pub(super) async fn initialize(post: Post<'_>, request: Request) -> Result<Respo
 }
 
 /// Answers a request outside of a session.
-pub(super) async fn single(
+pub(in crate::http) async fn single(
     post: Post<'_>,
     request: Request,
     meta: Meta,
@@ -41,7 +46,7 @@ pub(super) async fn single(
 }
 
 /// Answers a request in a session.
-pub(super) async fn in_session(
+pub(in crate::http) async fn in_session(
     post: Post<'_>,
     request: Request,
     meta: Meta,
@@ -77,7 +82,7 @@ fn single_message(encoded: Encoded, accepts: Accepts, endpoint: &Endpoint) -> Re
 }
 
 /// Handles a notification.
-pub(super) async fn notification(
+pub(in crate::http) async fn notification(
     Post { endpoint, headers, identity, .. }: &Post<'_>,
     method: &str,
     params: &Params,
@@ -93,7 +98,7 @@ pub(super) async fn notification(
 }
 
 /// Handles the response to a request of the server.
-pub(super) async fn response(
+pub(in crate::http) async fn response(
     Post { endpoint, headers, identity, .. }: &Post<'_>,
     id: RequestId,
     outcome: Result<Value, String>,
@@ -104,7 +109,7 @@ pub(super) async fn response(
 }
 
 /// Opens the session's own stream, or resumes any of its streams.
-pub(super) async fn open_stream(
+pub(in crate::http) async fn open_stream(
     endpoint: &Endpoint,
     headers: &HeaderMap,
     identity: &Identity,
@@ -127,7 +132,7 @@ pub(super) async fn open_stream(
 }
 
 /// Ends the session.
-pub(super) async fn end(
+pub(in crate::http) async fn end(
     endpoint: &Endpoint,
     headers: &HeaderMap,
     identity: &Identity,

@@ -21,8 +21,10 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-use super::{Endpoint, error};
-use crate::dispatch::Dispatcher;
+use crate::{
+    dispatch::Dispatcher,
+    http::{Endpoint, error},
+};
 
 /// The paths of the probes.
 pub const PROBE_PATHS: [&str; 3] = [LIVENESS_PATH, READINESS_PATH, DEPENDENCIES_PATH];
@@ -160,7 +162,7 @@ impl Dependencies {
     }
 }
 
-pub(super) fn routes() -> Router<Arc<Endpoint>> {
+pub(in crate::http) fn routes() -> Router<Arc<Endpoint>> {
     Router::new()
         .route(LIVENESS_PATH, routing::get(alive))
         .route(READINESS_PATH, routing::get(ready))

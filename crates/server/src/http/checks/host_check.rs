@@ -7,7 +7,7 @@ use axum::extract::Request;
 use http::{HeaderMap, HeaderName, HeaderValue, Uri, header, uri::Authority};
 use larder_network::is_loopback_host;
 
-use super::{Endpoint, error::HttpError};
+use crate::http::{Endpoint, error::HttpError};
 
 /// The host names of the server and the origins whose pages may call it. Loopback is always
 /// allowed.
@@ -107,17 +107,17 @@ impl AllowedHosts {
 }
 
 /// Rejects requests for other hosts.
-pub(super) fn host(endpoint: &Endpoint, request: &Request) -> Result<(), HttpError> {
+pub(in crate::http) fn host(endpoint: &Endpoint, request: &Request) -> Result<(), HttpError> {
     endpoint.options().hosts.check_host(request.uri(), request.headers())
 }
 
 /// Rejects requests from pages of other origins.
-pub(super) fn origin(endpoint: &Endpoint, headers: &HeaderMap) -> Result<(), HttpError> {
+pub(in crate::http) fn origin(endpoint: &Endpoint, headers: &HeaderMap) -> Result<(), HttpError> {
     endpoint.options().hosts.check_origin(headers)
 }
 
 /// Whether a request is for the host of that name, whatever the port: proxies may drop it.
-pub(super) fn is_for(head: &http::request::Parts, host: &str) -> bool {
+pub(in crate::http) fn is_for(head: &http::request::Parts, host: &str) -> bool {
     let header = head.headers.get(header::HOST);
     let header = header.and_then(|value| Authority::try_from(value.as_bytes()).ok());
     let authority = header.as_ref().or(head.uri.authority());

@@ -19,14 +19,13 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower::Service;
 
 use super::{
-    Certificate,
     activity::Timeouts,
-    connection::ConnectionServer,
     connection_count::{ConnectionCount, ConnectionLimit},
     overload,
+    server::ConnectionServer,
     stall::StreamExecutor,
     stop_stages::StopStages,
-    tls::TlsAcceptor,
+    tls::{Certificate, TlsAcceptor},
     tls_protocols::Protocols,
 };
 

@@ -10,16 +10,16 @@ use axum::{Router, extract::Request, response::Response};
 use futures_util::future::{BoxFuture, FutureExt};
 use tower::Service;
 
-use super::{Endpoint, pipeline};
+use crate::http::{Endpoint, checks::pipeline};
 
 /// Passes requests for the endpoint's path directly to the endpoint, and other requests to
 /// the router. A router would copy its routes and record the match for each request.
 #[derive(Clone)]
 pub struct FastPath {
-    pub(super) path: Arc<str>,
-    pub(super) endpoint: Arc<Endpoint>,
+    pub(in crate::http) path: Arc<str>,
+    pub(in crate::http) endpoint: Arc<Endpoint>,
     /// Serves all other paths.
-    pub(super) router: Router,
+    pub(in crate::http) router: Router,
 }
 
 impl Service<Request> for FastPath {

@@ -9,9 +9,8 @@ use larder_oauth::{Identity, audit};
 use larder_protocol::{Fault, quote::shortened};
 
 use super::{
-    Endpoint, accept,
+    accept,
     body::{self, BodyError},
-    error::{self, HttpError},
     headers::{SESSION, VERSION, header},
     legacy, modern,
     post::Post,
@@ -19,10 +18,14 @@ use super::{
 use crate::{
     admission::RequestPermit,
     era::{Era, Inbound, MessageContext, Unread},
+    http::{
+        Endpoint,
+        error::{self, HttpError},
+    },
 };
 
 /// Handles a POST request: one message.
-pub(super) async fn post(
+pub(in crate::http) async fn post(
     endpoint: &Endpoint,
     headers: &HeaderMap,
     body: Body,
@@ -37,7 +40,7 @@ pub(super) async fn post(
 
 /// Handles a POST request that has one request of 2026-07-28. No other message has an effect, so
 /// that no session begins.
-pub(super) async fn post_modern(
+pub(in crate::http) async fn post_modern(
     endpoint: &Endpoint,
     headers: &HeaderMap,
     body: Body,
@@ -140,7 +143,11 @@ async fn respond(post: Post<'_>, inbound: Inbound) -> Response {
 }
 
 /// Handles a GET request: opens or resumes a legacy stream.
-pub(super) async fn get(endpoint: &Endpoint, headers: &HeaderMap, identity: &Identity) -> Response {
+pub(in crate::http) async fn get(
+    endpoint: &Endpoint,
+    headers: &HeaderMap,
+    identity: &Identity,
+) -> Response {
     if let Some(error) = reject_modern(&Method::GET, headers) {
         return error;
     }
@@ -152,7 +159,7 @@ pub(super) async fn get(endpoint: &Endpoint, headers: &HeaderMap, identity: &Ide
 }
 
 /// Handles a DELETE request: ends a legacy session.
-pub(super) async fn delete(
+pub(in crate::http) async fn delete(
     endpoint: &Endpoint,
     headers: &HeaderMap,
     identity: &Identity,
@@ -166,13 +173,13 @@ pub(super) async fn delete(
 }
 
 /// The response to other methods.
-pub(super) fn other_method(method: &Method) -> Response {
+pub(in crate::http) fn other_method(method: &Method) -> Response {
     let method = shortened(method.as_str()).into_owned();
     HttpError::Method(method, "Use POST, or GET and DELETE within a session.").into_response()
 }
 
 /// The response to other paths.
-pub(super) fn other_path(endpoint: &Endpoint) -> Response {
+pub(in crate::http) fn other_path(endpoint: &Endpoint) -> Response {
     HttpError::Path(endpoint.options().path.clone()).into_response()
 }
 

@@ -11,14 +11,14 @@ use http_body_util::BodyExt;
 use hyper::body::Body as _;
 use tokio::time::Instant;
 
-use super::{Endpoint, HttpOptions, error::HttpError};
 use crate::{
     admission::{BodyPermit, LimitReached, RequestPermit},
     era::Encoded,
+    http::{Endpoint, HttpOptions, error::HttpError},
 };
 
 /// Rejects a body whose `Content-Length` is over the limit, before any other work.
-pub(super) fn check_content_length(
+pub(in crate::http) fn check_content_length(
     endpoint: &Endpoint,
     headers: &HeaderMap,
 ) -> Result<(), HttpError> {
@@ -34,7 +34,7 @@ fn content_length(headers: &HeaderMap) -> Option<u64> {
 }
 
 /// Why a body is not read.
-pub(super) enum BodyError {
+pub(in crate::http) enum BodyError {
     Http(HttpError),
     /// There is no room for it now.
     Limited(LimitReached),
@@ -100,7 +100,7 @@ impl Progress {
 /// # Errors
 /// 415 for a media type that is not JSON, 413 for too many bytes, 408 for a slow body, 400
 /// for an incomplete body; a limit on the bytes of all bodies.
-pub(super) async fn read(
+pub(in crate::http) async fn read(
     headers: &HeaderMap,
     body: Body,
     options: &HttpOptions,

@@ -16,7 +16,11 @@ use axum::{
 use futures_util::future::{BoxFuture, FutureExt, ready};
 use http::{Method, request::Parts};
 
-use super::{Endpoint, bearer, body, cors, endpoint, error, host_check, instrument};
+use super::{bearer, cors, host_check, instrument};
+use crate::http::{
+    Endpoint, error,
+    mcp::{body, endpoint},
+};
 
 /// Applies to every path. The inner service catches panics. What it does is boxed, because it is
 /// large, and would be moved into the future of each step around it.
@@ -33,7 +37,7 @@ async fn every_path<'a>(
 }
 
 /// The checks for every path, as a layer of a router.
-pub(super) async fn layer(
+pub(in crate::http) async fn layer(
     State(endpoint): State<Arc<Endpoint>>,
     request: Request,
     next: Next,
@@ -42,7 +46,7 @@ pub(super) async fn layer(
 }
 
 /// The endpoint's path, without a router.
-pub(super) async fn fast_path(endpoint: Arc<Endpoint>, request: Request) -> Response {
+pub(in crate::http) async fn fast_path(endpoint: Arc<Endpoint>, request: Request) -> Response {
     every_path(&endpoint, request, |request| {
         Box::pin(async {
             let served = pin!(serve_endpoint(&endpoint, request));
@@ -54,7 +58,7 @@ pub(super) async fn fast_path(endpoint: Arc<Endpoint>, request: Request) -> Resp
 }
 
 /// The endpoint's path, in a router.
-pub(super) async fn endpoint_path(
+pub(in crate::http) async fn endpoint_path(
     State(endpoint): State<Arc<Endpoint>>,
     request: Request,
 ) -> Response {
@@ -101,7 +105,7 @@ async fn admit(endpoint: &Endpoint, head: &Parts, body: Body) -> Response {
 }
 
 /// Any other path.
-pub(super) async fn other_path(
+pub(in crate::http) async fn other_path(
     State(endpoint): State<Arc<Endpoint>>,
     request: Request,
 ) -> Response {

@@ -7,18 +7,21 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, header, request::Parts};
 use larder_oauth::{AuthError, Identity, audit, bearer_token};
 
-use super::{
-    Endpoint, ProtectedResource,
-    error::{self, HttpError, MissingScopes},
-    instrument::peer,
+use super::instrument::peer;
+use crate::{
+    admission::RequestPermit,
+    era::Era,
+    http::{
+        Endpoint, ProtectedResource,
+        error::{self, HttpError, MissingScopes},
+    },
 };
-use crate::{admission::RequestPermit, era::Era};
 
 /// Authenticates the caller and admits the request.
 ///
 /// # Errors
 /// The response to an unauthenticated or limited caller.
-pub(super) async fn authenticate(
+pub(in crate::http) async fn authenticate(
     endpoint: &Endpoint,
     head: &Parts,
 ) -> Result<(Identity, RequestPermit), Box<Response>> {
@@ -36,7 +39,7 @@ pub(super) async fn authenticate(
 }
 
 /// Adds a challenge that names the required scopes, if the token lacks some.
-pub(super) fn challenge(endpoint: &Endpoint, response: &mut Response) {
+pub(in crate::http) fn challenge(endpoint: &Endpoint, response: &mut Response) {
     if let Some(MissingScopes(scope)) = response.extensions_mut().remove() {
         let challenge = Challenge::new(endpoint.protected.as_ref()).error("insufficient_scope");
         challenge.scope(&scope).insert_into(response);
@@ -64,7 +67,7 @@ async fn identify(endpoint: &Endpoint, head: &Parts) -> Result<Identity, AuthErr
 ///
 /// # Errors
 /// The token is not accepted, or cannot be checked.
-pub(super) async fn verify(
+pub(in crate::http) async fn verify(
     endpoint: &Endpoint,
     head: &Parts,
     token: &str,

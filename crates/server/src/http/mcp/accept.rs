@@ -2,11 +2,10 @@
 
 use http::{HeaderMap, header::ACCEPT};
 
-use super::weight::weight;
-use crate::era::Accepts;
+use crate::{era::Accepts, http::weight::weight};
 
 /// Parses the `Accept` headers. Without any, the client accepts everything, as with `*/*`.
-pub(super) fn accepts(headers: &HeaderMap) -> Accepts {
+pub(in crate::http) fn accepts(headers: &HeaderMap) -> Accepts {
     let (mut message, mut stream) = (Preference::default(), Preference::default());
     let mut has_accept = false;
 

@@ -27,7 +27,7 @@ impl TrustedProxies {
 
     /// Where a request comes from that arrived from this address: the rightmost forwarded
     /// address that is not a trusted proxy's. What is left of it, anybody could have sent.
-    pub(super) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+    pub(in crate::http) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut client = peer.to_canonical();
         // Fast path: most servers have no trusted proxy.
         if !self.trusts(client) {

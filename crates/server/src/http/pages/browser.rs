@@ -3,14 +3,14 @@
 use http::{HeaderMap, HeaderValue, header};
 
 /// Whether a form was sent by a page of this server.
-pub(super) fn is_same_origin(headers: &HeaderMap, base_url: &str) -> bool {
+pub(in crate::http) fn is_same_origin(headers: &HeaderMap, base_url: &str) -> bool {
     let origin = headers.get(header::ORIGIN).and_then(|origin| origin.to_str().ok());
     let rest = origin.and_then(|origin| base_url.strip_prefix(origin));
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// The value of a cookie.
-pub(super) fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
+pub(in crate::http) fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
     let values = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut pairs =
         values.flat_map(|value| value.split(';')).filter_map(|pair| pair.split_once('='));
@@ -19,7 +19,7 @@ pub(super) fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
 
 /// Sets a cookie for the pages below a path of this server. It comes back after a redirect from
 /// another server, and in no request that another page makes.
-pub(super) fn set_cookie(
+pub(in crate::http) fn set_cookie(
     headers: &mut HeaderMap,
     name: &str,
     value: &str,

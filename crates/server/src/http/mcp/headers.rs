@@ -2,12 +2,12 @@
 
 use http::{HeaderMap, HeaderName, header::AsHeaderName};
 
-pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+pub(in crate::http) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+pub(in crate::http) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
 /// The value of a header. A value that is not text, or one of several, must not count as
 /// absent, so it becomes a string that equals no valid value.
-pub(super) fn header(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
+pub(in crate::http) fn header(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
     const INVALID: &str = "\u{fffd}";
 
     // Fast path: the map knows if no header occurs twice.

@@ -20,7 +20,7 @@ use larder_runtime::{
 };
 use tokio::time::Instant;
 
-use super::Endpoint;
+use crate::http::Endpoint;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// The maximum length of a request ID that a proxy sets.
@@ -28,7 +28,7 @@ const MAX_ID_LENGTH: usize = 64;
 
 /// Serves a request. Its ID, set by a proxy or generated here, is in the log and in the
 /// response.
-pub(super) async fn request<'a>(
+pub(in crate::http) async fn request<'a>(
     endpoint: &Endpoint,
     mut request: Request,
     serve: impl FnOnce(Request) -> BoxFuture<'a, Response>,
@@ -67,7 +67,7 @@ fn client(endpoint: &Endpoint, request: &Request) -> Option<IpAddr> {
 }
 
 /// The address that the request came from: a proxy's, if there is one that is not trusted.
-pub(super) fn peer(extensions: &Extensions) -> Option<IpAddr> {
+pub(in crate::http) fn peer(extensions: &Extensions) -> Option<IpAddr> {
     extensions.get::<Client>().map(|Client(address)| *address)
 }
 

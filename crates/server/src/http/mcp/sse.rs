@@ -10,14 +10,13 @@ use larder_oauth::Identity;
 use larder_store::session::{Delivery, SessionError};
 use tokio_util::sync::CancellationToken;
 
-use super::Endpoint;
-use crate::{admission::Permit, era::Encoded};
+use crate::{admission::Permit, era::Encoded, http::Endpoint};
 
 type Frame = io::Result<Bytes>;
 
 /// Ends a stream of messages when the caller's credentials are no longer valid: between two
 /// messages, never inside one. Other streams end with their call, which has the deadline.
-pub(super) fn until_invalid<S: Stream + Send>(
+pub(in crate::http) fn until_invalid<S: Stream + Send>(
     messages: S,
     identity: &Identity,
 ) -> impl Stream<Item = S::Item> + Send + use<S> {
@@ -25,7 +24,7 @@ pub(super) fn until_invalid<S: Stream + Send>(
 }
 
 /// A response with a stream of events.
-pub(super) fn response(
+pub(in crate::http) fn response(
     frames: impl Stream<Item = Frame> + Send + 'static,
     endpoint: &Endpoint,
 ) -> Response {
@@ -47,7 +46,7 @@ pub(super) fn response(
 }
 
 /// Holds a permit as long as the stream lives.
-pub(super) fn with_permit(
+pub(in crate::http) fn with_permit(
     frames: impl Stream<Item = Frame> + Send,
     permit: Permit,
 ) -> impl Stream<Item = Frame> + Send {
@@ -58,7 +57,7 @@ pub(super) fn with_permit(
 }
 
 /// A message without an event ID, which cannot be resumed.
-pub(super) fn message(encoded: Encoded) -> impl Stream<Item = Frame> + Send {
+pub(in crate::http) fn message(encoded: Encoded) -> impl Stream<Item = Frame> + Send {
     let chunks = match encoded {
         Encoded::Complete(bytes) => stream::iter([Ok(bytes)]).boxed(),
         Encoded::Chunks(chunks) => chunks,
@@ -70,7 +69,7 @@ pub(super) fn message(encoded: Encoded) -> impl Stream<Item = Frame> + Send {
 }
 
 /// A resumable stream: a priming event with this ID, then the deliveries.
-pub(super) fn resumable(
+pub(in crate::http) fn resumable(
     prime: Option<String>,
     deliveries: impl Stream<Item = Result<Delivery, SessionError>> + Send,
     retry: Duration,
@@ -86,7 +85,7 @@ pub(super) fn resumable(
 }
 
 /// Ends a stream when the server stops, with the time to reconnect.
-pub(super) fn until_closing(
+pub(in crate::http) fn until_closing(
     frames: impl Stream<Item = Frame> + Send,
     closing: CancellationToken,
     retry: Duration,

@@ -28,25 +28,25 @@ fn hash(text: &str) -> String {
 }
 
 /// A script, and the policy that allows it: it may send requests to this server.
-pub(super) struct Script {
+pub(in crate::http) struct Script {
     text: &'static str,
     policy: HeaderValue,
 }
 
 impl Script {
-    pub(super) fn new(text: &'static str) -> Self {
+    pub(in crate::http) fn new(text: &'static str) -> Self {
         let own = format!("; form-action 'none'; connect-src 'self'; script-src {}", hash(text));
         Self { text, policy: policy(&own) }
     }
 }
 
 /// A page without scripts, which no other page can frame. The title and the body are HTML.
-pub(super) fn page(status: StatusCode, title: &str, body: &str) -> Response {
+pub(in crate::http) fn page(status: StatusCode, title: &str, body: &str) -> Response {
     respond(status, title, body, &POLICY)
 }
 
 /// A page with a script, which no other page can frame. The title and the body are HTML.
-pub(super) fn scripted_page(title: &str, body: &str, script: &Script) -> Response {
+pub(in crate::http) fn scripted_page(title: &str, body: &str, script: &Script) -> Response {
     let body = format!("{body}<script>{}</script>", script.text);
     respond(StatusCode::OK, title, &body, &script.policy)
 }
@@ -77,7 +77,7 @@ fn respond(status: StatusCode, title: &str, body: &str, policy: &HeaderValue) ->
 }
 
 /// Text within HTML.
-pub(super) fn escape(text: &str) -> String {
+pub(in crate::http) fn escape(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     text.replace('"', "&quot;").replace('\'', "&#39;")
 }

@@ -14,7 +14,7 @@ const ALLOW_PRIVATE_NETWORK: HeaderName =
     HeaderName::from_static("access-control-allow-private-network");
 
 /// Adds the CORS headers to a response, errors included.
-pub(super) fn add_headers(request_headers: &HeaderMap, response: &mut Response) {
+pub(in crate::http) fn add_headers(request_headers: &HeaderMap, response: &mut Response) {
     let Some(origin) = request_headers.get(header::ORIGIN) else { return };
     let headers = response.headers_mut();
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
@@ -25,7 +25,7 @@ pub(super) fn add_headers(request_headers: &HeaderMap, response: &mut Response) 
 
 /// The response to a preflight request, which carries no token. None for other requests.
 /// `methods` lists those of the path.
-pub(super) fn preflight(head: &Parts, methods: &'static str) -> Option<Response> {
+pub(in crate::http) fn preflight(head: &Parts, methods: &'static str) -> Option<Response> {
     let request_headers = &head.headers;
     let is_preflight = head.method == Method::OPTIONS
         && request_headers.contains_key(header::ORIGIN)
