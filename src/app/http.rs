@@ -151,7 +151,7 @@ impl App {
     pub fn router(&self) -> axum::Router {
         // The program that serves the router stops accepting connections itself.
         let closing = self.closing.clone();
-        http::router(self.endpoint(StopStages { draining: closing.clone(), closing }))
+        http::router(&self.endpoint(StopStages { draining: closing.clone(), closing }))
     }
 
     /// The endpoint as a router that owns the server. When the last copy of the router is

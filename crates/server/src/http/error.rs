@@ -1,20 +1,23 @@
-//! HTTP errors and protocol faults as HTTP responses.
+//! [`HttpError`]: why a request is refused. Handlers return it, and the surface of the route
+//! decides once in which format it is written.
 
-use std::{any::Any, time::Duration};
+use std::time::Duration;
 
-use axum::{
-    body::Body,
-    response::{IntoResponse, Response},
-};
-use http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
+use http::StatusCode;
+use larder_login::{self as login, ErrorCode, FetchLimit};
 use larder_oauth::{Denied, MAX_TOKEN_BYTES};
 use larder_protocol::{Fault, RequestId};
-use larder_runtime::panics::PanicSite;
+use larder_store::store::StoreError;
 
-use crate::era::{Era, encode_error};
+use super::problem::Problem;
+use crate::{admission::LimitReached, era::Era, registry::LoginProblem};
 
-/// An error that HTTP alone shows, without parsing the message.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+/// The result of handling a request, or a part of it.
+pub(super) type Reply<T = Response> = Result<T, HttpError>;
+
+/// A refused request.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(super) enum HttpError {
     #[error(
         "The Host header {0:?} is not allowed. If this server has that name, add it to server.allowed_hosts or set server.public_url."
@@ -54,14 +57,19 @@ pub(super) enum HttpError {
     TooSlow,
     #[error("The body is incomplete.")]
     Incomplete,
+    #[error("The body is over {0} bytes, or incomplete.")]
+    FormTooLarge(usize),
+    #[error("Too many forms of this address are in progress. Try again shortly.")]
+    TooManyForms,
     #[error(
         "Only requests of 2026-07-28 are served here: send the header mcp-protocol-version: 2026-07-28."
     )]
     ModernOnly,
-    #[error("{0} is not allowed here. {1}")]
-    Method(String, &'static str),
+    #[error("{method} is not allowed here. {advice}")]
+    Method { method: String, allow: String, advice: String },
     #[error("Not found. The MCP endpoint is {0}.")]
     Path(String),
+
     #[error("A bearer token is required: Authorization: Bearer <token>.")]
     NoCredentials,
     #[error("The Authorization header is invalid: {0}.")]
@@ -71,16 +79,45 @@ pub(super) enum HttpError {
     #[error("The Authorization header is too long: a token has at most {MAX_TOKEN_BYTES} bytes.")]
     TokenTooLong,
     #[error("The token cannot be checked now. Try again shortly.")]
-    AuthUnavailable,
+    AuthUnavailable(Duration),
+
+    /// An error of the protocol, in the era of the client, and the request that it answers.
+    #[error("{fault}")]
+    Fault { id: Option<RequestId>, fault: Fault, era: Era },
+    /// An error of content, or of the console.
+    #[error("{0}")]
+    Problem(Box<Problem>),
+    /// An error of a login at this server.
+    #[error("{0}")]
+    Login(login::Problem),
+    /// A page of its own for the person at the browser.
+    #[error("{}", .0.text)]
+    Page(Box<ErrorPage>),
+}
+
+/// A page that says why there is none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ErrorPage {
+    pub(super) status: StatusCode,
+    pub(super) title: &'static str,
+    /// The text of the error.
+    pub(super) text: String,
+    /// The body of the page, in HTML.
+    pub(super) html: String,
+    pub(super) retry_after: Option<Duration>,
 }
 
 impl HttpError {
+    /// The status. Errors of well-formed requests are a 200 (JSON-RPC).
     pub(super) fn status(&self) -> StatusCode {
         match self {
             Self::Host(_) | Self::Origin(_) => StatusCode::FORBIDDEN,
             Self::MediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::NotAcceptable | Self::JsonOnly => StatusCode::NOT_ACCEPTABLE,
-            Self::TooLarge(_) | Self::TooManyValues(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TooLarge(_) | Self::TooManyValues(_) | Self::FormTooLarge(_) => {
+                StatusCode::PAYLOAD_TOO_LARGE
+            }
+            Self::TooManyForms => StatusCode::TOO_MANY_REQUESTS,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::NoHost
             | Self::HostSyntax(_)
@@ -90,76 +127,127 @@ impl HttpError {
             | Self::Credentials(_)
             | Self::ModernOnly => StatusCode::BAD_REQUEST,
 
-            Self::Method(..) => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Method { .. } => StatusCode::METHOD_NOT_ALLOWED,
             Self::Path(_) => StatusCode::NOT_FOUND,
 
             Self::NoCredentials | Self::Token(_) => StatusCode::UNAUTHORIZED,
             Self::TokenTooLong => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-            Self::AuthUnavailable => StatusCode::SERVICE_UNAVAILABLE,
+            Self::AuthUnavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+
+            Self::Fault { fault, era, .. } => fault_status(fault, *era),
+            Self::Problem(problem) => problem.status,
+            Self::Login(problem) => login_status(problem),
+            Self::Page(page) => page.status,
         }
     }
-}
 
-impl IntoResponse for HttpError {
-    fn into_response(self) -> Response {
-        let status = self.status();
-        let allow = match &self {
-            Self::Method(_, allow) => {
-                Some(if allow.contains("GET") { "GET, POST, DELETE" } else { "POST" })
-            }
+    /// How long to wait before the request is sent again, if that may help.
+    pub(super) fn retry_after(&self) -> Option<Duration> {
+        let second = Duration::from_secs(1);
+        match self {
+            Self::TooManyForms => Some(second),
+            Self::AuthUnavailable(after) => Some(*after),
+            Self::Fault { fault, .. } => match fault {
+                Fault::Limited { retry_after, .. } | Fault::Busy { retry_after, .. } => {
+                    Some(*retry_after)
+                }
+                Fault::TooMany(_) => Some(second),
+                _ => None,
+            },
+            Self::Problem(problem) => problem.retry_after,
+            Self::Login(problem) => login_retry_after(problem),
+            Self::Page(page) => page.retry_after,
             _ => None,
+        }
+    }
+
+    /// An error of the protocol as the answer to a request.
+    pub(super) fn answering(self, request: RequestId, era: Era) -> Self {
+        match self {
+            Self::Fault { id: None, fault, .. } => Self::Fault { id: Some(request), fault, era },
+            other => other,
+        }
+    }
+
+    /// The scopes that the token lacks some of.
+    pub(super) fn missing_scopes(&self) -> Option<&[String]> {
+        match self {
+            Self::Fault { fault: Fault::InsufficientScope { required }, .. } => Some(required),
+            _ => None,
+        }
+    }
+}
+
+impl From<Fault> for HttpError {
+    /// An error outside of a request of the protocol.
+    fn from(fault: Fault) -> Self {
+        Self::Fault { id: None, fault, era: Era::Legacy }
+    }
+}
+
+impl From<LimitReached> for HttpError {
+    fn from(reached: LimitReached) -> Self {
+        Fault::from(reached).into()
+    }
+}
+
+impl From<Problem> for HttpError {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(Box::new(problem))
+    }
+}
+
+impl From<StoreError> for HttpError {
+    fn from(error: StoreError) -> Self {
+        Problem::from(error).into()
+    }
+}
+
+impl From<LoginProblem> for HttpError {
+    fn from(problem: LoginProblem) -> Self {
+        let status = match &problem {
+            LoginProblem::Refused(_) => StatusCode::BAD_REQUEST,
+            LoginProblem::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
         };
-
-        // JSON-RPC without an ID, readable by clients and people.
-        let body = encode_error(None, &Fault::InvalidRequest(self.to_string()), Era::Legacy);
-        let mut response = json_response(status, body.into());
-        response.extensions_mut().insert(ErrorText(self.to_string()));
-
-        if let Some(allow) = allow {
-            response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allow));
-        }
-        response
+        Problem::new(status, problem.to_string()).into()
     }
 }
 
-/// The response for a protocol fault.
-pub(super) fn fault_response(id: Option<&RequestId>, fault: &Fault, era: Era) -> Response {
-    let mut response = json_response(status(fault, era), encode_error(id, fault, era).into());
-    response.extensions_mut().insert(ErrorText(fault.to_string()));
-
-    match fault {
-        Fault::InsufficientScope { required } => {
-            // The `bearer` module adds the challenge.
-            response.extensions_mut().insert(MissingScopes(required.join(" ")));
-        }
-        Fault::Limited { retry_after, .. } | Fault::Busy { retry_after, .. } => {
-            set_retry_after(&mut response, *retry_after);
-        }
-        Fault::TooMany(_) => set_retry_after(&mut response, Duration::from_secs(1)),
-        _ => {}
+impl From<login::Problem> for HttpError {
+    fn from(problem: login::Problem) -> Self {
+        Self::Login(problem)
     }
-
-    response
 }
 
-/// The text of an error response, for paths whose errors are no JSON-RPC messages.
-#[derive(Debug, Clone)]
-pub(super) struct ErrorText(pub(super) String);
+/// The status of an error of a login. Clients get another one in some cases (RFC 6749, section 5.2).
+fn login_status(problem: &login::Problem) -> StatusCode {
+    use login::Problem;
 
-/// Marks a response to a token that lacks scopes. Holds the required scopes.
-#[derive(Debug, Clone)]
-pub(super) struct MissingScopes(pub(super) String);
+    match problem {
+        Problem::Refused(ErrorCode::AccessDenied, _) => StatusCode::FORBIDDEN,
+        Problem::Refused(..) => StatusCode::BAD_REQUEST,
+        Problem::Limited(_) | Problem::Busy(FetchLimit::Address, _) => {
+            StatusCode::TOO_MANY_REQUESTS
+        }
+        Problem::Busy(..) | Problem::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}
 
-/// Sets `Retry-After`, in whole seconds.
-pub(super) fn set_retry_after(response: &mut Response, after: Duration) {
-    let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);
-    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds.max(1)));
+fn login_retry_after(problem: &login::Problem) -> Option<Duration> {
+    use login::Problem;
+
+    match problem {
+        Problem::Limited(after) | Problem::Busy(_, after) | Problem::Unavailable(after) => {
+            Some(*after)
+        }
+        Problem::Refused(..) => None,
+    }
 }
 
 /// The HTTP status of a fault. Errors of well-formed requests are a 200 with a JSON-RPC
 /// error, except where 2026-07-28 requires a status (Streamable HTTP: Protocol Version
 /// Header, Server Validation).
-fn status(fault: &Fault, era: Era) -> StatusCode {
+fn fault_status(fault: &Fault, era: Era) -> StatusCode {
     match fault {
         Fault::Parse(_)
         | Fault::InvalidRequest(_)
@@ -185,24 +273,4 @@ fn status(fault: &Fault, era: Era) -> StatusCode {
         | Fault::Internal(_)
         | Fault::Unavailable(_) => StatusCode::OK,
     }
-}
-
-/// A JSON response. It belongs to one caller and must not be cached on the way.
-pub(super) fn json_response(status: StatusCode, body: Body) -> Response {
-    let mut response = Response::new(body);
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
-}
-
-/// The response after a panic outside of a handler.
-#[allow(clippy::needless_pass_by_value, reason = "the signature that tower-http requires")]
-pub(super) fn panic_response(_: Box<dyn Any + Send>) -> Response {
-    PanicSite::Request.count();
-    tracing::error!("a request panicked");
-
-    let fault = Fault::Internal("Internal error. Other requests are not affected.".into());
-    json_response(StatusCode::INTERNAL_SERVER_ERROR, encode_error(None, &fault, Era::Legacy).into())
 }

@@ -1,40 +1,43 @@
-//! Streamable HTTP: routes and options. The `pipeline` module shows the order of the checks
-//! before them. Only this module uses axum.
+//! Streamable HTTP: the state and the options of the endpoint. `routes` is the table of all routes,
+//! `surface` fixes the checks of each, and `checks` shows their order. Only this module uses axum.
 
 mod authorization;
 mod checks;
+mod conditions;
 mod connection;
 mod console;
 mod content;
 mod error;
-mod logins;
+mod error_format;
+mod head;
 mod mcp;
 mod monitoring;
 mod owned;
 mod pages;
 mod problem;
+mod response;
+mod route;
+mod routes;
+mod surface;
 mod upload;
-mod weight;
+mod upstream_login;
 mod well_known;
 
 use std::{sync::Arc, time::Duration};
 
 use arc_swap::{ArcSwap, Guard};
 pub use axum::Router;
-use axum::{middleware, routing};
 use larder_login::LoginServer;
 use larder_oauth::{Authenticator, audit::UnknownCallers};
 use larder_runtime::random::Random;
-use tower_http::catch_panic::CatchPanicLayer;
 
-use self::{checks::pipeline, monitoring::health};
 pub use self::{
     checks::{AllowedHosts, FormSlots, RequestDurations, TrustedProxies},
     connection::{Certificate, CertificateError, ServeLimits, StopStages, serve, serve_in_stages},
     console::{Console, OidcLogin, SessionOptions},
-    mcp::FastPath,
     monitoring::{Dependencies, PROBE_PATHS, json_router, metrics_router},
     owned::owned,
+    routes::{FastPath, router, service},
     well_known::ProtectedResource,
 };
 use crate::{
@@ -154,31 +157,4 @@ impl Endpoint {
     fn options(&self) -> Guard<Arc<HttpOptions>> {
         self.options.load()
     }
-}
-
-/// The endpoint of a standalone server, with its probes.
-pub fn service(endpoint: Arc<Endpoint>) -> FastPath {
-    let probes = health::routes().with_state(Arc::clone(&endpoint));
-    let router = router(Arc::clone(&endpoint)).merge(probes);
-    FastPath { path: endpoint.options().path.as_str().into(), endpoint, router }
-}
-
-/// The endpoint as a router, to be served or nested.
-pub fn router(endpoint: Arc<Endpoint>) -> Router {
-    let path = endpoint.options().path.clone();
-    let pipeline = middleware::from_fn_with_state(Arc::clone(&endpoint), pipeline::layer);
-
-    let router = Router::new()
-        .route(&path, routing::any(pipeline::endpoint_path))
-        .fallback(pipeline::other_path);
-    let router = router.merge(logins::routes(&endpoint));
-    let router = router.merge(content::routes(&endpoint));
-    let router = router.merge(console::routes(&endpoint));
-    let router = router.merge(authorization::routes(&endpoint));
-
-    // Public documents, readable by pages of any origin.
-    router
-        .merge(well_known::routes(&endpoint))
-        .layer((pipeline, CatchPanicLayer::custom(error::panic_response)))
-        .with_state(endpoint)
 }

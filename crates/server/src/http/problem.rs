@@ -1,15 +1,13 @@
-//! Errors of content over HTTP as problem documents (RFC 9457).
+//! [`Problem`]: an error of content over HTTP, and its document (RFC 9457).
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
-use axum::response::{IntoResponse, Response};
-use http::{HeaderValue, StatusCode, header};
-use larder_protocol::Fault;
+use axum::response::Response;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use larder_store::store::StoreError;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::error::{ErrorText, fault_response, json_response, set_retry_after};
-use crate::era::Era;
+use super::response::json_response;
 
 const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/problem+json");
 
@@ -21,25 +19,68 @@ const TYPES: &str = "https://iana.org/assignments/http-problem-types";
 pub(super) struct Problem {
     pub(super) status: StatusCode,
     pub(super) detail: String,
+    /// How long to wait before the request is sent again, if that may help.
+    pub(super) retry_after: Option<Duration>,
+    /// Headers of the response.
+    pub(super) headers: Vec<(HeaderName, HeaderValue)>,
     /// The registered type, if the status alone does not say enough.
     kind: Option<&'static str>,
     /// What the type adds, as members of the document.
-    members: Map<String, Value>,
+    members: Vec<(&'static str, Value)>,
 }
 
 impl Problem {
     pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
-        Self { status, detail: detail.into(), kind: None, members: Map::new() }
+        let is_temporary = status == StatusCode::SERVICE_UNAVAILABLE;
+        Self {
+            status,
+            detail: detail.into(),
+            retry_after: is_temporary.then_some(Duration::from_secs(1)),
+            headers: Vec::new(),
+            kind: None,
+            members: Vec::new(),
+        }
     }
 
-    /// The same of a type in the registry of IANA.
+    /// Sets the type, which is in the registry of IANA.
     pub(super) fn of_type(self, kind: &'static str) -> Self {
         Self { kind: Some(kind), ..self }
     }
 
-    pub(super) fn member(mut self, name: &str, value: impl Into<Value>) -> Self {
-        self.members.insert(name.to_owned(), value.into());
+    pub(super) fn member(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+        self.members.push((name, value.into()));
         self
+    }
+
+    /// Adds a header to the response, unless the value cannot be one.
+    pub(super) fn header(mut self, name: HeaderName, value: String) -> Self {
+        if let Ok(value) = HeaderValue::try_from(value) {
+            self.headers.push((name, value));
+        }
+        self
+    }
+
+    pub(super) fn headers(mut self, headers: &HeaderMap) -> Self {
+        let headers = headers.iter().map(|(name, value)| (name.clone(), value.clone()));
+        self.headers.extend(headers);
+        self
+    }
+
+    pub(super) fn retry_after(self, after: Duration) -> Self {
+        Self { retry_after: Some(after), ..self }
+    }
+
+    /// The document, without the headers that every format has.
+    pub(super) fn document(&self) -> Response {
+        let mut document = document(self.status, &self.detail);
+        if let Some(kind) = self.kind {
+            document["type"] = format!("{TYPES}#{kind}").into();
+        }
+        for (name, value) in &self.members {
+            document[*name] = value.clone();
+        }
+
+        response(self.status, &document)
     }
 }
 
@@ -69,54 +110,15 @@ impl fmt::Display for Problem {
 /// Content that is not stored may fail with a problem.
 impl std::error::Error for Problem {}
 
-/// A response that ends a request early.
-pub(super) struct Refused(pub(super) Box<Response>);
-
-impl From<Problem> for Refused {
-    fn from(problem: Problem) -> Self {
-        Self(Box::new(problem.into_response()))
-    }
+/// The document of an error that only a status and a text describe.
+pub(super) fn plain(status: StatusCode, detail: &str) -> Response {
+    response(status, &document(status, detail))
 }
 
-impl From<StoreError> for Refused {
-    fn from(error: StoreError) -> Self {
-        Problem::from(error).into()
-    }
-}
-
-impl From<Fault> for Refused {
-    fn from(fault: Fault) -> Self {
-        Self(Box::new(fault_response(None, &fault, Era::Legacy)))
-    }
-}
-
-impl IntoResponse for Problem {
-    fn into_response(self) -> Response {
-        let mut document = document(self.status, &self.detail);
-        if let Some(kind) = self.kind {
-            document["type"] = format!("{TYPES}#{kind}").into();
-        }
-        for (name, value) in self.members {
-            document[name] = value;
-        }
-
-        let (status, document) = (self.status, document.to_string());
-        let mut response = json_response(status, document.into());
-        response.headers_mut().insert(header::CONTENT_TYPE, MEDIA_TYPE);
-        if status == StatusCode::SERVICE_UNAVAILABLE {
-            set_retry_after(&mut response, std::time::Duration::from_secs(1));
-        }
-        response
-    }
-}
-
-/// The same response, with a problem document in place of a JSON-RPC error.
-pub(super) fn instead_of_json_rpc(mut response: Response) -> Response {
-    let Some(ErrorText(detail)) = response.extensions_mut().remove() else { return response };
-    let document = document(response.status(), &detail);
+fn response(status: StatusCode, document: &Value) -> Response {
+    let mut response = json_response(status, document.to_string().into());
     response.headers_mut().insert(header::CONTENT_TYPE, MEDIA_TYPE);
-    response.headers_mut().remove(header::CONTENT_LENGTH);
-    response.map(|_| document.to_string().into())
+    response
 }
 
 /// The status says all that a program can act on, so the type is `about:blank`, unless there is a
@@ -129,6 +131,7 @@ fn document(status: StatusCode, detail: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use larder_protocol::Fault;
     use larder_runtime::compute::Busy;
     use larder_store::store::ResourceUri;
 

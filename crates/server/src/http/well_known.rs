@@ -1,20 +1,12 @@
 //! Protected resource metadata: where clients get tokens for this server (RFC 9728;
 //! 2026-07-28, authorization server discovery).
 
-use std::sync::Arc;
-
-use axum::{
-    Router,
-    extract::State,
-    response::{IntoResponse, Response},
-    routing,
-};
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderValue, StatusCode, header};
 use larder_oauth::Scopes;
 use serde_json::json;
 
-use super::{Endpoint, error};
+use super::{Endpoint, error::Reply, response::json_response, route::Incoming};
 
 const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 
@@ -86,35 +78,16 @@ impl ProtectedResource {
     }
 }
 
-/// Serves the metadata at all paths where clients look, without authentication.
-pub(super) fn routes(endpoint: &Endpoint) -> Router<Arc<Endpoint>> {
-    let paths = endpoint.protected.iter().flat_map(|protected| &protected.paths);
-    paths.fold(Router::new(), |router, path| {
-        router.route(path, routing::get(document).options(preflight))
-    })
+/// All paths where clients look for the metadata.
+pub(super) fn paths(endpoint: &Endpoint) -> impl Iterator<Item = &str> {
+    endpoint.protected.iter().flat_map(|protected| &protected.paths).map(String::as_str)
 }
 
-async fn document(State(endpoint): State<Arc<Endpoint>>) -> Response {
+/// Sends the metadata.
+pub(super) async fn document(Incoming { endpoint, .. }: Incoming) -> Reply {
     let document = endpoint.protected.as_ref().map(|p| p.document.clone()).unwrap_or_default();
-    let mut response = error::json_response(StatusCode::OK, document.into());
-    let headers = response.headers_mut();
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=300"));
-    allow_any_origin(headers);
-    response
-}
-
-/// Browsers send a preflight, because clients set the protocol version header.
-async fn preflight() -> Response {
-    let mut response = StatusCode::NO_CONTENT.into_response();
-    let headers = response.headers_mut();
-    allow_any_origin(headers);
-    let names = HeaderValue::from_static("mcp-protocol-version, accept, content-type");
-    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, names);
-    let methods = HeaderValue::from_static("GET");
-    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
-    response
-}
-
-fn allow_any_origin(headers: &mut HeaderMap) {
-    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    let mut response = json_response(StatusCode::OK, document.into());
+    let cached = HeaderValue::from_static("public, max-age=300");
+    response.headers_mut().insert(header::CACHE_CONTROL, cached);
+    Ok(response)
 }

@@ -1,94 +1,68 @@
 //! What browsers see: redirects, the question, and pages that say why a login fails.
 
-use std::sync::Arc;
+use std::time::Duration;
 
-use axum::{
-    extract::{RawQuery, Request, State},
-    response::Response,
-};
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use http::{HeaderValue, StatusCode, header};
 use larder_login::{
-    CONSENT_COOKIE, Cookie, ErrorCode, MAX_PARAMETER_BYTES, Parameters, Problem, Question, Step,
+    CONSENT_COOKIE, ErrorCode, MAX_PARAMETER_BYTES, Parameters, Problem, Question, Step,
 };
 
 use super::{
     super::{
-        Endpoint,
-        checks::instrument::peer,
-        pages::browser,
-        pages::page::{escape, page},
+        error::{HttpError, Reply},
+        error_format::login_title,
+        pages::{Cookie, escape, page},
+        route::Incoming,
     },
-    Login, add_retry_after, body, status,
+    body, login_server,
 };
 
 /// A client begins a login.
-pub(super) async fn authorize(
-    Login(login): Login,
-    RawQuery(query): RawQuery,
-    request: Request,
-) -> Response {
-    let query = query.unwrap_or_default();
-    let step = login.authorize(query.as_bytes(), peer(request.extensions())).await;
+pub(in crate::http) async fn authorize(Incoming { endpoint, head, .. }: Incoming) -> Reply {
+    let login = login_server(&endpoint)?;
+    let step = login.authorize(head.query().as_bytes(), head.peer()).await?;
     shown(login.base_url(), step)
 }
 
 /// The provider sends the browser back.
-pub(super) async fn callback(
-    Login(login): Login,
-    RawQuery(query): RawQuery,
-    request: Request,
-) -> Response {
-    let query = query.unwrap_or_default();
-    let peer = peer(request.extensions());
-    let headers = request.headers().clone();
-    let cookie = move |name: &str| browser::cookie(&headers, name);
-    shown(login.base_url(), login.callback(query.as_bytes(), peer, cookie).await)
+pub(in crate::http) async fn callback(Incoming { endpoint, head, .. }: Incoming) -> Reply {
+    let login = login_server(&endpoint)?;
+    let peer = head.peer();
+    let query = head.query().to_owned();
+
+    let cookie = move |name: &str| head.cookie(name);
+    let step = login.callback(query.as_bytes(), peer, cookie).await?;
+    shown(login.base_url(), step)
 }
 
 /// Asks the user.
-pub(super) async fn ask(
-    Login(login): Login,
-    RawQuery(query): RawQuery,
-    headers: HeaderMap,
-) -> Response {
-    let ticket = Parameters::read(query.unwrap_or_default().as_bytes());
-    let ticket = ticket.map(|query| query.get("ticket").unwrap_or_default().to_owned());
-    let browser = browser::cookie(&headers, CONSENT_COOKIE);
+pub(in crate::http) async fn ask(Incoming { endpoint, head, .. }: Incoming) -> Reply {
+    let ticket = Parameters::read(head.query().as_bytes())?;
+    let ticket = ticket.get("ticket").unwrap_or_default().to_owned();
+    let browser = head.cookie(CONSENT_COOKIE);
 
-    let asked = match ticket {
-        Ok(ticket) => login.question(&ticket, browser.as_deref()).await,
-        Err(problem) => Err(problem),
-    };
-
-    match asked {
-        Ok(question) => page(StatusCode::OK, "Allow access?", &form(&question)),
-        Err(problem) => problem_page(&problem),
-    }
+    let login = login_server(&endpoint)?;
+    let question = login.question(&ticket, browser.as_deref()).await?;
+    Ok(page(StatusCode::OK, "Allow access?", &form(&question)))
 }
 
 /// The user has decided.
-pub(super) async fn decide(
-    Login(login): Login,
-    State(endpoint): State<Arc<Endpoint>>,
-    request: Request,
-) -> Response {
-    // Browsers name the origin of each form: a page of another origin must not answer.
-    if !browser::is_same_origin(request.headers(), login.base_url()) {
+pub(in crate::http) async fn decide(incoming: Incoming) -> Reply {
+    let Incoming { endpoint, head, body: sent } = incoming;
+    let login = login_server(&endpoint)?;
+
+    // A page of another origin must not answer.
+    if !head.is_form_of(login.base_url()) {
         let text = "This answer does not come from the page of this server.";
-        return problem_page(&Problem::Refused(ErrorCode::AccessDenied, text.to_owned()));
+        return Err(Problem::Refused(ErrorCode::AccessDenied, text.to_owned()).into());
     }
 
-    let browser = browser::cookie(request.headers(), CONSENT_COOKIE);
-    let form = match body(&endpoint, request, MAX_PARAMETER_BYTES).await {
-        Ok(form) => form,
-        Err(response) => return *response,
-    };
+    let browser = head.cookie(CONSENT_COOKIE);
+    let form = body(&endpoint, &head, sent, MAX_PARAMETER_BYTES).await?;
+    let (ticket, allows) = decision(&form)?;
 
-    let step = match decision(&form) {
-        Ok((ticket, allows)) => login.decide(&ticket, browser.as_deref(), allows).await,
-        Err(problem) => Err(problem),
-    };
-
+    let step = login.decide(&ticket, browser.as_deref(), allows).await?;
     shown(login.base_url(), step)
 }
 
@@ -139,20 +113,20 @@ fn form(question: &Question) -> String {
     )
 }
 
-fn shown(base_url: &str, step: Result<Step, Problem>) -> Response {
+fn shown(base_url: &str, step: Step) -> Reply {
     match step {
-        Ok(Step::Redirect(url, cookies)) => {
-            let Ok(location) = HeaderValue::try_from(url) else {
+        Step::Redirect(url, cookies) => {
+            let location = HeaderValue::try_from(url).map_err(|_| {
                 let text = "The URL to go on to is not valid.".to_owned();
-                return problem_page(&Problem::Refused(ErrorCode::InvalidRequest, text));
-            };
+                HttpError::from(Problem::Refused(ErrorCode::InvalidRequest, text))
+            })?;
 
             let mut response = page(StatusCode::SEE_OTHER, "Log in", "");
             response.headers_mut().insert(header::LOCATION, location);
             set_cookies(&mut response, base_url, &cookies);
-            response
+            Ok(response)
         }
-        Ok(Step::Refused { problem, back, destination, cookies }) => {
+        Step::Refused { problem, back, destination, cookies } => {
             let body = format!(
                 "<p>{}</p><p><a href=\"{}\">Tell the client, at {}</a></p>\
                  <p class=\"note\">The link opens <code>{}</code></p>",
@@ -162,31 +136,17 @@ fn shown(base_url: &str, step: Result<Step, Problem>) -> Response {
                 escape(&destination.uri),
             );
 
-            let mut response = page(status(&problem), title(&problem), &body);
+            let status = HttpError::from(problem.clone()).status();
+            let mut response = page(status, login_title(&problem), &body);
             set_cookies(&mut response, base_url, &cookies);
-            response
+            Ok(response)
         }
-        Err(problem) => problem_page(&problem),
     }
 }
 
-fn set_cookies(response: &mut Response, base_url: &str, cookies: &[Cookie]) {
-    for Cookie { name, value, age } in cookies {
-        browser::set_cookie(response.headers_mut(), name, value, *age, base_url, "login/");
+fn set_cookies(response: &mut Response, base_url: &str, cookies: &[larder_login::Cookie]) {
+    for larder_login::Cookie { name, value, age } in cookies {
+        let cookie = Cookie::below(base_url, "login/", name);
+        cookie.set(response.headers_mut(), value, Duration::from_secs(*age));
     }
-}
-
-fn title(problem: &Problem) -> &'static str {
-    match problem {
-        Problem::Refused(ErrorCode::AccessDenied, _) => "No access",
-        Problem::Refused(..) => "No login",
-        Problem::Limited(_) | Problem::Busy(..) | Problem::Unavailable(_) => "Not now",
-    }
-}
-
-fn problem_page(problem: &Problem) -> Response {
-    let body = format!("<p>{}</p>", escape(&problem.to_string()));
-    let mut response = page(status(problem), title(problem), &body);
-    add_retry_after(problem, &mut response);
-    response
 }

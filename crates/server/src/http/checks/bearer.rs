@@ -3,63 +3,49 @@
 
 use std::fmt::Write;
 
-use axum::response::{IntoResponse, Response};
-use http::{HeaderValue, header, request::Parts};
+use axum::response::Response;
+use http::{HeaderValue, header};
 use larder_oauth::{AuthError, Identity, audit, bearer_token};
 
-use super::instrument::peer;
 use crate::{
     admission::RequestPermit,
-    era::Era,
     http::{
         Endpoint, ProtectedResource,
-        error::{self, HttpError, MissingScopes},
+        error::{HttpError, Reply},
+        head::Head,
     },
 };
+
+/// A request of a caller who was authenticated and is within their limits.
+pub(in crate::http) struct Admission {
+    pub(in crate::http) identity: Identity,
+    /// Held until there is a response.
+    pub(in crate::http) permit: RequestPermit,
+}
 
 /// Authenticates the caller and admits the request.
 ///
 /// # Errors
-/// The response to an unauthenticated or limited caller.
-pub(in crate::http) async fn authenticate(
-    endpoint: &Endpoint,
-    head: &Parts,
-) -> Result<(Identity, RequestPermit), Box<Response>> {
+/// The caller is not authenticated, or over a limit.
+pub(in crate::http) async fn authenticate(endpoint: &Endpoint, head: &Head) -> Reply<Admission> {
     let identity = identify(endpoint, head).await.map_err(|error| {
-        endpoint.unknown_callers.refused(&audited_action(head), &error);
-        challenge_response(&error, endpoint.protected.as_ref())
+        endpoint.unknown_callers.refused(&head.action(), &error);
+        refused(&error)
     })?;
 
-    let permit = endpoint.dispatcher.caller_limits().request(&identity).map_err(|limited| {
-        audit::refused(&identity, &audited_action(head), &limited);
-        error::fault_response(None, &limited.into(), Era::Legacy)
-    })?;
-
-    Ok((identity, permit))
+    let permit = endpoint.dispatcher.caller_limits().request(&identity);
+    let permit =
+        permit.inspect_err(|limited| audit::refused(&identity, &head.action(), limited))?;
+    Ok(Admission { identity, permit })
 }
 
-/// Adds a challenge that names the required scopes, if the token lacks some.
-pub(in crate::http) fn challenge(endpoint: &Endpoint, response: &mut Response) {
-    if let Some(MissingScopes(scope)) = response.extensions_mut().remove() {
-        let challenge = Challenge::new(endpoint.protected.as_ref()).error("insufficient_scope");
-        challenge.scope(&scope).insert_into(response);
-    }
-}
-
-/// The action for the audit log, without the query, which may contain a token.
-fn audited_action(head: &Parts) -> String {
-    format!("{} {}", head.method, head.uri.path())
-}
-
-async fn identify(endpoint: &Endpoint, head: &Parts) -> Result<Identity, AuthError> {
-    let authenticator = &endpoint.authenticator;
-    if !authenticator.is_required() {
+async fn identify(endpoint: &Endpoint, head: &Head) -> Result<Identity, AuthError> {
+    if !endpoint.authenticator.is_required() {
         return Ok(Identity::local());
     }
 
     // The header alone is read: a token in the query would end up in logs (OAuth 2.1, 5.1).
-    let values = head.headers.get_all(header::AUTHORIZATION);
-    let token = bearer_token(values.iter().map(HeaderValue::as_bytes))?;
+    let token = bearer_token(head.credentials())?;
     verify(endpoint, head, token).await
 }
 
@@ -69,39 +55,47 @@ async fn identify(endpoint: &Endpoint, head: &Parts) -> Result<Identity, AuthErr
 /// The token is not accepted, or cannot be checked.
 pub(in crate::http) async fn verify(
     endpoint: &Endpoint,
-    head: &Parts,
+    head: &Head,
     token: &str,
 ) -> Result<Identity, AuthError> {
-    let identity = endpoint.authenticator.authenticate(token, peer(&head.extensions)).await?;
+    let identity = endpoint.authenticator.authenticate(token, head.peer()).await?;
     if endpoint.dispatcher.registry().exchanges_tokens() {
         return Ok(identity.with_bearer(token));
     }
     Ok(identity)
 }
 
-fn challenge_response(error: &AuthError, protected: Option<&ProtectedResource>) -> Response {
+fn refused(error: &AuthError) -> HttpError {
+    match error {
+        AuthError::Missing => HttpError::NoCredentials,
+        AuthError::Malformed(why) => HttpError::Credentials(why),
+        AuthError::TooLong => HttpError::TokenTooLong,
+        AuthError::Invalid(denied) => HttpError::Token(*denied),
+        AuthError::Unavailable { retry_after, .. } => HttpError::AuthUnavailable(*retry_after),
+    }
+}
+
+/// Adds a challenge to the response to a caller whom another token would help.
+pub(in crate::http) fn challenge(endpoint: &Endpoint, error: &HttpError, response: &mut Response) {
+    let protected = endpoint.protected.as_ref();
     let challenge = Challenge::new(protected);
     let scope = protected.map_or("", |protected| &protected.scope);
 
-    match error {
+    let challenge = match error {
         // A request without credentials gets no error code (RFC 6750, 3.1).
-        AuthError::Missing => challenge.scope(scope).response(HttpError::NoCredentials),
-        AuthError::Malformed(why) => challenge
-            .error("invalid_request")
-            .description(why)
-            .response(HttpError::Credentials(why)),
-        AuthError::TooLong => HttpError::TokenTooLong.into_response(),
-        AuthError::Invalid(denied) => challenge
-            .error("invalid_token")
-            .description(&denied.to_string())
-            .scope(scope)
-            .response(HttpError::Token(*denied)),
-        // No challenge: another token would not help.
-        AuthError::Unavailable { retry_after, .. } => {
-            let mut response = HttpError::AuthUnavailable.into_response();
-            error::set_retry_after(&mut response, *retry_after);
-            response
+        HttpError::NoCredentials => challenge.scope(scope),
+        HttpError::Credentials(why) => challenge.error("invalid_request").description(why),
+        HttpError::Token(denied) => {
+            challenge.error("invalid_token").description(&denied.to_string()).scope(scope)
         }
+        error => match error.missing_scopes() {
+            Some(scopes) => challenge.error("insufficient_scope").scope(&scopes.join(" ")),
+            None => return,
+        },
+    };
+
+    if let Ok(value) = HeaderValue::try_from(challenge.0) {
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, value);
     }
 }
 
@@ -138,17 +132,5 @@ impl Challenge {
 
     fn scope(self, scope: &str) -> Self {
         self.parameter("scope", scope)
-    }
-
-    fn response(self, error: HttpError) -> Response {
-        let mut response = error.into_response();
-        self.insert_into(&mut response);
-        response
-    }
-
-    fn insert_into(self, response: &mut Response) {
-        if let Ok(value) = HeaderValue::try_from(self.0) {
-            response.headers_mut().insert(header::WWW_AUTHENTICATE, value);
-        }
     }
 }

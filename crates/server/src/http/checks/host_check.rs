@@ -3,11 +3,14 @@
 
 use std::borrow::Cow;
 
-use axum::extract::Request;
-use http::{HeaderMap, HeaderName, HeaderValue, Uri, header, uri::Authority};
+use http::{HeaderValue, Uri, header, uri::Authority};
 use larder_network::is_loopback_host;
 
-use crate::http::{Endpoint, error::HttpError};
+use crate::http::{
+    Endpoint,
+    error::{HttpError, Reply},
+    head::{Head, Repeated},
+};
 
 /// The host names of the server and the origins whose pages may call it. Loopback is always
 /// allowed.
@@ -58,8 +61,10 @@ impl AllowedHosts {
         is_page && name.is_some_and(|name| self.allows_host(name))
     }
 
-    fn check_host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), HttpError> {
-        let header = single(headers, &header::HOST, "Host")?;
+    fn check_host(&self, head: &Head) -> Reply<()> {
+        let uri = head.target();
+        let header = head.only(&header::HOST);
+        let header = header.map_err(|Repeated| HttpError::Duplicate("Host"))?;
 
         // Fast path: most requests name a host with at most a port.
         if uri.authority().is_none()
@@ -99,42 +104,33 @@ impl AllowedHosts {
         if self.allows_host(name) { Ok(()) } else { Err(HttpError::Host(short(host.as_str()))) }
     }
 
-    fn check_origin(&self, headers: &HeaderMap) -> Result<(), HttpError> {
-        let Some(origin) = single(headers, &header::ORIGIN, "Origin")? else { return Ok(()) };
+    fn check_origin(&self, head: &Head) -> Reply<()> {
+        let origin = head.only(&header::ORIGIN);
+        let origin = origin.map_err(|Repeated| HttpError::Duplicate("Origin"))?;
+        let Some(origin) = origin else { return Ok(()) };
+
         let origin = text(origin);
         if self.allows_origin(&origin) { Ok(()) } else { Err(HttpError::Origin(short(&origin))) }
     }
 }
 
 /// Rejects requests for other hosts.
-pub(in crate::http) fn host(endpoint: &Endpoint, request: &Request) -> Result<(), HttpError> {
-    endpoint.options().hosts.check_host(request.uri(), request.headers())
+pub(in crate::http) fn host(endpoint: &Endpoint, head: &Head) -> Reply<()> {
+    endpoint.options().hosts.check_host(head)
 }
 
 /// Rejects requests from pages of other origins.
-pub(in crate::http) fn origin(endpoint: &Endpoint, headers: &HeaderMap) -> Result<(), HttpError> {
-    endpoint.options().hosts.check_origin(headers)
+pub(in crate::http) fn origin(endpoint: &Endpoint, head: &Head) -> Reply<()> {
+    endpoint.options().hosts.check_origin(head)
 }
 
 /// Whether a request is for the host of that name, whatever the port: proxies may drop it.
-pub(in crate::http) fn is_for(head: &http::request::Parts, host: &str) -> bool {
-    let header = head.headers.get(header::HOST);
+pub(in crate::http) fn is_for(head: &Head, host: &str) -> bool {
+    let header = head.first(&header::HOST);
     let header = header.and_then(|value| Authority::try_from(value.as_bytes()).ok());
-    let authority = header.as_ref().or(head.uri.authority());
+    let authority = header.as_ref().or(head.target().authority());
     let name = authority.and_then(split).map(|(name, _)| name);
     name.is_some_and(|name| name.eq_ignore_ascii_case(host))
-}
-
-/// The value of a header that must not occur twice: a proxy in front may have checked the
-/// other one.
-fn single<'a>(
-    headers: &'a HeaderMap,
-    header: &HeaderName,
-    name: &'static str,
-) -> Result<Option<&'a HeaderValue>, HttpError> {
-    let mut values = headers.get_all(header).iter();
-    let value = values.next();
-    if values.next().is_some() { Err(HttpError::Duplicate(name)) } else { Ok(value) }
 }
 
 fn text(value: &HeaderValue) -> Cow<'_, str> {
@@ -191,18 +187,14 @@ fn default_port(uri: &Uri) -> Option<u16> {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use http::{HeaderMap, StatusCode, Uri, header};
+    use http::{StatusCode, header};
 
-    use super::{AllowedHosts, HttpError};
+    use super::{AllowedHosts, Head, HttpError};
 
     fn check(uri: &str, hosts: &[&str]) -> Result<(), HttpError> {
-        let mut headers = HeaderMap::new();
-        for host in hosts {
-            headers.append(header::HOST, host.parse().unwrap());
-        }
-
+        let headers: Vec<_> = hosts.iter().map(|host| (header::HOST, *host)).collect();
         let allowed = AllowedHosts::default().host("mcp.example.com:443");
-        allowed.check_host(&uri.parse::<Uri>().unwrap(), &headers)
+        allowed.check_host(&Head::of(&headers).to(uri))
     }
 
     #[test]

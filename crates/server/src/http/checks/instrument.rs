@@ -1,17 +1,11 @@
 //! Request IDs and request metrics. This is the outermost step, so that it includes
 //! rejected requests.
 
-use std::{
-    fmt,
-    net::{IpAddr, SocketAddr},
-};
+use std::{fmt, net::IpAddr};
 
-use axum::{
-    extract::{ConnectInfo, Request},
-    response::Response,
-};
+use axum::response::Response;
 use futures_util::future::BoxFuture;
-use http::{Extensions, HeaderName, HeaderValue, Method};
+use http::{HeaderName, HeaderValue, Method};
 use larder_runtime::{
     histograms::Histograms,
     in_flight::InFlight,
@@ -19,56 +13,48 @@ use larder_runtime::{
     metric::{self, Label},
 };
 use tokio::time::Instant;
+use tracing::Span;
 
-use crate::http::Endpoint;
+use crate::http::{Endpoint, head::Head};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// The maximum length of a request ID that a proxy sets.
 const MAX_ID_LENGTH: usize = 64;
 
-/// Serves a request. Its ID, set by a proxy or generated here, is in the log and in the
-/// response.
-pub(in crate::http) async fn request<'a>(
-    endpoint: &Endpoint,
-    mut request: Request,
-    serve: impl FnOnce(Request) -> BoxFuture<'a, Response>,
-) -> Response {
-    let given = request.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok());
-    let is_valid = |id: &&str| {
-        (1..=MAX_ID_LENGTH).contains(&id.len())
-            && id.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.:".contains(&b))
-    };
-    let id = given.filter(is_valid).map_or_else(|| endpoint.random.id(), str::to_owned);
-
-    let mut metrics = RequestMetrics::new(&endpoint.durations, request.method());
-    let client = client(endpoint, &request);
-    if let Some(client) = client {
-        request.extensions_mut().insert(Client(client));
-    }
-
-    let peer = client.map(|address| tracing::field::display(AddressText(address)));
-    let span = tracing::error_span!("request", request = &*id, peer);
-    let mut response = InSpan::new(span, serve(request)).await;
-
-    metrics.status = response.status().as_u16();
-    if let Ok(id) = HeaderValue::try_from(id) {
-        response.headers_mut().insert(REQUEST_ID, id);
-    }
-    response
+/// A request that is measured from now on. Its ID, set by a proxy or generated here, is in the log
+/// and in the response.
+pub(in crate::http) struct Measured<'a> {
+    id: String,
+    span: Span,
+    metrics: RequestMetrics<'a>,
 }
 
-/// The address of the client of a request.
-#[derive(Debug, Clone, Copy)]
-struct Client(IpAddr);
+impl<'a> Measured<'a> {
+    pub(in crate::http) fn begin(endpoint: &'a Endpoint, head: &Head) -> Self {
+        let is_valid = |id: &&str| {
+            (1..=MAX_ID_LENGTH).contains(&id.len())
+                && id.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.:".contains(&b))
+        };
+        let given = head.text(&REQUEST_ID).filter(is_valid);
+        let id = given.map_or_else(|| endpoint.random.id(), str::to_owned);
 
-fn client(endpoint: &Endpoint, request: &Request) -> Option<IpAddr> {
-    let ConnectInfo(peer) = request.extensions().get::<ConnectInfo<SocketAddr>>()?;
-    Some(endpoint.options().proxies.client(peer.ip(), request.headers()))
-}
+        let metrics = RequestMetrics::new(&endpoint.durations, head.method());
+        let peer = head.peer().map(|address| tracing::field::display(AddressText(address)));
+        let span = tracing::error_span!("request", request = &*id, peer);
+        Self { id, span, metrics }
+    }
 
-/// The address that the request came from: a proxy's, if there is one that is not trusted.
-pub(in crate::http) fn peer(extensions: &Extensions) -> Option<IpAddr> {
-    extensions.get::<Client>().map(|Client(address)| *address)
+    /// Serves the request.
+    pub(in crate::http) async fn serve(self, served: BoxFuture<'_, Response>) -> Response {
+        let Self { id, span, mut metrics } = self;
+        let mut response = InSpan::new(span, served).await;
+
+        metrics.status = response.status().as_u16();
+        if let Ok(id) = HeaderValue::try_from(id) {
+            response.headers_mut().insert(REQUEST_ID, id);
+        }
+        response
+    }
 }
 
 /// Formats an address as its `Display` does, but faster for IPv4, because each request has one.

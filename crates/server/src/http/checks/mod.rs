@@ -4,10 +4,10 @@ pub(super) mod bearer;
 pub(super) mod cors;
 mod form_slots;
 pub(super) mod host_check;
-pub(super) mod instrument;
-pub(super) mod pipeline;
+mod instrument;
 mod proxies;
 
+pub(super) use self::{bearer::Admission, instrument::Measured};
 pub use self::{
     form_slots::FormSlots, host_check::AllowedHosts, instrument::RequestDurations,
     proxies::TrustedProxies,

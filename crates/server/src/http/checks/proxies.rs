@@ -2,9 +2,11 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use http::{HeaderMap, HeaderName};
+use http::{HeaderName, HeaderValue};
 use ipnet::IpNet;
 use larder_network::host_address;
+
+use crate::http::head::Head;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
@@ -27,15 +29,15 @@ impl TrustedProxies {
 
     /// Where a request comes from that arrived from this address: the rightmost forwarded
     /// address that is not a trusted proxy's. What is left of it, anybody could have sent.
-    pub(in crate::http) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+    pub(in crate::http) fn client(&self, peer: IpAddr, head: &Head) -> IpAddr {
         let mut client = peer.to_canonical();
         // Fast path: most servers have no trusted proxy.
         if !self.trusts(client) {
             return client;
         }
 
-        let values = headers.get_all(FORWARDED_FOR).iter().rev();
-        let mut forwarded = values.flat_map(|value| value.as_bytes().rsplit(|byte| *byte == b','));
+        let values = head.values(&FORWARDED_FOR).rev().map(HeaderValue::as_bytes);
+        let mut forwarded = values.flat_map(|value| value.rsplit(|byte| *byte == b','));
         while self.trusts(client) {
             let Some(before) = forwarded.next().and_then(address) else { break };
             client = before;
@@ -79,19 +81,13 @@ fn address(text: &[u8]) -> Option<IpAddr> {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use http::HeaderValue;
-
     use super::*;
 
     fn client(trusted: &[&str], peer: &str, forwarded: &[&str]) -> String {
         let trusted: Vec<_> = trusted.iter().map(ToString::to_string).collect();
-        let mut headers = HeaderMap::new();
-        for value in forwarded {
-            headers.append(FORWARDED_FOR, HeaderValue::from_str(value).unwrap());
-        }
-
+        let headers: Vec<_> = forwarded.iter().map(|value| (FORWARDED_FOR, *value)).collect();
         let proxies = TrustedProxies::parse(&trusted).unwrap();
-        proxies.client(peer.parse().unwrap(), &headers).to_string()
+        proxies.client(peer.parse().unwrap(), &Head::of(&headers)).to_string()
     }
 
     #[test]

@@ -2,18 +2,18 @@
 
 use std::fmt::Display;
 
-use axum::response::{IntoResponse, Response};
-use http::{StatusCode, request::Parts};
+use http::{HeaderMap, StatusCode};
 use larder_oauth::{AuthError, Identity, audit};
 
 use super::{Console, console, problem, session_key::Key, sessions::Session};
 use crate::{
     admission::{LimitReached, RequestPermit},
-    era::Era,
     http::{
         Endpoint,
         checks::bearer,
-        error::{HttpError, fault_response, set_retry_after},
+        error::{HttpError, Reply},
+        head::Head,
+        problem::Problem,
     },
 };
 
@@ -29,11 +29,10 @@ pub(super) struct Caller {
 /// Authenticates a request by its session and counts it.
 ///
 /// # Errors
-/// The response: 401 if there is no session any more.
-pub(super) async fn admit(endpoint: &Endpoint, head: &Parts) -> Result<Caller, Box<Response>> {
-    let console = console(endpoint);
-    let (identity, session) = identify(endpoint, console, head).await?;
-    let permit = count(endpoint, head, &identity).map_err(limited)?;
+/// 401 if there is no session any more; the caller has sent too many requests.
+pub(super) async fn admit(endpoint: &Endpoint, head: &Head) -> Reply<Caller> {
+    let (identity, session) = identify(endpoint, console(endpoint), head).await?;
+    let permit = count(endpoint, head, &identity)?;
     Ok(Caller { identity, session, permit })
 }
 
@@ -43,47 +42,41 @@ pub(super) async fn admit(endpoint: &Endpoint, head: &Parts) -> Result<Caller, B
 /// The caller has sent too many requests, which is logged.
 pub(super) fn count(
     endpoint: &Endpoint,
-    head: &Parts,
+    head: &Head,
     identity: &Identity,
 ) -> Result<RequestPermit, LimitReached> {
     let permit = endpoint.dispatcher.caller_limits().request(identity);
-    permit.inspect_err(|limited| audit::refused(identity, &action(head), limited))
-}
-
-/// The response to a caller who has sent too many requests.
-#[allow(clippy::unnecessary_box_returns, reason = "passed to map_err")]
-pub(super) fn limited(limited: LimitReached) -> Box<Response> {
-    Box::new(fault_response(None, &limited.into(), Era::Legacy))
+    permit.inspect_err(|limited| audit::refused(identity, &head.action(), limited))
 }
 
 async fn identify(
     endpoint: &Endpoint,
     console: &Console,
-    head: &Parts,
-) -> Result<(Identity, Option<(Key, Session)>), Box<Response>> {
+    head: &Head,
+) -> Reply<(Identity, Option<(Key, Session)>)> {
     if !endpoint.authenticator.is_required() {
         return Ok((Identity::local(), None));
     }
 
-    let Some(key) = console.key(&head.headers) else {
-        return Err(Box::new(logged_out(console, "Log in first.")));
+    let Some(key) = console.key(head) else {
+        return Err(logged_out(console, "Log in first."));
     };
 
     let found = console.sessions.find(&key).await.map_err(unavailable)?;
     let Some(session) = found else {
-        return Err(Box::new(logged_out(console, "The session has ended. Log in again.")));
+        return Err(logged_out(console, "The session has ended. Log in again."));
     };
 
     match verify(endpoint, head, &session.token).await {
         Ok(identity) => Ok((identity, Some((key, session)))),
-        Err(error @ AuthError::Unavailable { .. }) => Err(Box::new(refused(&error))),
+        Err(error @ AuthError::Unavailable { .. }) => Err(refused(&error)),
         // The token was revoked or has expired since the login.
         Err(_) => {
             let store = endpoint.dispatcher.store();
             console.sessions.end(store, &key).await.map_err(unavailable)?;
 
             let text = "The token of this session is no longer accepted. Log in again.";
-            Err(Box::new(logged_out(console, text)))
+            Err(logged_out(console, text))
         }
     }
 }
@@ -91,52 +84,36 @@ async fn identify(
 /// The identity of a token, which is logged if it is refused.
 pub(super) async fn verify(
     endpoint: &Endpoint,
-    head: &Parts,
+    head: &Head,
     token: &str,
 ) -> Result<Identity, AuthError> {
     let found = bearer::verify(endpoint, head, token).await;
-    found.inspect_err(|error| endpoint.unknown_callers.refused(&action(head), error))
+    found.inspect_err(|error| endpoint.unknown_callers.refused(&head.action(), error))
 }
 
-/// The response to a token that is not accepted, or cannot be checked.
-pub(super) fn refused(error: &AuthError) -> Response {
+/// The token of a form is not accepted, or cannot be checked.
+pub(super) fn refused(error: &AuthError) -> HttpError {
     match error {
-        AuthError::Unavailable { retry_after, .. } => {
-            let text = HttpError::AuthUnavailable.to_string();
-            let mut response = problem(StatusCode::SERVICE_UNAVAILABLE, &text);
-            set_retry_after(&mut response, *retry_after);
-            response
-        }
-
-        AuthError::Invalid(denied) => {
-            problem(StatusCode::UNAUTHORIZED, &HttpError::Token(*denied).to_string())
-        }
+        AuthError::Unavailable { retry_after, .. } => HttpError::AuthUnavailable(*retry_after),
+        AuthError::Invalid(denied) => HttpError::Token(*denied),
         AuthError::Missing => problem(StatusCode::UNAUTHORIZED, "Enter a token."),
         AuthError::Malformed(why) => {
-            problem(StatusCode::UNAUTHORIZED, &format!("This is not a token: {why}."))
+            problem(StatusCode::UNAUTHORIZED, format!("This is not a token: {why}."))
         }
-        AuthError::TooLong => HttpError::TokenTooLong.into_response(),
+        AuthError::TooLong => HttpError::TokenTooLong,
     }
 }
 
-/// The response when the store of sessions does not respond, or is full.
-#[allow(
-    clippy::needless_pass_by_value,
-    clippy::unnecessary_box_returns,
-    reason = "passed to map_err"
-)]
-pub(super) fn unavailable<E: Display>(error: E) -> Box<Response> {
+/// The store of sessions does not respond, or is full.
+#[allow(clippy::needless_pass_by_value, reason = "passed to map_err")]
+pub(super) fn unavailable<E: Display>(error: E) -> HttpError {
     tracing::error!(%error, "a session of the console cannot be read or written");
-    let text = "Sessions are not available now. Try again shortly.";
-    Box::new(problem(StatusCode::SERVICE_UNAVAILABLE, text))
+    problem(StatusCode::SERVICE_UNAVAILABLE, "Sessions are not available now. Try again shortly.")
 }
 
-fn logged_out(console: &Console, text: &str) -> Response {
-    let mut response = problem(StatusCode::UNAUTHORIZED, text);
-    console.remove_key(response.headers_mut());
-    response
-}
-
-fn action(head: &Parts) -> String {
-    format!("{} {}", head.method, head.uri.path())
+/// Makes the browser forget its session.
+fn logged_out(console: &Console, text: &str) -> HttpError {
+    let mut headers = HeaderMap::new();
+    console.remove_key(&mut headers);
+    Problem::new(StatusCode::UNAUTHORIZED, text).headers(&headers).into()
 }

@@ -4,28 +4,20 @@
 
 use std::time::Duration;
 
-use http::{HeaderMap, HeaderValue, header};
+use http::HeaderMap;
 
-use super::pending::PendingKey;
-use super::{Console, session_key::Key};
-use crate::http::pages::browser;
+use super::{Console, pending::PendingKey, session_key::Key};
+use crate::http::{
+    head::Head,
+    pages::{Cookie, SameSite},
+};
 
-/// The cookies of a console.
+/// The cookies of a console. No other name is read or set.
 #[derive(Debug)]
 pub(super) struct Cookies {
     session: Cookie,
     /// The cookie of a login that is at the authorization server.
     login: Cookie,
-}
-
-/// A cookie. No other name is read or set.
-#[derive(Debug)]
-struct Cookie {
-    name: String,
-    /// Where the browser sends it.
-    path: String,
-    same_site: &'static str,
-    is_secure: bool,
 }
 
 impl Cookies {
@@ -44,8 +36,8 @@ impl Cookies {
         };
 
         Self {
-            session: cookie("", path.to_owned(), "Strict"),
-            login: cookie("-login", format!("{path}/callback"), "Lax"),
+            session: cookie("", path.to_owned(), SameSite::Strict),
+            login: cookie("-login", format!("{path}/callback"), SameSite::Lax),
         }
     }
 
@@ -55,33 +47,10 @@ impl Cookies {
     }
 }
 
-impl Cookie {
-    fn read(&self, headers: &HeaderMap) -> Option<String> {
-        browser::cookie(headers, &self.name)
-    }
-
-    fn set(&self, headers: &mut HeaderMap, value: &str, age: Duration) {
-        let Self { name, path, same_site, is_secure } = self;
-        let secure = if *is_secure { "; Secure" } else { "" };
-        let age = age.as_secs();
-        let cookie = format!(
-            "{name}={value}; Path={path}; Max-Age={age}; HttpOnly; SameSite={same_site}{secure}"
-        );
-
-        if let Ok(cookie) = HeaderValue::try_from(cookie) {
-            headers.append(header::SET_COOKIE, cookie);
-        }
-    }
-
-    fn remove(&self, headers: &mut HeaderMap) {
-        self.set(headers, "", Duration::ZERO);
-    }
-}
-
 impl Console {
     /// The key in the cookie of a request.
-    pub(super) fn key(&self, headers: &HeaderMap) -> Option<Key> {
-        Key::parse(&self.cookies.session.read(headers)?)
+    pub(super) fn key(&self, head: &Head) -> Option<Key> {
+        Key::parse(&self.cookies.session.read(head)?)
     }
 
     /// Gives a browser the key of a session.
@@ -95,8 +64,8 @@ impl Console {
     }
 
     /// The key in the cookie of a login that is at the authorization server.
-    pub(super) fn pending(&self, headers: &HeaderMap) -> Option<PendingKey> {
-        PendingKey::parse(&self.cookies.login.read(headers)?)
+    pub(super) fn pending(&self, head: &Head) -> Option<PendingKey> {
+        PendingKey::parse(&self.cookies.login.read(head)?)
     }
 
     /// Gives a browser the key of its login. It comes back when the authorization server's page
@@ -115,6 +84,8 @@ impl Console {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use http::header;
+
     use super::*;
 
     fn set(cookie: &Cookie) -> String {
@@ -130,8 +101,7 @@ mod tests {
             "__Host-larder.a.console=k; Path=/; Max-Age=9; HttpOnly; SameSite=Strict; Secure";
         assert_eq!(set(&cookies.session), expected);
 
-        let sent = |name: &str| HeaderMap::from_iter([(header::COOKIE, name.parse().unwrap())]);
-        let read = |name: &str| cookies.session.read(&sent(name));
+        let read = |sent: &str| cookies.session.read(&Head::of(&[(header::COOKIE, sent)]));
         assert_eq!(read("x=y; __Host-larder.a.console=k").as_deref(), Some("k"));
         for other in ["larder-console=k", "__Secure-larder=k", "__Host-larder.console=k"] {
             assert_eq!(read(other), None, "{other}");

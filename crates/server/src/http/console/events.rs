@@ -2,49 +2,32 @@
 
 use std::sync::Arc;
 
-use axum::{
-    extract::{Request, State},
-    response::Response,
-};
 use futures_util::StreamExt;
 use http::StatusCode;
 use larder_oauth::Identity;
 use larder_protocol::{ClientFacts, Fault, Message, parse};
 use serde_json::json;
 
-use super::{access::admit, console, origin::is_from_another_site, problem};
+use super::{access::admit, console, problem};
 use crate::{
-    era::{Encoded, Era, Subscription},
-    http::{Endpoint, error::fault_response, mcp::sse},
+    era::{Encoded, Subscription},
+    http::{Endpoint, error::Reply, mcp::sse, route::Incoming},
 };
 
 /// Follows the list of resources, and those that the query names: `?uri=…`. The stream ends with
 /// the session.
-pub(super) async fn follow(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
-    let (head, _) = request.into_parts();
-    if is_from_another_site(&head.headers) {
-        return problem(StatusCode::FORBIDDEN, "This request comes from another site.");
+pub(in crate::http) async fn follow(Incoming { endpoint, head, .. }: Incoming) -> Reply {
+    if head.is_from_another_site() {
+        return Err(problem(StatusCode::FORBIDDEN, "This request comes from another site."));
     }
 
-    let caller = match admit(&endpoint, &head).await {
-        Ok(caller) => caller,
-        Err(response) => return *response,
-    };
-
-    let query = head.uri.query().unwrap_or_default();
-    let uris: Vec<_> = url::form_urlencoded::parse(query.as_bytes())
+    let caller = admit(&endpoint, &head).await?;
+    let uris: Vec<_> = url::form_urlencoded::parse(head.query().as_bytes())
         .filter(|(name, _)| name == "uri")
         .map(|(_, uri)| uri.into_owned())
         .collect();
-    let subscription = match subscribe(&endpoint, &caller.identity, &uris).await {
-        Ok(subscription) => subscription,
-        Err(fault) => return fault_response(None, &fault, Era::Legacy),
-    };
-
-    let permit = match endpoint.dispatcher.caller_limits().stream(&caller.identity) {
-        Ok(permit) => permit,
-        Err(limited) => return fault_response(None, &limited.into(), Era::Legacy),
-    };
+    let subscription = subscribe(&endpoint, &caller.identity, &uris).await?;
+    let permit = endpoint.dispatcher.caller_limits().stream(&caller.identity)?;
 
     let ended = {
         let endpoint = Arc::clone(&endpoint);
@@ -58,7 +41,7 @@ pub(super) async fn follow(State(endpoint): State<Arc<Endpoint>>, request: Reque
 
     let messages = subscription.messages().take_until(Box::pin(ended));
     let frames = messages.flat_map(|message| sse::message(Encoded::Complete(message)));
-    sse::response(sse::with_permit(frames, permit), &endpoint)
+    Ok(sse::response(sse::with_permit(frames, permit), &endpoint))
 }
 
 async fn subscribe(

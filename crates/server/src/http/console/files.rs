@@ -1,16 +1,13 @@
 //! The files of the page, which `web/` builds. They are the same for everyone, and have no data.
 
-use std::{fmt::Write, sync::Arc, sync::LazyLock};
+use std::{fmt::Write, sync::LazyLock};
 
-use axum::{
-    extract::{Request, State},
-    response::{IntoResponse, Response},
-};
+use axum::response::{IntoResponse, Response};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use sha2::{Digest, Sha256};
 
 use super::console;
-use crate::http::Endpoint;
+use crate::http::{error::Reply, head::Head, response::empty, route::Incoming};
 
 /// Scripts, styles and requests of this server alone, and no text that becomes a script.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
@@ -36,13 +33,10 @@ impl File {
         Self { media_type, content, tag }
     }
 
-    fn respond(&self, request: &Request) -> Response {
-        let is_known = request.headers().get(header::IF_NONE_MATCH) == Some(&self.tag);
-        let mut response = if is_known {
-            StatusCode::NOT_MODIFIED.into_response()
-        } else {
-            self.content.into_response()
-        };
+    fn respond(&self, head: &Head) -> Response {
+        let is_known = head.first(&header::IF_NONE_MATCH) == Some(&self.tag);
+        let mut response =
+            if is_known { empty(StatusCode::NOT_MODIFIED) } else { self.content.into_response() };
 
         let headers = response.headers_mut();
         for (name, value) in [
@@ -69,23 +63,23 @@ static SCRIPT: LazyLock<File> =
 static STYLE: LazyLock<File> =
     LazyLock::new(|| File::new("text/css; charset=utf-8", include_bytes!("built/app.css")));
 
-pub(super) async fn page(request: Request) -> Response {
-    PAGE.respond(&request)
+pub(in crate::http) async fn page(incoming: Incoming) -> Reply {
+    Ok(PAGE.respond(&incoming.head))
 }
 
-pub(super) async fn script(request: Request) -> Response {
-    SCRIPT.respond(&request)
+pub(in crate::http) async fn script(incoming: Incoming) -> Reply {
+    Ok(SCRIPT.respond(&incoming.head))
 }
 
-pub(super) async fn style(request: Request) -> Response {
-    STYLE.respond(&request)
+pub(in crate::http) async fn style(incoming: Incoming) -> Reply {
+    Ok(STYLE.respond(&incoming.head))
 }
 
 /// The page's files are relative to its path, which ends with a slash.
-pub(super) async fn redirect(State(endpoint): State<Arc<Endpoint>>) -> Response {
-    let mut response = StatusCode::SEE_OTHER.into_response();
+pub(in crate::http) async fn redirect(Incoming { endpoint, .. }: Incoming) -> Reply {
+    let mut response = empty(StatusCode::SEE_OTHER);
     if let Ok(location) = HeaderValue::try_from(format!("{}/", console(&endpoint).path)) {
         response.headers_mut().insert(header::LOCATION, location);
     }
-    response
+    Ok(response)
 }

@@ -1,20 +1,16 @@
 //! The beginning and the end of a session.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
-use axum::{
-    body::to_bytes,
-    extract::{Request, State},
-    response::{IntoResponse, Response},
-};
-use http::{StatusCode, header, request::Parts};
+use axum::body::to_bytes;
+use http::StatusCode;
 use larder_oauth::{Identity, MAX_TOKEN_BYTES, bearer_token};
 use serde_json::json;
 
 use super::{
     Console,
     access::{self, admit, unavailable},
-    console,
+    answer, console,
     operator::is_operator,
     origin::PageOrigin,
     problem,
@@ -23,8 +19,11 @@ use super::{
 };
 use crate::http::{
     Endpoint,
-    checks::instrument::peer,
-    error::{HttpError, json_response, set_retry_after},
+    error::{HttpError, Reply},
+    head::{Head, field},
+    problem::Problem,
+    response::empty,
+    route::Incoming,
 };
 
 /// The most bytes of a form: a token, each byte of which may be encoded by three.
@@ -32,12 +31,10 @@ const FORM_BYTES: usize = 3 * MAX_TOKEN_BYTES + 64;
 const FORM_TIME: Duration = Duration::from_secs(10);
 
 /// Who is logged in.
-pub(super) async fn session(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
-    let (head, _) = request.into_parts();
-
-    let needs_login = endpoint.authenticator.is_required();
-    let mut body = json!({ "login": needs_login });
-    if let Some(host) = console(&endpoint).login_host() {
+pub(in crate::http) async fn session(Incoming { endpoint, head, .. }: Incoming) -> Reply {
+    let console = console(&endpoint);
+    let mut body = json!({ "login": endpoint.authenticator.is_required() });
+    if let Some(host) = console.login_host() {
         body["oidc"] = host.into();
     }
 
@@ -46,59 +43,44 @@ pub(super) async fn session(State(endpoint): State<Arc<Endpoint>>, request: Requ
             body["operator"] = is_operator(&caller.identity).into();
             body["user"] = caller.identity.principal().to_string().into();
             body["expires"] = caller.session.map(|(_, session)| session.expires.to_string()).into();
+            Ok(answer(&body))
         }
-        // The page shows a login. If the session has ended, the response removes its cookie.
-        Err(response) if response.status() == StatusCode::UNAUTHORIZED => {
-            let mut found = json_response(StatusCode::OK, body.to_string().into());
-            for cookie in response.headers().get_all(header::SET_COOKIE) {
-                found.headers_mut().append(header::SET_COOKIE, cookie.clone());
-            }
-            return found;
+        // The page shows a login, and the browser forgets a session that has ended.
+        Err(error) if error.status() == StatusCode::UNAUTHORIZED => {
+            let mut response = answer(&body);
+            console.remove_key(response.headers_mut());
+            Ok(response)
         }
-        Err(response) => return *response,
+        Err(error) => Err(error),
     }
-
-    json_response(StatusCode::OK, body.to_string().into())
 }
 
 /// Begins a session with the token of a form.
-pub(super) async fn log_in(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
-    let (head, body) = request.into_parts();
-    let page = match own_page(&endpoint, &head) {
-        Ok(page) => page,
-        Err(response) => return *response,
-    };
-
-    if let Err(text) = console(&endpoint).may_log_in(&page) {
-        return problem(StatusCode::FORBIDDEN, &text);
-    }
+pub(in crate::http) async fn log_in(Incoming { endpoint, head, body }: Incoming) -> Reply {
+    let page = own_page(&endpoint, &head)?;
+    console(&endpoint).may_log_in(&page).map_err(|text| problem(StatusCode::FORBIDDEN, text))?;
     if !endpoint.authenticator.is_required() {
-        return StatusCode::NO_CONTENT.into_response();
+        return Ok(empty(StatusCode::NO_CONTENT));
     }
 
     // The slot is held until there is a response.
-    let Some(_slot) = endpoint.forms.take(peer(&head.extensions)) else {
+    let _slot = endpoint.forms.take(head.peer()).ok_or_else(|| {
         let text = "Too many logins of this address are in progress. Try again shortly.";
-        let mut response = problem(StatusCode::TOO_MANY_REQUESTS, text);
-        set_retry_after(&mut response, Duration::from_secs(1));
-        return response;
-    };
+        let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, text);
+        problem.retry_after(Duration::from_secs(1))
+    })?;
 
     let form = tokio::time::timeout(FORM_TIME, to_bytes(body, FORM_BYTES)).await;
-    let Ok(Ok(form)) = form else { return HttpError::Incomplete.into_response() };
-    let mut fields = url::form_urlencoded::parse(&form);
-    let token = fields.find(|(name, _)| name == "token").map(|(_, token)| token.into_owned());
+    let Ok(Ok(form)) = form else { return Err(HttpError::Incomplete) };
 
-    match begin(&endpoint, &head, token.unwrap_or_default().trim()).await {
-        Ok(response) => response,
-        Err(response) => *response,
-    }
+    let token = field(&form, "token").unwrap_or_default();
+    begin(&endpoint, &head, token.trim()).await
 }
 
-async fn begin(endpoint: &Endpoint, head: &Parts, token: &str) -> Result<Response, Box<Response>> {
+async fn begin(endpoint: &Endpoint, head: &Head, token: &str) -> Reply {
     let console = console(endpoint);
     if token.is_empty() {
-        return Err(Box::new(problem(StatusCode::UNAUTHORIZED, "Enter a token.")));
+        return Err(problem(StatusCode::UNAUTHORIZED, "Enter a token."));
     }
 
     let credentials = format!("Bearer {token}");
@@ -107,12 +89,12 @@ async fn begin(endpoint: &Endpoint, head: &Parts, token: &str) -> Result<Respons
         access::verify(endpoint, head, token).await.map_err(|error| access::refused(&error))?;
 
     // The permit is held until there is a response.
-    let _permit = access::count(endpoint, head, &identity).map_err(access::limited)?;
+    let _permit = access::count(endpoint, head, &identity)?;
 
-    let before = console.key(&head.headers);
+    let before = console.key(head);
     let (key, session) = replace(endpoint, before, &identity, token).await?;
 
-    let mut response = StatusCode::NO_CONTENT.into_response();
+    let mut response = empty(StatusCode::NO_CONTENT);
     let lifetime = console.sessions.lifetime_of(&session);
     console.set_key(response.headers_mut(), &key, lifetime);
     Ok(response)
@@ -125,7 +107,7 @@ pub(super) async fn replace(
     before: Option<Key>,
     caller: &Identity,
     token: &str,
-) -> Result<(Key, Session), Box<Response>> {
+) -> Reply<(Key, Session)> {
     let (sessions, store) = (&console(endpoint).sessions, endpoint.dispatcher.store());
     if let Some(key) = before {
         sessions.end(store, &key).await.map_err(unavailable)?;
@@ -134,22 +116,18 @@ pub(super) async fn replace(
 }
 
 /// Ends the session on the server, so that a copy of the cookie is worthless.
-pub(super) async fn log_out(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
-    let (head, _) = request.into_parts();
-    if let Err(response) = own_page(&endpoint, &head) {
-        return *response;
+pub(in crate::http) async fn log_out(Incoming { endpoint, head, .. }: Incoming) -> Reply {
+    own_page(&endpoint, &head)?;
+
+    let console = console(&endpoint);
+    if let Some(key) = console.key(&head) {
+        let store = endpoint.dispatcher.store();
+        console.sessions.end(store, &key).await.map_err(unavailable)?;
     }
 
-    let (console, store) = (console(&endpoint), endpoint.dispatcher.store());
-    if let Some(key) = console.key(&head.headers)
-        && let Err(error) = console.sessions.end(store, &key).await
-    {
-        return *unavailable(error);
-    }
-
-    let mut response = StatusCode::NO_CONTENT.into_response();
+    let mut response = empty(StatusCode::NO_CONTENT);
     console.remove_key(response.headers_mut());
-    response
+    Ok(response)
 }
 
 impl Console {
@@ -174,10 +152,10 @@ impl Console {
 }
 
 /// The console's own page, if that sent the request.
-pub(super) fn own_page(endpoint: &Endpoint, head: &Parts) -> Result<PageOrigin, Box<Response>> {
+pub(super) fn own_page(endpoint: &Endpoint, head: &Head) -> Reply<PageOrigin> {
     console(endpoint).page_origin(head).ok_or_else(|| {
         let text = "This request does not come from the console's own page. If the console is \
                     behind a proxy, set server.public_url.";
-        Box::new(problem(StatusCode::FORBIDDEN, text))
+        problem(StatusCode::FORBIDDEN, text)
     })
 }

@@ -2,34 +2,34 @@
 //! browser a session; the pages then call the same tools as other clients, as the same identity.
 
 mod access;
-mod calls;
+pub(super) mod calls;
 mod cookie;
-mod events;
-mod files;
-mod login;
-mod oidc;
-mod operator;
+pub(super) mod events;
+pub(super) mod files;
+pub(super) mod login;
+pub(super) mod oidc;
+pub(super) mod operator;
 mod origin;
-mod owners;
+pub(super) mod owners;
 mod pending;
 mod places;
 mod session_key;
 mod sessions;
-mod traffic;
+pub(super) mod traffic;
 
 use std::sync::Arc;
 
-use axum::{Router, response::Response, routing};
+use axum::response::Response;
 use http::StatusCode;
 use larder_runtime::{clock::Clock, random::Random};
 use larder_store::vault::Slots;
-use serde_json::json;
+use serde_json::Value;
 use tokio::sync::Semaphore;
 
 pub use self::oidc::OidcLogin;
 pub use self::sessions::SessionOptions;
 use self::{cookie::Cookies, sessions::Sessions};
-use super::{Endpoint, error::json_response};
+use super::{Endpoint, error::HttpError, problem::Problem, response::json_response};
 
 /// The console of a server.
 #[derive(Debug)]
@@ -94,33 +94,15 @@ impl Console {
         self.oidc.as_ref().map(OidcLogin::host)
     }
 
+    /// The path of the pages, without a trailing slash.
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+
     /// Where browsers come back to from the authorization server.
-    fn callback_path(&self) -> String {
+    pub(super) fn callback_path(&self) -> String {
         format!("{}/callback", self.path)
     }
-}
-
-/// The routes of the console, if there is one.
-pub(super) fn routes(endpoint: &Endpoint) -> Router<Arc<Endpoint>> {
-    let Some(console) = &endpoint.console else { return Router::new() };
-    let at = |name: &str| format!("{}/{name}", console.path);
-
-    Router::new()
-        .route(&console.path, routing::get(files::redirect))
-        .route(&at(""), routing::get(files::page))
-        .route(&at("app.js"), routing::get(files::script))
-        .route(&at("app.css"), routing::get(files::style))
-        .route(&at("session"), routing::get(login::session))
-        .route(&at("login"), routing::post(login::log_in))
-        .route(&at("logout"), routing::post(login::log_out))
-        .route(&at("rpc"), routing::post(calls::call))
-        .route(&at("upstreams"), routing::get(operator::upstreams))
-        .route(&at("traffic"), routing::get(traffic::traffic))
-        .route(&at("owners"), routing::get(owners::list))
-        .route(&at("purge"), routing::post(owners::purge))
-        .route(&at("events"), routing::get(events::follow))
-        .route(&at("oidc"), routing::post(oidc::begin))
-        .route(&console.callback_path(), routing::get(oidc::callback))
 }
 
 /// The console of an endpoint whose routes it has.
@@ -128,8 +110,11 @@ fn console(endpoint: &Endpoint) -> &Console {
     endpoint.console.as_ref().expect("its routes exist only with a console")
 }
 
-/// A refused request of a page.
-fn problem(status: StatusCode, text: &str) -> Response {
-    let body = json!({ "error": { "message": text } });
-    json_response(status, body.to_string().into())
+/// A refused request of the page.
+fn problem(status: StatusCode, text: impl Into<String>) -> HttpError {
+    Problem::new(status, text).into()
+}
+
+fn answer(body: &Value) -> Response {
+    json_response(StatusCode::OK, body.to_string().into())
 }

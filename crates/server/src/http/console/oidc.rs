@@ -3,11 +3,7 @@
 
 use std::{net::IpAddr, sync::Arc};
 
-use axum::{
-    extract::{RawQuery, Request, State},
-    response::Response,
-};
-use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use larder_login::{AccessClient, ErrorCode, Parameters, Problem, RateLimit, Redemption};
 use larder_oauth::{
     AuthError,
@@ -19,7 +15,7 @@ use larder_store::vault::Slots;
 use serde_json::json;
 
 use super::{
-    Console, access, console,
+    Console, access, answer, console,
     login::{self, own_page},
     pending::{PendingKey, PendingLogin, PendingLogins, TTL},
     problem,
@@ -27,10 +23,10 @@ use super::{
 };
 use crate::http::{
     Endpoint,
-    authorization::{add_retry_after, status},
-    checks::instrument::peer,
-    error::json_response,
-    pages::page::{escape, page},
+    error::{ErrorPage, HttpError, Reply},
+    head::Head,
+    pages::{escape, page},
+    route::Incoming,
 };
 
 /// Begun and finished logins of one address in a minute.
@@ -167,64 +163,37 @@ fn refused(error: ResponseError<'_>) -> Problem {
 }
 
 /// Begins a login. The page then goes to the URL in the response.
-pub(super) async fn begin(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
-    let (head, _) = request.into_parts();
-    let (page, console) = match own_page(&endpoint, &head) {
-        Ok(page) => (page, console(&endpoint)),
-        Err(response) => return *response,
-    };
-
-    let Some(oidc) = &console.oidc else { return not_configured() };
+pub(in crate::http) async fn begin(Incoming { endpoint, head, .. }: Incoming) -> Reply {
+    let page = own_page(&endpoint, &head)?;
+    let console = console(&endpoint);
+    let oidc = console.oidc.as_ref().ok_or_else(not_configured)?;
 
     // The cookie of the login is for this origin, so the browser has to come back to it.
     if !page.is_public {
         let text = format!("Open the console at {}{}/ to log in.", oidc.origin, console.path);
-        return problem(StatusCode::FORBIDDEN, &text);
+        return Err(problem(StatusCode::FORBIDDEN, text));
     }
 
-    match oidc.begin(console, console.key(&head.headers), peer(&head.extensions)).await {
-        Ok((url, key)) => {
-            let body = json!({ "url": url }).to_string();
-            let mut response = json_response(StatusCode::OK, body.into());
-            console.set_pending(response.headers_mut(), &key.text(), TTL);
-            response
-        }
-        Err(error) => {
-            let mut response = problem(status(&error), &error.to_string());
-            add_retry_after(&error, &mut response);
-            response
-        }
-    }
+    let (url, key) = oidc.begin(console, console.key(&head), head.peer()).await?;
+    let mut response = answer(&json!({ "url": url }));
+    console.set_pending(response.headers_mut(), &key.text(), TTL);
+    Ok(response)
 }
 
 /// The authorization server sends the browser back.
-pub(super) async fn callback(
-    State(endpoint): State<Arc<Endpoint>>,
-    RawQuery(query): RawQuery,
-    request: Request,
-) -> Response {
-    let (head, _) = request.into_parts();
+pub(in crate::http) async fn callback(Incoming { endpoint, head, .. }: Incoming) -> Reply {
     let console = console(&endpoint);
-    let Some(oidc) = &console.oidc else { return not_configured() };
+    let oidc = console.oidc.as_ref().ok_or_else(not_configured)?;
 
-    let (query, key) = (query.unwrap_or_default(), console.pending(&head.headers));
-    let finished = oidc.finish(console, query.as_bytes(), key, peer(&head.extensions)).await;
-    let begun = match finished {
-        Ok((pending, token)) => log_in(&endpoint, &head, pending, &token).await,
-        Err(error) => Err(problem_page(console, &error)),
-    };
-
-    begun.unwrap_or_else(|response| *response)
+    let key = console.pending(&head);
+    let finished = oidc.finish(console, head.query().as_bytes(), key, head.peer()).await;
+    let (pending, token) = finished.map_err(|error| problem_page(console, &error))?;
+    log_in(&endpoint, &head, pending, &token).await
 }
 
 /// Begins the session. Its cookie would not be sent after a redirect, because another site's page
 /// began that navigation; it is after one that a page of this server begins.
-async fn log_in(
-    endpoint: &Endpoint,
-    head: &Parts,
-    pending: PendingLogin,
-    token: &str,
-) -> Result<Response, Box<Response>> {
+async fn log_in(endpoint: &Endpoint, head: &Head, pending: PendingLogin, token: &str) -> Reply {
     let console = console(endpoint);
     let verified = access::verify(endpoint, head, token).await;
     let identity = verified.map_err(|error| not_accepted(console, &error))?;
@@ -249,8 +218,7 @@ async fn log_in(
     Ok(response)
 }
 
-#[allow(clippy::unnecessary_box_returns, reason = "passed to map_err")]
-fn not_accepted(console: &Console, error: &AuthError) -> Box<Response> {
+fn not_accepted(console: &Console, error: &AuthError) -> HttpError {
     match error {
         AuthError::Unavailable { retry_after, .. } => {
             problem_page(console, &Problem::Unavailable(*retry_after))
@@ -266,23 +234,26 @@ fn not_accepted(console: &Console, error: &AuthError) -> Box<Response> {
     }
 }
 
-fn not_configured() -> Response {
+fn not_configured() -> HttpError {
     problem(StatusCode::NOT_FOUND, "This console has no login but by a token.")
 }
 
-#[allow(clippy::unnecessary_box_returns, reason = "passed to map_err")]
-fn problem_page(console: &Console, error: &Problem) -> Box<Response> {
+/// A page with the way back to the console.
+fn problem_page(console: &Console, error: &Problem) -> HttpError {
     let title = match error {
         Problem::Refused(..) => "No login",
         Problem::Limited(_) | Problem::Busy(..) | Problem::Unavailable(_) => "Not now",
     };
     let path = escape(&format!("{}/", console.path));
-    let body = format!(
-        "<p>{}</p><p><a href=\"{path}\">Back to the console</a></p>",
-        escape(&error.to_string())
-    );
+    let text = error.to_string();
+    let html = format!("<p>{}</p><p><a href=\"{path}\">Back to the console</a></p>", escape(&text));
 
-    let mut response = page(status(error), title, &body);
-    add_retry_after(error, &mut response);
-    Box::new(response)
+    let error = HttpError::from(error.clone());
+    HttpError::Page(Box::new(ErrorPage {
+        status: error.status(),
+        title,
+        text,
+        html,
+        retry_after: error.retry_after(),
+    }))
 }

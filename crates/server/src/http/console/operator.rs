@@ -1,21 +1,16 @@
 //! Who is an operator, and what operators see of the servers behind this one.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
-use axum::{
-    extract::{Request, State},
-    response::Response,
-};
-use http::{StatusCode, request::Parts};
+use http::StatusCode;
 use larder_oauth::{Identity, Scopes};
 use serde_json::json;
 
 use super::{
     access::{Caller, admit},
-    origin::is_from_another_site,
-    problem,
+    answer, problem,
 };
-use crate::http::{Endpoint, error::json_response};
+use crate::http::{Endpoint, error::Reply, head::Head, route::Incoming};
 
 /// The scope of operators.
 const SCOPE: &str = "larder:admin";
@@ -30,33 +25,23 @@ pub(super) fn is_operator(identity: &Identity) -> bool {
 /// Authenticates a request as [`admit`] does, and requires an operator.
 ///
 /// # Errors
-/// The response.
-pub(super) async fn admit_operator(
-    endpoint: &Endpoint,
-    head: &Parts,
-) -> Result<Caller, Box<Response>> {
-    if is_from_another_site(&head.headers) {
-        let text = "This request comes from another site.";
-        return Err(Box::new(problem(StatusCode::FORBIDDEN, text)));
+/// Those of [`admit`], and 403.
+pub(super) async fn admit_operator(endpoint: &Endpoint, head: &Head) -> Reply<Caller> {
+    if head.is_from_another_site() {
+        return Err(problem(StatusCode::FORBIDDEN, "This request comes from another site."));
     }
 
     let caller = admit(endpoint, head).await?;
     if !is_operator(&caller.identity) {
         let text = format!("This needs the scope {SCOPE}, which your token lacks.");
-        return Err(Box::new(problem(StatusCode::FORBIDDEN, &text)));
+        return Err(problem(StatusCode::FORBIDDEN, text));
     }
     Ok(caller)
 }
 
 /// The state of each upstream, as this instance knows it.
-pub(super) async fn upstreams(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
-    let (head, _) = request.into_parts();
-    let _caller = match admit_operator(&endpoint, &head).await {
-        Ok(caller) => caller,
-        Err(response) => return *response,
-    };
-
+pub(in crate::http) async fn upstreams(Incoming { endpoint, head, .. }: Incoming) -> Reply {
+    let _caller = admit_operator(&endpoint, &head).await?;
     let states = endpoint.dispatcher.registry().provider_states();
-    let body = json!({ "upstreams": states }).to_string();
-    json_response(StatusCode::OK, body.into())
+    Ok(answer(&json!({ "upstreams": states })))
 }

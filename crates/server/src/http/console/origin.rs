@@ -1,9 +1,10 @@
 //! Whether a request comes from the console's own page. A cookie alone does not show that.
 
-use http::{HeaderMap, HeaderValue, header, request::Parts, uri::Authority};
+use http::{header, uri::Authority};
 use larder_network::is_loopback_host;
 
 use super::Console;
+use crate::http::head::Head;
 
 /// The origin of the page that sent a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,21 +18,19 @@ pub(super) struct PageOrigin {
 impl Console {
     /// The origin of a request that the console's own page sent; None for any other. Browsers send
     /// the header with every POST.
-    pub(super) fn page_origin(&self, head: &Parts) -> Option<PageOrigin> {
-        if is_from_another_site(&head.headers) {
+    pub(super) fn page_origin(&self, head: &Head) -> Option<PageOrigin> {
+        if head.is_from_another_site() {
             return None;
         }
 
-        let mut origins = head.headers.get_all(header::ORIGIN).iter();
-        let (Some(origin), None) = (origins.next(), origins.next()) else { return None };
-        let origin = origin.to_str().ok()?;
+        let origin = head.only(&header::ORIGIN).ok()??.to_str().ok()?;
         let (scheme, authority) = origin.split_once("://")?;
 
         let is_public =
             self.public_origin.as_deref().is_some_and(|public| public.eq_ignore_ascii_case(origin));
         let own_scheme = if self.is_tls { "https" } else { "http" };
         let is_direct = scheme == own_scheme
-            && host(head).is_some_and(|host| host.eq_ignore_ascii_case(authority));
+            && head.host_and_port().is_some_and(|host| host.eq_ignore_ascii_case(authority));
 
         let name = authority.parse::<Authority>().ok()?;
         let is_loopback = is_loopback_host(name.host());
@@ -43,25 +42,11 @@ impl Console {
     }
 }
 
-/// Whether the browser says that another site's page sent the request.
-pub(super) fn is_from_another_site(headers: &HeaderMap) -> bool {
-    let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
-    site.is_some_and(|site| site != b"same-origin" && site != b"none")
-}
-
-/// The host and port that the request is for, which `host_check` has allowed.
-fn host(head: &Parts) -> Option<&str> {
-    let header = head.headers.get(header::HOST).and_then(|host| host.to_str().ok());
-    header.or_else(|| head.uri.authority().map(Authority::as_str))
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
 
     use std::{sync::Arc, time::Duration};
-
-    use http::Request;
 
     use super::*;
     use larder_runtime::{clock::ManualClock, random::Random};
@@ -77,11 +62,10 @@ mod tests {
         Console::new("/console", public_origin, false, options, slots, clock, Random::system())
     }
 
-    fn head(headers: &[(&str, &str)]) -> Parts {
-        let request = headers
-            .iter()
-            .fold(Request::post("/"), |request, (name, value)| request.header(*name, *value));
-        request.body(()).unwrap().into_parts().0
+    fn head(headers: &[(&str, &str)]) -> Head {
+        let headers: Vec<_> =
+            headers.iter().map(|(name, value)| (name.parse().unwrap(), *value)).collect();
+        Head::of(&headers)
     }
 
     #[test]

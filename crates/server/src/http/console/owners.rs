@@ -2,21 +2,18 @@
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
-use axum::{
-    body::to_bytes,
-    extract::{RawQuery, Request, State},
-    response::{IntoResponse, Response},
-};
+use axum::body::to_bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use http::StatusCode;
 use larder_oauth::{Owner, audit};
 use larder_store::store::{Store, StoreError, Usage};
 use serde_json::{Value, json};
 
-use super::{console, login::own_page, operator::admit_operator, problem};
+use super::{answer, console, login::own_page, operator::admit_operator, problem};
 use crate::http::{
-    Endpoint,
-    error::{HttpError, json_response},
+    error::{HttpError, Reply},
+    head::field,
+    route::Incoming,
 };
 
 /// How many owners a page has, about.
@@ -35,24 +32,10 @@ const FORM_TIME: Duration = Duration::from_secs(10);
 
 /// A page of the owners who have stored something, with their use and the quota. The query `after`
 /// is `next` of the page before.
-pub(super) async fn list(
-    State(endpoint): State<Arc<Endpoint>>,
-    RawQuery(query): RawQuery,
-    request: Request,
-) -> Response {
-    let (head, _) = request.into_parts();
-    let _caller = match admit_operator(&endpoint, &head).await {
-        Ok(caller) => caller,
-        Err(response) => return *response,
-    };
-
-    let mut fields = url::form_urlencoded::parse(query.as_deref().unwrap_or_default().as_bytes());
-    let after = fields.find(|(name, _)| name == "after").map(|(_, after)| after.into_owned());
-
-    match page(endpoint.dispatcher.store(), after).await {
-        Ok(page) => json_response(StatusCode::OK, page.to_string().into()),
-        Err(error) => unavailable(&error),
-    }
+pub(in crate::http) async fn list(Incoming { endpoint, head, .. }: Incoming) -> Reply {
+    let _caller = admit_operator(&endpoint, &head).await?;
+    let page = page(endpoint.dispatcher.store(), head.parameter("after")).await;
+    Ok(answer(&page.map_err(unavailable)?))
 }
 
 async fn page(store: &Store, mut after: Option<String>) -> Result<Value, StoreError> {
@@ -95,30 +78,21 @@ async fn page(store: &Store, mut after: Option<String>) -> Result<Value, StoreEr
 
 /// Deletes all that the `owner` of a form has stored. It continues when the browser goes away; one
 /// runs at a time.
-pub(super) async fn purge(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
-    let (head, body) = request.into_parts();
-    if let Err(response) = own_page(&endpoint, &head) {
-        return *response;
-    }
-
-    let caller = match admit_operator(&endpoint, &head).await {
-        Ok(caller) => caller,
-        Err(response) => return *response,
-    };
+pub(in crate::http) async fn purge(Incoming { endpoint, head, body }: Incoming) -> Reply {
+    own_page(&endpoint, &head)?;
+    let caller = admit_operator(&endpoint, &head).await?;
 
     let form = tokio::time::timeout(FORM_TIME, to_bytes(body, FORM_BYTES)).await;
-    let Ok(Ok(form)) = form else { return HttpError::Incomplete.into_response() };
+    let Ok(Ok(form)) = form else { return Err(HttpError::Incomplete) };
 
-    let mut fields = url::form_urlencoded::parse(&form);
-    let owner = fields.find(|(name, _)| name == "owner").map(|(_, owner)| owner.into_owned());
-    let Some(owner) = owner.filter(|owner| !owner.is_empty()) else {
-        return problem(StatusCode::BAD_REQUEST, "The form names no owner.");
-    };
+    let owner = field(&form, "owner").filter(|owner| !owner.is_empty());
+    let owner =
+        owner.ok_or_else(|| problem(StatusCode::BAD_REQUEST, "The form names no owner."))?;
 
-    let Ok(turn) = Arc::clone(&console(&endpoint).purging).try_acquire_owned() else {
+    let turn = Arc::clone(&console(&endpoint).purging).try_acquire_owned().map_err(|_| {
         let text = "Another owner's resources are being deleted. Try again when that is done.";
-        return problem(StatusCode::CONFLICT, text);
-    };
+        problem(StatusCode::CONFLICT, text)
+    })?;
 
     let (store, operator) = (endpoint.dispatcher.store().clone(), caller.identity.clone());
     let purge = tokio::spawn(async move {
@@ -129,16 +103,15 @@ pub(super) async fn purge(State(endpoint): State<Arc<Endpoint>>, request: Reques
         deleted
     });
 
-    match purge.await {
-        Ok(Ok(deleted)) => {
-            json_response(StatusCode::OK, json!({ "deleted": deleted }).to_string().into())
-        }
-        Ok(Err(error)) => unavailable(&error),
-        Err(_) => problem(StatusCode::INTERNAL_SERVER_ERROR, "Internal error. Try again."),
-    }
+    let purged = purge
+        .await
+        .map_err(|_| problem(StatusCode::INTERNAL_SERVER_ERROR, "Internal error. Try again."))?;
+    let deleted = purged.map_err(unavailable)?;
+    Ok(answer(&json!({ "deleted": deleted })))
 }
 
-fn unavailable(error: &StoreError) -> Response {
+#[allow(clippy::needless_pass_by_value, reason = "passed to map_err")]
+fn unavailable(error: StoreError) -> HttpError {
     tracing::error!(%error, "the owners of the store cannot be read or purged");
     problem(StatusCode::SERVICE_UNAVAILABLE, "The store is not available now. Try again shortly.")
 }

@@ -2,20 +2,15 @@
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
-use axum::{
-    extract::{Request, State},
-    response::Response,
-};
-use http::StatusCode;
 use larder_runtime::clock::{Clock, Timestamp};
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Console, console, operator::admit_operator};
+use super::{Console, answer, console, operator::admit_operator};
 use crate::{
     dispatch::{Traffic, TrafficCounts},
-    http::{Endpoint, error::json_response},
+    http::{error::Reply, route::Incoming},
 };
 
 /// The time between two samples.
@@ -73,19 +68,14 @@ impl Console {
 }
 
 /// The samples, and the counters now.
-pub(super) async fn traffic(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
-    let (head, _) = request.into_parts();
-    let _caller = match admit_operator(&endpoint, &head).await {
-        Ok(caller) => caller,
-        Err(response) => return *response,
-    };
+pub(in crate::http) async fn traffic(Incoming { endpoint, head, .. }: Incoming) -> Reply {
+    let _caller = admit_operator(&endpoint, &head).await?;
 
     let samples = &console(&endpoint).samples;
     let kept: Vec<Sample> = samples.kept.lock().iter().copied().collect();
     let now = Sample { time: samples.clock.now(), counts: endpoint.dispatcher.traffic().counts() };
 
-    let body = json!({ "started": samples.started, "samples": kept, "now": now });
-    json_response(StatusCode::OK, body.to_string().into())
+    Ok(answer(&json!({ "started": samples.started, "samples": kept, "now": now })))
 }
 
 #[cfg(test)]

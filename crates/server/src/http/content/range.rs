@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use http::{HeaderMap, header};
+use http::header;
+
+use crate::http::head::{Head, Repeated};
 
 /// The part of content that a request selects.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,13 +18,11 @@ pub(super) enum Selection {
 }
 
 /// What a request selects of content of that size.
-pub(super) fn selection(headers: &HeaderMap, size: u64) -> Selection {
-    let mut values = headers.get_all(header::RANGE).iter();
-    let value = values.next().and_then(|value| value.to_str().ok());
-    if values.next().is_some() {
-        return Selection::Whole;
-    }
-
+pub(super) fn selection(head: &Head, size: u64) -> Selection {
+    let value = match head.only(&header::RANGE) {
+        Ok(value) => value.and_then(|value| value.to_str().ok()),
+        Err(Repeated) => None,
+    };
     value.and_then(|value| parse(value, size)).unwrap_or(Selection::Whole)
 }
 
@@ -56,16 +56,12 @@ fn number(digits: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use proptest::prelude::*;
 
     use super::*;
 
     fn selected(value: &str, size: u64) -> Selection {
-        let mut headers = HeaderMap::new();
-        headers.insert(header::RANGE, value.parse().unwrap());
-        selection(&headers, size)
+        selection(&Head::of(&[(header::RANGE, value)]), size)
     }
 
     #[test]
@@ -96,11 +92,9 @@ mod tests {
             assert_eq!(selected(value, 10), Selection::Whole, "{value}");
         }
 
-        let mut headers = HeaderMap::new();
-        assert_eq!(selection(&headers, 10), Selection::Whole);
-        headers.append(header::RANGE, "bytes=0-1".parse().unwrap());
-        headers.append(header::RANGE, "bytes=0-1".parse().unwrap());
-        assert_eq!(selection(&headers, 10), Selection::Whole);
+        assert_eq!(selection(&Head::of(&[]), 10), Selection::Whole);
+        let twice = Head::of(&[(header::RANGE, "bytes=0-1"), (header::RANGE, "bytes=0-1")]);
+        assert_eq!(selection(&twice, 10), Selection::Whole);
     }
 
     proptest! {

@@ -2,23 +2,13 @@
 
 use std::{io, ops::Range};
 
-use axum::{
-    body::Body,
-    response::{IntoResponse, Response},
-};
+use axum::{body::Body, response::Response};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use futures_util::{TryStreamExt, future::Either};
-use http::{HeaderName, HeaderValue, Method, StatusCode, header, request::Parts};
-use larder_protocol::Fault;
+use http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use larder_store::store::{Entry, StoredResource};
 
 use super::{
-    super::{
-        content::conditions::{self, Precondition, entity_tag, zstd_tag},
-        error::fault_response,
-        problem::Problem,
-    },
-    coding::accepts_zstd,
     disposition::content_disposition,
     media_type::SentType,
     range::{self, Selection},
@@ -26,7 +16,13 @@ use super::{
 use crate::{
     admission::{LimitReached, Permit},
     content_link::Disposition,
-    era::Era,
+    http::{
+        conditions::{self, Conditions, Precondition, entity_tag, zstd_tag},
+        error::{HttpError, Reply},
+        head::Head,
+        problem::Problem,
+        response::empty,
+    },
 };
 
 const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
@@ -61,35 +57,33 @@ impl Representation<'_> {
     /// and held until all of it is sent.
     pub(super) fn response(
         &self,
-        head: &Parts,
+        head: &Head,
         permit: impl FnOnce() -> Result<Permit, LimitReached>,
-    ) -> Response {
+    ) -> Reply {
         let entry = &self.found.entry;
 
         // Ranges select bytes of the content before it is encoded.
-        let encoded = self
-            .found
-            .zstd_len()
-            .filter(|_| !head.headers.contains_key(header::RANGE) && accepts_zstd(&head.headers));
+        let encoded =
+            self.found.zstd_len().filter(|_| !head.has(&header::RANGE) && head.accepts_zstd());
         let coding = if encoded.is_some() { Coding::Zstd } else { Coding::Identity };
         let tag = coding.tag(entry);
 
-        match conditions::check(&head.headers, &tag) {
+        match Conditions::of(head).check(&tag) {
             Precondition::Holds => {}
             Precondition::NotModified => {
-                let mut response = StatusCode::NOT_MODIFIED.into_response();
+                let mut response = empty(StatusCode::NOT_MODIFIED);
                 self.add_headers(&mut response, &tag, coding);
-                return response;
+                return Ok(response);
             }
             Precondition::Failed => {
                 let detail = format!("If-Match names other content; the current tag is {tag}.");
-                return Problem::new(StatusCode::PRECONDITION_FAILED, detail).into_response();
+                return Err(Problem::new(StatusCode::PRECONDITION_FAILED, detail).into());
             }
         }
 
-        let is_get = head.method == Method::GET;
-        let selection = if is_get && conditions::if_range(&head.headers, &tag) {
-            range::selection(&head.headers, entry.size)
+        let is_get = head.method() == Method::GET;
+        let selection = if is_get && conditions::if_range(head, &tag) {
+            range::selection(head, entry.size)
         } else {
             Selection::Whole
         };
@@ -97,19 +91,10 @@ impl Representation<'_> {
         let (status, range) = match selection {
             Selection::Whole => (StatusCode::OK, 0..entry.size),
             Selection::Part(range) => (StatusCode::PARTIAL_CONTENT, range),
-            Selection::Unsatisfiable => return unsatisfiable(entry.size),
+            Selection::Unsatisfiable => return Err(unsatisfiable(entry.size)),
         };
 
-        let body = if is_get {
-            match permit() {
-                Ok(permit) => self.body(range.clone(), coding, permit),
-                Err(reached) => {
-                    return fault_response(None, &Fault::from(reached), Era::Legacy);
-                }
-            }
-        } else {
-            Body::empty()
-        };
+        let body = if is_get { self.body(range.clone(), coding, permit()?) } else { Body::empty() };
 
         let mut response = Response::new(body);
         *response.status_mut() = status;
@@ -132,7 +117,7 @@ impl Representation<'_> {
             .insert(header::CONTENT_DISPOSITION, content_disposition(disposition, self.file_name));
 
         self.add_headers(&mut response, &tag, coding);
-        response
+        Ok(response)
     }
 
     /// The headers of every response that describes the content.
@@ -176,8 +161,8 @@ impl Representation<'_> {
     }
 }
 
-/// Headers that keep content from running in a browser, and from caches.
-pub(super) fn add_safe_headers(response: &mut Response) {
+/// Adds headers that keep content from running in a browser, and from caches. A page has set its own.
+pub(in crate::http) fn add_safe_headers(response: &mut Response) {
     for (name, value) in [
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::CONTENT_SECURITY_POLICY, "sandbox; default-src 'none'"),
@@ -185,15 +170,14 @@ pub(super) fn add_safe_headers(response: &mut Response) {
         (header::CACHE_CONTROL, "private, no-store, no-transform"),
         (header::REFERRER_POLICY, "no-referrer"),
     ] {
-        response.headers_mut().insert(name, HeaderValue::from_static(value));
+        response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
     }
 }
 
-fn unsatisfiable(size: u64) -> Response {
+fn unsatisfiable(size: u64) -> HttpError {
     let detail = format!("The content has {size} bytes; the range is outside of it.");
-    let mut response = Problem::new(StatusCode::RANGE_NOT_SATISFIABLE, detail).into_response();
-    insert(response.headers_mut(), header::CONTENT_RANGE, format!("bytes */{size}"));
-    response
+    let problem = Problem::new(StatusCode::RANGE_NOT_SATISFIABLE, detail);
+    problem.header(header::CONTENT_RANGE, format!("bytes */{size}")).into()
 }
 
 /// SHA-256 in base64, from hexadecimal.

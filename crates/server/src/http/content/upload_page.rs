@@ -5,8 +5,10 @@ use std::sync::LazyLock;
 use axum::response::Response;
 use larder_records::preview::words::number;
 
-use super::super::pages::page::{Script, escape, scripted_page};
-use crate::content_link::Upload;
+use crate::{
+    content_link::Upload,
+    http::pages::{Script, escape, scripted_page},
+};
 
 static SCRIPT: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("upload.js")));
 

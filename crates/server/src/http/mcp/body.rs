@@ -6,7 +6,6 @@ use std::time::Duration;
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
-use http::{HeaderMap, header};
 use http_body_util::BodyExt;
 use hyper::body::Body as _;
 use tokio::time::Instant;
@@ -14,23 +13,20 @@ use tokio::time::Instant;
 use crate::{
     admission::{BodyPermit, LimitReached, RequestPermit},
     era::Encoded,
-    http::{Endpoint, HttpOptions, error::HttpError},
+    http::{
+        Endpoint, HttpOptions,
+        error::{HttpError, Reply},
+        head::Head,
+    },
 };
 
 /// Rejects a body whose `Content-Length` is over the limit, before any other work.
-pub(in crate::http) fn check_content_length(
-    endpoint: &Endpoint,
-    headers: &HeaderMap,
-) -> Result<(), HttpError> {
+pub(in crate::http) fn check_content_length(endpoint: &Endpoint, head: &Head) -> Reply<()> {
     let max = endpoint.options().body_bytes;
-    if content_length(headers).is_some_and(|length| length > max as u64) {
+    if head.content_length().is_some_and(|length| length > max as u64) {
         return Err(HttpError::TooLarge(max));
     }
     Ok(())
-}
-
-fn content_length(headers: &HeaderMap) -> Option<u64> {
-    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 /// Why a body is not read.
@@ -101,12 +97,12 @@ impl Progress {
 /// 415 for a media type that is not JSON, 413 for too many bytes, 408 for a slow body, 400
 /// for an incomplete body; a limit on the bytes of all bodies.
 pub(in crate::http) async fn read(
-    headers: &HeaderMap,
+    head: &Head,
     body: Body,
     options: &HttpOptions,
     permit: &RequestPermit,
 ) -> Result<Bytes, BodyError> {
-    check_media_type(headers)?;
+    check_media_type(head)?;
 
     let max = options.body_bytes;
     // The announced length, if there is one.
@@ -154,15 +150,8 @@ pub(in crate::http) async fn read(
     Ok(Bytes::from_owner(CountedBody { bytes, _permit: permit }))
 }
 
-fn check_media_type(headers: &HeaderMap) -> Result<(), HttpError> {
-    let value = headers.get(header::CONTENT_TYPE);
-    // Fast path: nearly all clients send this value.
-    if value.is_some_and(|value| value == "application/json") {
-        return Ok(());
-    }
-
-    let media = value.and_then(|v| v.to_str().ok()).unwrap_or_default();
-    let media = media.split(';').next().unwrap_or_default().trim();
+fn check_media_type(head: &Head) -> Reply<()> {
+    let media = head.media_type();
     if !media.eq_ignore_ascii_case("application/json") {
         return Err(HttpError::MediaType(media.chars().take(80).collect()));
     }

@@ -1,222 +1,193 @@
 //! The MCP endpoint: reads a request and passes it to its protocol era.
 
-use axum::{
-    body::Body,
-    response::{IntoResponse, Response},
-};
-use http::{HeaderMap, Method, StatusCode};
+use axum::body::Body;
+use http::{Method, StatusCode};
 use larder_oauth::{Identity, audit};
-use larder_protocol::{Fault, quote::shortened};
+use larder_protocol::quote::shortened;
 
 use super::{
-    accept,
     body::{self, BodyError},
-    headers::{SESSION, VERSION, header},
     legacy, modern,
     post::Post,
 };
 use crate::{
     admission::RequestPermit,
-    era::{Era, Inbound, MessageContext, Unread},
+    era::{Accepts, Era, Inbound, MessageContext, Unread},
     http::{
         Endpoint,
-        error::{self, HttpError},
+        checks::Admission,
+        error::{HttpError, Reply},
+        head::Head,
+        response::empty,
+        route::Incoming,
     },
 };
 
-/// Handles a POST request: one message.
-pub(in crate::http) async fn post(
-    endpoint: &Endpoint,
-    headers: &HeaderMap,
-    body: Body,
-    identity: Identity,
-    permit: &RequestPermit,
-) -> Response {
-    match receive(endpoint, headers, body, identity, permit).await {
-        Ok((post, inbound)) => respond(post, inbound).await,
-        Err(response) => *response,
+/// Handles a request of a caller.
+pub(in crate::http) async fn handle(incoming: Incoming, admission: Admission) -> Reply {
+    let Incoming { endpoint, head, body } = incoming;
+    let Admission { identity, permit } = admission;
+
+    match *head.method() {
+        Method::POST => {
+            let accepts = head.accepts();
+            let received = receive(&endpoint, &head, accepts, body, identity, &permit).await?;
+            let (post, inbound) = received;
+            respond(post, inbound).await
+        }
+        Method::GET => open_stream(&endpoint, &head, &identity).await,
+        Method::DELETE => end(&endpoint, &head, &identity).await,
+        ref other => Err(other_method(other)),
     }
 }
 
-/// Handles a POST request that has one request of 2026-07-28. No other message has an effect, so
-/// that no session begins.
+/// Handles a POST request that has one request of 2026-07-28, with one message. No other message
+/// has an effect, so that no session begins.
 pub(in crate::http) async fn post_modern(
     endpoint: &Endpoint,
-    headers: &HeaderMap,
+    head: &Head,
     body: Body,
     identity: Identity,
     permit: &RequestPermit,
-) -> Response {
-    match receive(endpoint, headers, body, identity, permit).await {
-        Ok((post, inbound @ (Inbound::Modern(..) | Inbound::Rejected { .. }))) => {
+) -> Reply {
+    let accepts = Accepts { message: true, stream: false };
+    match receive(endpoint, head, accepts, body, identity, permit).await? {
+        (post, inbound @ (Inbound::Modern(..) | Inbound::Rejected { .. })) => {
             respond(post, inbound).await
         }
-        Ok(_) => HttpError::ModernOnly.into_response(),
-        Err(response) => *response,
+        _ => Err(HttpError::ModernOnly),
     }
 }
 
 /// Reads the message of a POST request.
 ///
 /// # Errors
-/// The response to what is no message, or cannot be read now.
+/// It is no message, or cannot be read now.
 async fn receive<'a>(
     endpoint: &'a Endpoint,
-    headers: &'a HeaderMap,
+    head: &'a Head,
+    accepts: Accepts,
     body: Body,
     identity: Identity,
     permit: &RequestPermit,
-) -> Result<(Post<'a>, Inbound), Box<Response>> {
-    let refused = |error: HttpError| Err(Box::new(error.into_response()));
+) -> Reply<(Post<'a>, Inbound)> {
     let options = endpoint.options.load_full();
 
-    let mut accepts = accept::accepts(headers);
     if !accepts.message && !accepts.stream {
-        return refused(HttpError::NotAcceptable);
+        return Err(HttpError::NotAcceptable);
     }
-    if options.json_response {
-        if !accepts.message {
-            return refused(HttpError::JsonOnly);
-        }
-        accepts.stream = false;
+    if options.json_response && !accepts.message {
+        return Err(HttpError::JsonOnly);
     }
 
-    let body = match body::read(headers, body, &options, permit).await {
+    let body = match body::read(head, body, &options, permit).await {
         Ok(body) => body,
-        Err(BodyError::Http(error)) => return refused(error),
+        Err(BodyError::Http(error)) => return Err(error),
         Err(BodyError::Limited(limited)) => {
             audit::refused(&identity, &"a request body", &limited);
-            return Err(Box::new(rejected(limited.into())));
+            return Err(limited.into());
         }
     };
 
     let max_values = options.body_values;
-    let context = MessageContext {
-        version: header(headers, &VERSION),
-        in_session: headers.contains_key(&SESSION),
-    };
-    let (owner, dispatcher) = (identity.owner(), &endpoint.dispatcher);
+    let context = MessageContext { version: head.version(), in_session: head.session().is_some() };
+    let owner = identity.owner();
 
-    match Inbound::receive(body, context, max_values, owner, dispatcher).await {
-        Ok(inbound) => Ok((Post { endpoint, headers, identity, accepts }, inbound)),
-        Err(Unread::TooManyValues) => refused(HttpError::TooManyValues(max_values)),
-        Err(Unread::Busy(fault)) => Err(Box::new(rejected(fault))),
+    match Inbound::receive(body, context, max_values, owner, &endpoint.dispatcher).await {
+        Ok(inbound) => Ok((Post { endpoint, head, identity, accepts }, inbound)),
+        Err(Unread::TooManyValues) => Err(HttpError::TooManyValues(max_values)),
+        Err(Unread::Busy(fault)) => Err(fault.into()),
     }
 }
 
 /// Handles a message.
-async fn respond(post: Post<'_>, inbound: Inbound) -> Response {
+async fn respond(post: Post<'_>, inbound: Inbound) -> Reply {
     match inbound {
         Inbound::Modern(request, meta) => {
             let id = request.id.clone();
-            let response = modern::answer(post, request, meta).await;
-            response.unwrap_or_else(|fault| error::fault_response(Some(&id), &fault, Era::Modern))
+            let answered = modern::answer(post, request, meta).await;
+            answered.map_err(|error| error.answering(id, Era::Modern))
         }
         Inbound::Initialize(request) => {
             let id = request.id.clone();
-            let response = Box::pin(legacy::initialize(post, request)).await;
-            response.unwrap_or_else(|fault| error::fault_response(Some(&id), &fault, Era::Legacy))
+            let answered = Box::pin(legacy::initialize(post, request)).await;
+            answered.map_err(|fault| HttpError::from(fault).answering(id, Era::Legacy))
         }
         Inbound::Single(request, meta) => {
             let id = request.id.clone();
-            let response = legacy::single(post, request, meta).await;
-            response.unwrap_or_else(|fault| error::fault_response(Some(&id), &fault, Era::Legacy))
+            let answered = legacy::single(post, request, meta).await;
+            answered.map_err(|fault| HttpError::from(fault).answering(id, Era::Legacy))
         }
         Inbound::InSession(request, meta) => {
             let id = request.id.clone();
-            let response = legacy::in_session(post, request, meta).await;
-            response.unwrap_or_else(|fault| error::fault_response(Some(&id), &fault, Era::Legacy))
+            let answered = legacy::in_session(post, request, meta).await;
+            answered.map_err(|fault| HttpError::from(fault).answering(id, Era::Legacy))
         }
 
         Inbound::Notification { method, params } => {
-            let handled = legacy::notification(&post, &method, &params);
-            Box::pin(handled).await.map_or_else(rejected, accepted)
+            Box::pin(legacy::notification(&post, &method, &params)).await?;
+            Ok(empty(StatusCode::ACCEPTED))
         }
         Inbound::Response { id, outcome } => {
-            let handled = legacy::response(&post, id, outcome);
-            Box::pin(handled).await.map_or_else(rejected, accepted)
+            Box::pin(legacy::response(&post, id, outcome)).await?;
+            Ok(empty(StatusCode::ACCEPTED))
         }
 
-        Inbound::Ignored => accepted(()),
-        Inbound::Rejected { id, fault, era } => error::fault_response(id.as_ref(), &fault, era),
+        Inbound::Ignored => Ok(empty(StatusCode::ACCEPTED)),
+        Inbound::Rejected { id, fault, era } => Err(HttpError::Fault { id, fault, era }),
     }
 }
 
 /// Handles a GET request: opens or resumes a legacy stream.
-pub(in crate::http) async fn get(
-    endpoint: &Endpoint,
-    headers: &HeaderMap,
-    identity: &Identity,
-) -> Response {
-    if let Some(error) = reject_modern(&Method::GET, headers) {
-        return error;
-    }
-    if !accept::accepts(headers).stream {
-        return HttpError::NotAcceptable.into_response();
+async fn open_stream(endpoint: &Endpoint, head: &Head, identity: &Identity) -> Reply {
+    reject_modern(head)?;
+    if !head.accepts().stream {
+        return Err(HttpError::NotAcceptable);
     }
 
-    legacy::open_stream(endpoint, headers, identity).await.unwrap_or_else(rejected)
+    Ok(legacy::open_stream(endpoint, head, identity).await?)
 }
 
 /// Handles a DELETE request: ends a legacy session.
-pub(in crate::http) async fn delete(
-    endpoint: &Endpoint,
-    headers: &HeaderMap,
-    identity: &Identity,
-) -> Response {
-    if let Some(error) = reject_modern(&Method::DELETE, headers) {
-        return error;
+async fn end(endpoint: &Endpoint, head: &Head, identity: &Identity) -> Reply {
+    reject_modern(head)?;
+    legacy::end(endpoint, head, identity).await?;
+    Ok(empty(StatusCode::NO_CONTENT))
+}
+
+/// Rejects other methods.
+fn other_method(method: &Method) -> HttpError {
+    HttpError::Method {
+        method: shortened(method.as_str()).into_owned(),
+        allow: "GET, POST, DELETE".to_owned(),
+        advice: "Use POST, or GET and DELETE within a session.".to_owned(),
     }
-
-    let ended = legacy::end(endpoint, headers, identity).await;
-    ended.map_or_else(rejected, |()| StatusCode::NO_CONTENT.into_response())
-}
-
-/// The response to other methods.
-pub(in crate::http) fn other_method(method: &Method) -> Response {
-    let method = shortened(method.as_str()).into_owned();
-    HttpError::Method(method, "Use POST, or GET and DELETE within a session.").into_response()
-}
-
-/// The response to other paths.
-pub(in crate::http) fn other_path(endpoint: &Endpoint) -> Response {
-    HttpError::Path(endpoint.options().path.clone()).into_response()
 }
 
 /// Rejects GET and DELETE in the modern era (Streamable HTTP: Earlier Streamable HTTP
 /// Revisions).
-fn reject_modern(method: &Method, headers: &HeaderMap) -> Option<Response> {
-    let version = header(headers, &VERSION)?;
-    if Era::from_versions(None, Some(version)) != Era::Modern {
-        return None;
+fn reject_modern(head: &Head) -> Reply<()> {
+    if !head.is_modern() {
+        return Ok(());
     }
 
-    let error = HttpError::Method(method.to_string(), "This protocol version uses POST only.");
-    Some(error.into_response())
-}
-
-/// 202 without a body.
-fn accepted((): ()) -> Response {
-    StatusCode::ACCEPTED.into_response()
-}
-
-/// The response to a rejected legacy message that has no ID.
-#[allow(clippy::needless_pass_by_value, reason = "passed to map_or_else")]
-fn rejected(fault: Fault) -> Response {
-    error::fault_response(None, &fault, Era::Legacy)
+    Err(HttpError::Method {
+        method: head.method().to_string(),
+        allow: "POST".to_owned(),
+        advice: "This protocol version uses POST only.".to_owned(),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[tokio::test]
-    async fn a_long_method_is_not_sent_back() {
+    #[test]
+    fn a_long_method_is_not_sent_back() {
         let method = Method::from_bytes(&[b'A'; 5000]).expect("it is a token");
-        let response = other_method(&method);
+        let error = other_method(&method);
 
-        assert_eq!(response.status(), StatusCode::METHOD_NOT_ALLOWED);
-        let body = axum::body::to_bytes(response.into_body(), usize::MAX).await;
-        assert!(body.expect("it is complete").len() < 500);
+        assert_eq!(error.status(), StatusCode::METHOD_NOT_ALLOWED);
+        assert!(error.to_string().len() < 500);
     }
 }

@@ -1,13 +1,13 @@
 //! The MCP endpoint: POST, and the streams and the end of legacy sessions.
 
-pub(super) mod accept;
-pub(super) mod body;
-pub(super) mod endpoint;
-mod fast_path;
-mod headers;
+mod body;
+mod endpoint;
 mod legacy;
 mod modern;
 mod post;
 pub(super) mod sse;
 
-pub use self::fast_path::FastPath;
+pub(super) use self::{
+    body::check_content_length,
+    endpoint::{handle, post_modern},
+};

@@ -1,51 +1,35 @@
 //! The modern era over HTTP: each POST is independent. The call lives in its response, so
 //! closing the connection cancels it (2026-07-28, Streamable HTTP: Cancellation).
 
-use axum::response::{IntoResponse, Response};
 use futures_util::{Stream, StreamExt, stream};
-use http::{HeaderName, StatusCode};
+use http::StatusCode;
 use larder_protocol::{Fault, Meta, Method, Outgoing, Request, RequestId};
 
-use super::{
-    accept,
-    headers::{VERSION, header},
-    post::Post,
-    sse,
-};
+use super::{post::Post, sse};
 use crate::{
     dispatch::{HeldReply, Running, Step},
     era::{
         Encoded, Era, MirroredHeaders, ResponseEncoder, ResponseMode, Subscription, encode_error,
         encode_reply,
     },
-    http::error::{self, HttpError},
+    http::{
+        error::{HttpError, Reply},
+        response::json_response,
+    },
 };
 
-const METHOD: HeaderName = HeaderName::from_static("mcp-method");
-const NAME: HeaderName = HeaderName::from_static("mcp-name");
-
 /// Answers a request.
-pub(in crate::http) async fn answer(
-    post: Post<'_>,
-    request: Request,
-    meta: Meta,
-) -> Result<Response, Fault> {
-    let Post { endpoint, headers, identity, accepts } = post;
+pub(super) async fn answer(post: Post<'_>, request: Request, meta: Meta) -> Reply {
+    let answers = post.answers();
+    let Post { endpoint, head, identity, accepts } = post;
 
-    // Header names that are constants need not be parsed for each lookup.
-    let lookup = |name: &str| match name {
-        "mcp-protocol-version" => header(headers, &VERSION),
-        "mcp-method" => header(headers, &METHOD),
-        "mcp-name" => header(headers, &NAME),
-        other => header(headers, other),
-    };
-
+    let lookup = |name: &str| head.mirrored(name);
     let call = endpoint.modern.accept(&request, meta, Some(MirroredHeaders(&lookup)), identity)?;
 
     if call.method == Method::Listen {
         // A subscription is always a stream, even with `json_response`.
-        if !accept::accepts(headers).stream {
-            return Ok(HttpError::NotAcceptable.into_response());
+        if !accepts.stream {
+            return Err(HttpError::NotAcceptable);
         }
 
         let identity = call.identity.clone();
@@ -64,10 +48,10 @@ pub(in crate::http) async fn answer(
     let mut running = endpoint.dispatcher.start(call)?;
     let encoder = &endpoint.modern.encoder;
 
-    match ResponseMode::decide(&mut running, accepts, endpoint.options().promote_after).await {
+    match ResponseMode::decide(&mut running, answers, endpoint.options().promote_after).await {
         ResponseMode::Single(outcome) => {
             let encoded = encode_reply(&request.id, outcome?, encoder).await?;
-            Ok(error::json_response(StatusCode::OK, encoded.into()))
+            Ok(json_response(StatusCode::OK, encoded.into()))
         }
         ResponseMode::Stream(first) => {
             let messages = messages(running, first, request.id, encoder.clone());
@@ -75,7 +59,7 @@ pub(in crate::http) async fn answer(
             Ok(sse::response(frames, endpoint))
         }
         // Only a disconnected client cancels a call, so nobody reads the fault.
-        ResponseMode::Cancelled => Err(Fault::Internal("The call was cancelled.".into())),
+        ResponseMode::Cancelled => Err(Fault::Internal("The call was cancelled.".into()).into()),
     }
 }
 

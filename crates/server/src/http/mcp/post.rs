@@ -1,14 +1,26 @@
 //! A POST request.
 
-use http::HeaderMap;
 use larder_oauth::Identity;
 
-use crate::{era::Accepts, http::Endpoint};
+use crate::{
+    era::Accepts,
+    http::{Endpoint, head::Head},
+};
 
 /// A POST request, without its body.
-pub(in crate::http) struct Post<'a> {
-    pub(in crate::http) endpoint: &'a Endpoint,
-    pub(in crate::http) headers: &'a HeaderMap,
-    pub(in crate::http) identity: Identity,
-    pub(in crate::http) accepts: Accepts,
+pub(super) struct Post<'a> {
+    pub(super) endpoint: &'a Endpoint,
+    pub(super) head: &'a Head,
+    pub(super) identity: Identity,
+    /// The kinds of messages that the caller accepts.
+    pub(super) accepts: Accepts,
+}
+
+impl Post<'_> {
+    /// The kinds of messages that a call may be answered by. With `json_response` there are no
+    /// streams, apart from those that a client opens to listen.
+    pub(super) fn answers(&self) -> Accepts {
+        let Accepts { message, stream } = self.accepts;
+        Accepts { message, stream: stream && !self.endpoint.options().json_response }
+    }
 }

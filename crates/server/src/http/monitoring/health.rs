@@ -7,7 +7,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use axum::{Router, extract::State, response::Response, routing};
+use axum::response::Response;
 use http::StatusCode;
 use larder_oauth::{Authenticator, Principal};
 use larder_runtime::metric::{self, Label};
@@ -23,15 +23,15 @@ use tokio::{
 
 use crate::{
     dispatch::Dispatcher,
-    http::{Endpoint, error},
+    http::{error::Reply, response, route::Incoming},
 };
 
 /// The paths of the probes.
 pub const PROBE_PATHS: [&str; 3] = [LIVENESS_PATH, READINESS_PATH, DEPENDENCIES_PATH];
 
-const LIVENESS_PATH: &str = "/healthz";
-const READINESS_PATH: &str = "/readyz";
-const DEPENDENCIES_PATH: &str = "/readyz/dependencies";
+pub(in crate::http) const LIVENESS_PATH: &str = "/healthz";
+pub(in crate::http) const READINESS_PATH: &str = "/readyz";
+pub(in crate::http) const DEPENDENCIES_PATH: &str = "/readyz/dependencies";
 
 /// How long a part may take to respond. Probes give up soon after.
 const CHECK_TIMEOUT: Duration = Duration::from_millis(800);
@@ -162,27 +162,20 @@ impl Dependencies {
     }
 }
 
-pub(in crate::http) fn routes() -> Router<Arc<Endpoint>> {
-    Router::new()
-        .route(LIVENESS_PATH, routing::get(alive))
-        .route(READINESS_PATH, routing::get(ready))
-        .route(DEPENDENCIES_PATH, routing::get(dependencies))
+pub(in crate::http) async fn alive(_: Incoming) -> Reply {
+    Ok(json_response(StatusCode::OK, &json!({ "status": "alive" })))
 }
 
-async fn alive() -> Response {
-    json_response(StatusCode::OK, &json!({ "status": "alive" }))
-}
-
-async fn ready(State(endpoint): State<Arc<Endpoint>>) -> Response {
+pub(in crate::http) async fn ready(Incoming { endpoint, .. }: Incoming) -> Reply {
     if endpoint.stages.draining.is_cancelled() {
-        return stopping();
+        return Ok(stopping());
     }
-    json_response(StatusCode::OK, &json!({ "status": "ready" }))
+    Ok(json_response(StatusCode::OK, &json!({ "status": "ready" })))
 }
 
-async fn dependencies(State(endpoint): State<Arc<Endpoint>>) -> Response {
+pub(in crate::http) async fn dependencies(Incoming { endpoint, .. }: Incoming) -> Reply {
     if endpoint.stages.draining.is_cancelled() {
-        return stopping();
+        return Ok(stopping());
     }
 
     let report = endpoint.dependencies.report().await;
@@ -204,7 +197,7 @@ async fn dependencies(State(endpoint): State<Arc<Endpoint>>) -> Response {
         body["reason"] = reason.into();
     }
 
-    json_response(status, &body)
+    Ok(json_response(status, &body))
 }
 
 fn stopping() -> Response {
@@ -212,5 +205,5 @@ fn stopping() -> Response {
 }
 
 fn json_response(status: StatusCode, body: &Value) -> Response {
-    error::json_response(status, body.to_string().into())
+    response::json_response(status, body.to_string().into())
 }

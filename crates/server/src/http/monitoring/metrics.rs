@@ -7,7 +7,7 @@ use axum::{Router, response::IntoResponse, routing};
 use http::{StatusCode, header};
 use serde_json::Value;
 
-use crate::http::error::json_response;
+use crate::http::response::json_response;
 
 /// A router with `/metrics`, which responds with the output of `render`.
 pub fn metrics_router<R, F>(render: R) -> Router

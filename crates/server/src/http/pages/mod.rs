@@ -1,4 +1,9 @@
-//! Pages for browsers: their frame, and what browsers send with forms.
+//! Pages for browsers: their frame, and cookies.
 
-pub(super) mod browser;
-pub(super) mod page;
+mod cookie;
+mod frame;
+
+pub(super) use self::{
+    cookie::{Cookie, SameSite},
+    frame::{Script, escape, page, plain_page, scripted_page},
+};

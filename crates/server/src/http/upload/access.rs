@@ -5,20 +5,17 @@ use larder_oauth::{Grant, Identity, Owner};
 use larder_protocol::Fault;
 use larder_store::store::{ResourceUri, StoreError};
 
-use super::{
-    super::{
-        Endpoint,
-        problem::{Problem, Refused},
-    },
-    received::BodyProblem,
+use super::received::BodyProblem;
+use crate::{
+    admission::Permit,
+    http::{Endpoint, error::Reply, problem::Problem},
 };
-use crate::admission::Permit;
 
 /// The tool that does the same, and whose scopes an upload needs.
 const WRITE_TOOL: &str = "create_resource";
 
 /// Checks that the caller may store resources.
-pub(super) fn authorize(endpoint: &Endpoint, identity: &Identity) -> Result<(), Refused> {
+pub(super) fn authorize(endpoint: &Endpoint, identity: &Identity) -> Reply<()> {
     if !receives(endpoint) {
         let detail = "This server does not let callers store resources (tools.write).";
         return Err(Problem::new(StatusCode::FORBIDDEN, detail).into());

@@ -1,13 +1,18 @@
 //! What the headers of an upload say about its content.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
-use http::{HeaderMap, HeaderName, StatusCode, header};
+use http::{HeaderName, StatusCode, header};
 use larder_protocol::quote::quoted;
 use larder_runtime::hex::hex;
 use larder_store::store::Expected;
 
-use super::super::problem::Problem;
-use crate::sources::is_text;
+use crate::{
+    http::{
+        head::{Head, Repeated},
+        problem::Problem,
+    },
+    sources::is_text,
+};
 
 const CONTENT_DIGEST: HeaderName = HeaderName::from_static("content-digest");
 const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
@@ -26,24 +31,24 @@ pub(super) struct Announced {
 impl Announced {
     /// # Errors
     /// 400 and 415 for headers that cannot be used.
-    pub(super) fn of(headers: &HeaderMap) -> Result<Self, Problem> {
-        let encoding = text(headers, &header::CONTENT_ENCODING)?;
+    pub(super) fn of(head: &Head) -> Result<Self, Problem> {
+        let encoding = text(head, &header::CONTENT_ENCODING)?;
         if encoding.is_some_and(|encoding| !encoding.eq_ignore_ascii_case("identity")) {
             let detail = "Send the content without Content-Encoding: it is stored as it comes.";
             return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
         }
 
-        let size = text(headers, &header::CONTENT_LENGTH)?.and_then(|size| size.parse().ok());
+        let size = text(head, &header::CONTENT_LENGTH)?.and_then(|size| size.parse().ok());
 
         let mut sha256 = None;
         for name in [CONTENT_DIGEST, REPR_DIGEST] {
-            let Some(found) = digest(headers, &name)? else { continue };
+            let Some(found) = digest(head, &name)? else { continue };
             if sha256.replace(found.clone()).is_some_and(|other| other != found) {
                 return Err(bad("Content-Digest and Repr-Digest differ.".into()));
             }
         }
 
-        let mime_type = media_type(headers)?;
+        let mime_type = media_type(head)?;
         Ok(Self { expected: Expected { size, sha256 }, mime_type })
     }
 
@@ -58,8 +63,8 @@ impl Announced {
 ///
 /// # Errors
 /// 400 for a request with `Content-Range`.
-pub(super) fn check_no_range(headers: &HeaderMap) -> Result<(), Problem> {
-    if !headers.contains_key(header::CONTENT_RANGE) {
+pub(super) fn check_no_range(head: &Head) -> Result<(), Problem> {
+    if !head.has(&header::CONTENT_RANGE) {
         return Ok(());
     }
 
@@ -69,8 +74,8 @@ pub(super) fn check_no_range(headers: &HeaderMap) -> Result<(), Problem> {
     Err(bad(detail.into()))
 }
 
-fn media_type(headers: &HeaderMap) -> Result<Option<String>, Problem> {
-    let Some(given) = text(headers, &header::CONTENT_TYPE)? else { return Ok(None) };
+fn media_type(head: &Head) -> Result<Option<String>, Problem> {
+    let Some(given) = text(head, &header::CONTENT_TYPE)? else { return Ok(None) };
     let essence = given.split(';').next().unwrap_or_default().trim();
     if essence.to_ascii_lowercase().starts_with("multipart/") {
         let detail = "Send the content itself as the body, not as a form: curl -T FILE.";
@@ -90,8 +95,8 @@ fn media_type(headers: &HeaderMap) -> Result<Option<String>, Problem> {
 }
 
 /// The SHA-256 of a digest header (RFC 9530), in hexadecimal. Other algorithms are ignored.
-fn digest(headers: &HeaderMap, name: &HeaderName) -> Result<Option<String>, Problem> {
-    let Some(given) = text(headers, name)? else { return Ok(None) };
+fn digest(head: &Head, name: &HeaderName) -> Result<Option<String>, Problem> {
+    let Some(given) = text(head, name)? else { return Ok(None) };
     let Some(value) = given.split(',').find_map(|item| item.trim().strip_prefix("sha-256=")) else {
         return Ok(None);
     };
@@ -106,18 +111,13 @@ fn digest(headers: &HeaderMap, name: &HeaderName) -> Result<Option<String>, Prob
 }
 
 /// The only value of a header.
-pub(super) fn text<'a>(
-    headers: &'a HeaderMap,
-    name: &HeaderName,
-) -> Result<Option<&'a str>, Problem> {
-    let mut values = headers.get_all(name).iter();
-    let Some(value) = values.next() else { return Ok(None) };
+pub(super) fn text<'a>(head: &'a Head, name: &HeaderName) -> Result<Option<&'a str>, Problem> {
+    let value = head.only(name);
+    let value =
+        value.map_err(|Repeated| bad(format!("The request has several {name} headers.")))?;
 
-    match value.to_str() {
-        Ok(text) if values.next().is_none() => Ok(Some(text.trim())),
-        Ok(_) => Err(bad(format!("The request has several {name} headers."))),
-        Err(_) => Err(bad(format!("The header {name} is not ASCII."))),
-    }
+    let text = value.map(|value| value.to_str().map(str::trim)).transpose();
+    text.map_err(|_| bad(format!("The header {name} is not ASCII.")))
 }
 
 pub(super) fn bad(detail: String) -> Problem {
@@ -134,8 +134,7 @@ mod tests {
     const EMPTY: &str = "sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:";
 
     fn announced(headers: &[(HeaderName, &str)]) -> Result<Announced, Problem> {
-        let pairs = headers.iter().map(|(name, value)| (name.clone(), value.parse().unwrap()));
-        Announced::of(&pairs.collect())
+        Announced::of(&Head::of(headers))
     }
 
     #[test]

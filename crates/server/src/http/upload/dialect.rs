@@ -8,10 +8,8 @@ use larder_protocol::quote::quoted;
 use larder_runtime::clock::Timestamp;
 use larder_store::store::PartialUpload;
 
-use super::{
-    super::problem::Problem,
-    announced::{bad, text},
-};
+use super::announced::{bad, text};
+use crate::http::{head::Head, problem::Problem};
 
 const UPLOAD_COMPLETE: HeaderName = HeaderName::from_static("upload-complete");
 const UPLOAD_LENGTH: HeaderName = HeaderName::from_static("upload-length");
@@ -41,8 +39,8 @@ impl Dialect {
     ///
     /// # Errors
     /// 412 for another version of tus.
-    pub(super) fn of(headers: &HeaderMap) -> Result<Self, Problem> {
-        match text(headers, &TUS_RESUMABLE)? {
+    pub(super) fn of(head: &Head) -> Result<Self, Problem> {
+        match text(head, &TUS_RESUMABLE)? {
             None => Ok(Self::Ietf),
             Some(TUS) => Ok(Self::Tus),
             Some(other) => {
@@ -53,10 +51,9 @@ impl Dialect {
     }
 
     /// The dialect of a request that begins a resumable upload; `None` if its body is all.
-    pub(super) fn of_creation(headers: &HeaderMap) -> Result<Option<Self>, Problem> {
-        let is_resumable =
-            headers.contains_key(TUS_RESUMABLE) || is_complete(headers)? == Some(false);
-        if is_resumable { Self::of(headers).map(Some) } else { Ok(None) }
+    pub(super) fn of_creation(head: &Head) -> Result<Option<Self>, Problem> {
+        let is_resumable = head.has(&TUS_RESUMABLE) || is_complete(head)? == Some(false);
+        if is_resumable { Self::of(head).map(Some) } else { Ok(None) }
     }
 
     /// The media type of a part.
@@ -69,9 +66,9 @@ impl Dialect {
 
     /// Whether the body of the request is the last part, if the headers say so. With tus, the
     /// size does.
-    pub(super) fn is_last(self, headers: &HeaderMap) -> Result<bool, Problem> {
+    pub(super) fn is_last(self, head: &Head) -> Result<bool, Problem> {
         match self {
-            Self::Ietf => is_complete(headers)?.ok_or_else(|| {
+            Self::Ietf => is_complete(head)?.ok_or_else(|| {
                 bad("The header Upload-Complete is missing: ?1 with the last part, else ?0.".into())
             }),
             Self::Tus => Ok(false),
@@ -124,8 +121,8 @@ fn add_limit(headers: &mut HeaderMap, max: u64, age: Option<Duration>) {
     }
 }
 
-fn is_complete(headers: &HeaderMap) -> Result<Option<bool>, Problem> {
-    match text(headers, &UPLOAD_COMPLETE)? {
+fn is_complete(head: &Head) -> Result<Option<bool>, Problem> {
+    match text(head, &UPLOAD_COMPLETE)? {
         None => Ok(None),
         Some("?1") => Ok(Some(true)),
         Some("?0") => Ok(Some(false)),
@@ -134,25 +131,25 @@ fn is_complete(headers: &HeaderMap) -> Result<Option<bool>, Problem> {
 }
 
 /// The announced size of the whole upload.
-pub(super) fn length(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
-    number(headers, &UPLOAD_LENGTH)
+pub(super) fn length(head: &Head) -> Result<Option<u64>, Problem> {
+    number(head, &UPLOAD_LENGTH)
 }
 
 /// The offset at which a part begins.
-pub(super) fn offset(headers: &HeaderMap) -> Result<u64, Problem> {
+pub(super) fn offset(head: &Head) -> Result<u64, Problem> {
     let missing = || bad("The header Upload-Offset is missing: HEAD gives the offset.".into());
-    number(headers, &UPLOAD_OFFSET)?.ok_or_else(missing)
+    number(head, &UPLOAD_OFFSET)?.ok_or_else(missing)
 }
 
-fn number(headers: &HeaderMap, name: &HeaderName) -> Result<Option<u64>, Problem> {
-    let Some(given) = text(headers, name)? else { return Ok(None) };
+fn number(head: &Head, name: &HeaderName) -> Result<Option<u64>, Problem> {
+    let Some(given) = text(head, name)? else { return Ok(None) };
     let number = given.parse().ok().filter(|_| given.bytes().all(|byte| byte.is_ascii_digit()));
     number.map(Some).ok_or_else(|| bad(format!("{name} is no number: {}.", quoted(given))))
 }
 
 /// The metadata of tus: keys with values in base64.
-pub(super) fn metadata(headers: &HeaderMap) -> Result<Vec<(String, String)>, Problem> {
-    let Some(given) = text(headers, &UPLOAD_METADATA)? else { return Ok(Vec::new()) };
+pub(super) fn metadata(head: &Head) -> Result<Vec<(String, String)>, Problem> {
+    let Some(given) = text(head, &UPLOAD_METADATA)? else { return Ok(Vec::new()) };
 
     let pairs = given.split(',').map(str::trim).filter(|pair| !pair.is_empty()).map(|pair| {
         let (key, value) = pair.split_once(' ').unwrap_or((pair, ""));
@@ -177,13 +174,9 @@ mod tests {
 
     use super::*;
 
-    fn headers(pairs: &[(HeaderName, &str)]) -> HeaderMap {
-        pairs.iter().map(|(name, value)| (name.clone(), value.parse().unwrap())).collect()
-    }
-
     #[test]
     fn the_dialect_is_that_of_the_headers() {
-        let begins = |pairs: &[_]| Dialect::of_creation(&headers(pairs)).map_err(|p| p.status);
+        let begins = |pairs: &[_]| Dialect::of_creation(&Head::of(pairs)).map_err(|p| p.status);
 
         assert_eq!(begins(&[]), Ok(None));
         assert_eq!(begins(&[(UPLOAD_COMPLETE, "?1")]), Ok(None));
@@ -195,7 +188,7 @@ mod tests {
 
     #[test]
     fn numbers_and_metadata_are_read() {
-        let found = headers(&[
+        let found = Head::of(&[
             (UPLOAD_OFFSET, "12"),
             (UPLOAD_METADATA, "filename R3LDtsOfZS50eHQ=, is_confidential,filetype dGV4dC9jc3Y="),
         ]);
@@ -206,9 +199,9 @@ mod tests {
         assert_eq!(metadata(&found).unwrap(), pairs);
 
         for wrong in ["-1", "+1", "1.5", "", "99999999999999999999"] {
-            assert!(offset(&headers(&[(UPLOAD_OFFSET, wrong)])).is_err(), "{wrong}");
+            assert!(offset(&Head::of(&[(UPLOAD_OFFSET, wrong)])).is_err(), "{wrong}");
         }
-        assert!(metadata(&headers(&[(UPLOAD_METADATA, "filename %%")])).is_err());
+        assert!(metadata(&Head::of(&[(UPLOAD_METADATA, "filename %%")])).is_err());
     }
 
     #[test]

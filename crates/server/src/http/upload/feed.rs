@@ -6,10 +6,8 @@ use larder_runtime::random::Random;
 use larder_store::store::{AppendError, ContentStream, PART_BYTES, PartialUpload};
 use tokio::sync::oneshot;
 
-use super::{
-    super::problem::Problem,
-    received::{BodyProblem, Received, not_stored},
-};
+use super::received::{BodyProblem, Received, not_stored};
+use crate::http::problem::Problem;
 
 /// Appends the whole body. Returns the upload with what was appended, and why that is not all.
 pub(super) async fn append_all(

@@ -7,7 +7,7 @@ use larder_protocol::quote::quoted;
 use larder_store::store::{Details, ResourceUri, StoreError};
 use percent_encoding::percent_decode_str;
 
-use super::super::problem::Problem;
+use crate::http::problem::Problem;
 
 /// The parameters of an upload.
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ pub(super) struct Parameters {
 
 impl Parameters {
     /// A `+` is not a space here: URIs have none.
-    pub(super) fn of(query: Option<&str>) -> Result<Self, Problem> {
+    pub(super) fn of(query: &str) -> Result<Self, Problem> {
         let mut this = Self::default();
         for (name, value) in Self::pairs(query) {
             this.set(name, &value?)?;
@@ -31,9 +31,9 @@ impl Parameters {
 
     /// The names and values of a query.
     pub(super) fn pairs(
-        query: Option<&str>,
+        query: &str,
     ) -> impl Iterator<Item = (&str, Result<Cow<'_, str>, Problem>)> {
-        let pairs = query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty());
+        let pairs = query.split('&').filter(|pair| !pair.is_empty());
         pairs.map(|pair| pair.split_once('=').unwrap_or((pair, ""))).map(|(name, value)| {
             let value = percent_decode_str(value).decode_utf8();
             (name, value.map_err(|_| problem(format!("{} is not UTF-8.", quoted(name)))))
@@ -92,13 +92,13 @@ mod tests {
     #[test]
     fn the_query_names_the_resource() {
         let query = "uri=x%3A%2F%2Fa%3Fb%26c&name=Gr%C3%B6%C3%9Fe+1&ttl=1.5&";
-        let Parameters { uri, details, .. } = Parameters::of(Some(query)).unwrap();
+        let Parameters { uri, details, .. } = Parameters::of(query).unwrap();
 
         assert_eq!(uri.unwrap().as_str(), "x://a?b&c");
         assert_eq!(details.name.as_deref(), Some("Größe+1"));
         assert_eq!(details.ttl, Some(Duration::from_millis(1500)));
 
-        assert!(Parameters::of(None).unwrap().uri.is_none());
+        assert!(Parameters::of("").unwrap().uri.is_none());
     }
 
     #[test]
@@ -112,7 +112,7 @@ mod tests {
             ("ttl=NaN", "not \"NaN\""),
             ("name=%ff", "is not UTF-8"),
         ] {
-            let problem = Parameters::of(Some(query)).unwrap_err();
+            let problem = Parameters::of(query).unwrap_err();
             assert_eq!(problem.status, StatusCode::BAD_REQUEST);
             assert!(problem.detail.contains(expected), "{query}: {}", problem.detail);
         }

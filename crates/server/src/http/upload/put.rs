@@ -2,20 +2,15 @@
 
 use std::io;
 
-use axum::{body::Body, response::Response};
+use axum::body::Body;
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
-use http::{HeaderMap, Method, StatusCode, header, request::Parts};
+use http::{Method, StatusCode};
 use larder_oauth::Owner;
 use larder_store::store::{Content, Details, Reserves, ResourceUri, Store};
 use tracing::Instrument;
 
 use super::{
-    super::{
-        Endpoint,
-        content::conditions::{self, Precondition, entity_tag},
-        problem::{Problem, Refused},
-    },
     access::{check_size, minted, permit},
     announced::{Announced, check_no_range},
     dialect::Dialect,
@@ -25,32 +20,39 @@ use super::{
     stored::response,
     uploader::Uploader,
 };
+use crate::http::{
+    Endpoint,
+    conditions::{Conditions, Precondition, entity_tag},
+    error::Reply,
+    head::Head,
+    problem::Problem,
+};
 
 /// Handles PUT and POST: creates the resource, or replaces it. A POST may begin an upload that can
 /// be resumed.
 pub(in crate::http) async fn receive(
     endpoint: &Endpoint,
-    head: &Parts,
+    head: &Head,
     body: Body,
     uploader: &Uploader<'_>,
-) -> Result<Response, Refused> {
+) -> Reply {
     uploader.authorize(endpoint)?;
-    check_no_range(&head.headers)?;
+    check_no_range(head)?;
 
     let parameters = uploader.parameters(head)?;
-    if parameters.uri.is_none() && head.method != Method::POST {
+    if parameters.uri.is_none() && head.method() != Method::POST {
         let detail =
             "The parameter uri is missing: PUT /resources?uri=…. With POST the server makes a URI.";
         return Err(Problem::new(StatusCode::BAD_REQUEST, detail).into());
     }
 
-    if let Some(dialect) = Dialect::of_creation(&head.headers)? {
+    if let Some(dialect) = Dialect::of_creation(head)? {
         return resumable::begin(endpoint, head, body, uploader, parameters, dialect).await;
     }
 
     let Parameters { uri, details, is_binary } = parameters;
     let uri = uri.map_or_else(|| minted(endpoint), Ok)?;
-    let announced = uploader.announced(Announced::of(&head.headers)?)?;
+    let announced = uploader.announced(Announced::of(head)?)?;
 
     let options = endpoint.options();
     let max = options.upload_bytes;
@@ -62,7 +64,7 @@ pub(in crate::http) async fn receive(
         store: dispatcher.store().clone(),
         owner: owner.clone(),
         uri: uri.clone(),
-        headers: head.headers.clone(),
+        conditions: Conditions::of(head),
     };
     condition.check().await?;
 
@@ -116,22 +118,18 @@ struct Condition {
     store: Store,
     owner: Owner,
     uri: ResourceUri,
-    headers: HeaderMap,
+    conditions: Conditions,
 }
 
 impl Condition {
     async fn check(&self) -> Result<(), Problem> {
-        let headers = &self.headers;
-        if !headers.contains_key(header::IF_MATCH) && !headers.contains_key(header::IF_NONE_MATCH) {
+        if self.conditions.is_empty() {
             return Ok(());
         }
 
         let holds = match self.store.get(&self.owner, &self.uri).await {
-            Ok(found) => {
-                let tag = entity_tag(&found.entry);
-                conditions::check(headers, &tag) == Precondition::Holds
-            }
-            Err(error) if error.is_not_found() => !headers.contains_key(header::IF_MATCH),
+            Ok(found) => self.conditions.check(&entity_tag(&found.entry)) == Precondition::Holds,
+            Err(error) if error.is_not_found() => !self.conditions.has_match(),
             Err(error) => return Err(error.into()),
         };
 

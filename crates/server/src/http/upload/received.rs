@@ -10,7 +10,7 @@ use http_body_util::BodyExt;
 use larder_store::store::StoreError;
 use tokio::time::Instant;
 
-use super::super::{HttpOptions, problem::Problem};
+use crate::http::{HttpOptions, problem::Problem};
 
 /// Why a body ends early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -5,17 +5,13 @@ use std::sync::Arc;
 
 use axum::{
     body::{Body, HttpBody},
-    response::{IntoResponse, Response},
+    response::Response,
 };
-use http::{HeaderValue, StatusCode, header, request::Parts};
+use http::{HeaderValue, StatusCode, header};
 use larder_store::store::{AppendError, Entry, Expected, PartialUpload, StoreError, UploadTarget};
 use tracing::Instrument;
 
 use super::{
-    super::{
-        Endpoint,
-        problem::{Problem, Refused},
-    },
     access,
     announced::{Announced, bad, text},
     dialect::{self, Dialect},
@@ -25,7 +21,10 @@ use super::{
     stored,
     uploader::{Claim, Uploader},
 };
-use crate::admission::Permit;
+use crate::{
+    admission::Permit,
+    http::{Endpoint, error::Reply, head::Head, problem::Problem, response::empty},
+};
 
 /// The longest ID of an upload.
 const MAX_ID_BYTES: usize = 64;
@@ -33,17 +32,17 @@ const MAX_ID_BYTES: usize = 64;
 /// Handles the request that begins an upload.
 pub(super) async fn begin(
     endpoint: &Endpoint,
-    head: &Parts,
+    head: &Head,
     body: Body,
     uploader: &Uploader<'_>,
     mut parameters: Parameters,
     dialect: Dialect,
-) -> Result<Response, Refused> {
-    let (headers, options) = (&head.headers, endpoint.options());
+) -> Reply {
+    let options = endpoint.options();
 
-    let size = uploader.size(dialect::length(headers)?)?;
+    let size = uploader.size(dialect::length(head)?)?;
     let announced = match dialect {
-        Dialect::Ietf => Announced::of(headers)?,
+        Dialect::Ietf => Announced::of(head)?,
         Dialect::Tus if size.is_none() => {
             return Err(bad("The header Upload-Length is missing.".into()).into());
         }
@@ -86,7 +85,7 @@ pub(super) async fn begin(
         (upload, _) = store_whole(endpoint, upload, claim).await?;
     }
 
-    let mut response = StatusCode::CREATED.into_response();
+    let mut response = empty(StatusCode::CREATED);
     if let Ok(location) = HeaderValue::try_from(uploader.location(head, &id)) {
         response.headers_mut().insert(header::LOCATION, location);
     }
@@ -95,13 +94,13 @@ pub(super) async fn begin(
 
 /// What tus says of the content, which has no headers of its own.
 fn tus_metadata(
-    head: &Parts,
+    head: &Head,
     uploader: &Uploader<'_>,
     parameters: &mut Parameters,
 ) -> Result<Announced, Problem> {
     let mut announced = Announced::default();
 
-    for (key, value) in dialect::metadata(&head.headers)? {
+    for (key, value) in dialect::metadata(head)? {
         match &*key {
             "filetype" if value.contains('/') => announced.mime_type = Some(value),
             "filename" | "name" if parameters.details.name.is_none() => {
@@ -124,12 +123,12 @@ fn tus_metadata(
 /// Handles HEAD: how much of the content is stored.
 pub(in crate::http) async fn status(
     endpoint: &Endpoint,
-    head: &Parts,
+    head: &Head,
     uploader: &Uploader<'_>,
     id: &str,
-) -> Result<Response, Refused> {
+) -> Reply {
     uploader.authorize(endpoint)?;
-    let dialect = Dialect::of(&head.headers)?;
+    let dialect = Dialect::of(head)?;
     let upload = find(endpoint, uploader, id).await?;
 
     let status = match dialect {
@@ -137,28 +136,28 @@ pub(in crate::http) async fn status(
         Dialect::Tus => StatusCode::OK,
     };
 
-    Ok(described(endpoint, status.into_response(), &upload, dialect))
+    Ok(described(endpoint, empty(status), &upload, dialect))
 }
 
 /// Handles PATCH: appends a part. After the last one the content is stored.
 pub(in crate::http) async fn append(
     endpoint: &Endpoint,
-    head: &Parts,
+    head: &Head,
     body: Body,
     uploader: &Uploader<'_>,
     id: &str,
-) -> Result<Response, Refused> {
+) -> Reply {
     uploader.authorize(endpoint)?;
-    let (headers, options) = (&head.headers, endpoint.options());
-    let dialect = Dialect::of(headers)?;
+    let options = endpoint.options();
+    let dialect = Dialect::of(head)?;
 
-    let given = text(headers, &header::CONTENT_TYPE)?.unwrap_or_default();
+    let given = text(head, &header::CONTENT_TYPE)?.unwrap_or_default();
     if !given.eq_ignore_ascii_case(dialect.part_type()) {
         let detail = format!("The content type of a part is {}.", dialect.part_type());
         return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail).into());
     }
 
-    let (offset, is_last) = (dialect::offset(headers)?, dialect.is_last(headers)?);
+    let (offset, is_last) = (dialect::offset(head)?, dialect.is_last(head)?);
     // An exact size hint also covers an empty body without a Content-Length.
     let length = body.size_hint().exact();
     let (mut upload, claim) = (find(endpoint, uploader, id).await?, uploader.claim(id));
@@ -179,7 +178,7 @@ pub(in crate::http) async fn append(
     }
 
     let end = length.map(|length| offset.saturating_add(length));
-    let size = match (dialect::length(headers)?, end.filter(|_| is_last)) {
+    let size = match (dialect::length(head)?, end.filter(|_| is_last)) {
         (Some(size), Some(end)) if size != end => return Err(inconsistent(size, end).into()),
         (size, end) => size.or(end),
     };
@@ -207,29 +206,29 @@ pub(in crate::http) async fn append(
         return finish(endpoint, head, upload, claim, dialect).await;
     }
 
-    Ok(described(endpoint, StatusCode::NO_CONTENT.into_response(), &upload, dialect))
+    Ok(described(endpoint, empty(StatusCode::NO_CONTENT), &upload, dialect))
 }
 
 /// Handles DELETE: removes the upload. A stored resource stays.
 pub(in crate::http) async fn cancel(
     endpoint: &Endpoint,
-    head: &Parts,
+    head: &Head,
     uploader: &Uploader<'_>,
     id: &str,
-) -> Result<Response, Refused> {
+) -> Reply {
     uploader.authorize(endpoint)?;
-    let dialect = Dialect::of(&head.headers)?;
+    let dialect = Dialect::of(head)?;
     let upload = find(endpoint, uploader, id).await?;
 
     upload.cancel().await?;
     uploader.claim(id).release().await;
 
-    Ok(described(endpoint, StatusCode::NO_CONTENT.into_response(), &upload, dialect))
+    Ok(described(endpoint, empty(StatusCode::NO_CONTENT), &upload, dialect))
 }
 
 /// Handles OPTIONS: the limits of uploads, if the server receives any.
 pub(in crate::http) fn options(endpoint: &Endpoint, methods: &'static str) -> Response {
-    let (mut response, options) = (StatusCode::NO_CONTENT.into_response(), endpoint.options());
+    let (mut response, options) = (empty(StatusCode::NO_CONTENT), endpoint.options());
     response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(methods));
 
     if access::receives(endpoint) {
@@ -241,15 +240,15 @@ pub(in crate::http) fn options(endpoint: &Endpoint, methods: &'static str) -> Re
 /// Stores the content as a resource.
 async fn finish(
     endpoint: &Endpoint,
-    head: &Parts,
+    head: &Head,
     upload: PartialUpload,
     claim: Claim,
     dialect: Dialect,
-) -> Result<Response, Refused> {
+) -> Reply {
     let (upload, entry) = store_whole(endpoint, upload, claim).await?;
     let response = match dialect {
         Dialect::Ietf => stored::response(&entry, head),
-        Dialect::Tus => StatusCode::NO_CONTENT.into_response(),
+        Dialect::Tus => empty(StatusCode::NO_CONTENT),
     };
 
     Ok(described(endpoint, response, &upload, dialect))

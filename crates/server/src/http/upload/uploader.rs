@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use http::{StatusCode, request::Parts};
+use http::StatusCode;
 use larder_oauth::{Identity, Owner};
 use larder_store::{
     store::{PartialUpload, Reserves, Store},
@@ -10,15 +10,14 @@ use larder_store::{
 };
 
 use super::{
-    super::{
-        Endpoint, UPLOADS_PATH,
-        problem::{Problem, Refused},
-    },
     access,
     announced::{Announced, bad},
     parameters::Parameters,
 };
-use crate::content_link::{ContentLinks, NOT_FOUND, RENEWAL, Upload};
+use crate::{
+    content_link::{ContentLinks, NOT_FOUND, RENEWAL, Upload},
+    http::{Endpoint, UPLOADS_PATH, error::Reply, head::Head, problem::Problem},
+};
 
 /// The most uploads in parts by one link at a time: a client that lost the response to its first
 /// request begins another one.
@@ -62,11 +61,7 @@ impl Uploader<'_> {
     ///
     /// # Errors
     /// 404 if the link was used.
-    pub(super) async fn admit_upload(
-        &self,
-        store: &Store,
-        upload: &PartialUpload,
-    ) -> Result<(), Refused> {
+    pub(super) async fn admit_upload(&self, store: &Store, upload: &PartialUpload) -> Reply<()> {
         let Self::Link(UploadLink { links, claims }) = self else { return Ok(()) };
         let (owner, others) = (&claims.owner, MAX_UPLOADS - 1);
         store.end_uploads(owner, &claims.id, others, Some(upload.id())).await?;
@@ -81,7 +76,7 @@ impl Uploader<'_> {
     }
 
     /// Checks that the uploader may store resources. The maker of a link could.
-    pub(super) fn authorize(&self, endpoint: &Endpoint) -> Result<(), Refused> {
+    pub(super) fn authorize(&self, endpoint: &Endpoint) -> Reply<()> {
         match self {
             Self::Caller(identity) => access::authorize(endpoint, identity),
             Self::Link(_) => Ok(()),
@@ -90,8 +85,8 @@ impl Uploader<'_> {
 
     /// The parameters of a request that stores. A link fixes them but for the name, if it has
     /// none.
-    pub(super) fn parameters(&self, head: &Parts) -> Result<Parameters, Problem> {
-        let query = head.uri.query();
+    pub(super) fn parameters(&self, head: &Head) -> Result<Parameters, Problem> {
+        let query = head.query();
         let Self::Link(UploadLink { claims, .. }) = self else { return Parameters::of(query) };
 
         let mut parameters = Parameters::default();
@@ -164,12 +159,12 @@ impl Uploader<'_> {
     }
 
     /// The URL of a new upload, relative to the request that begins it.
-    pub(super) fn location(&self, head: &Parts, id: &str) -> String {
+    pub(super) fn location(&self, head: &Head, id: &str) -> String {
         match self {
             // A proxy may add a prefix to all paths.
             Self::Caller(_) => format!("{}/{id}", UPLOADS_PATH.trim_start_matches('/')),
             Self::Link(_) => {
-                let token = head.uri.path().rsplit('/').next().unwrap_or_default();
+                let token = head.path().rsplit('/').next().unwrap_or_default();
                 format!("{token}/{id}")
             }
         }

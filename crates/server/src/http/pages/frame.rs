@@ -76,6 +76,20 @@ fn respond(status: StatusCode, title: &str, body: &str, policy: &HeaderValue) ->
     response
 }
 
+/// A page without scripts and styles, for the headers of content.
+pub(in crate::http) fn plain_page(status: StatusCode, title: &str, body: &str) -> Response {
+    let html = format!(
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width\"><title>Larder: {title}</title>\
+         <h1>{title}</h1>{body}"
+    );
+
+    let mut response = (status, html).into_response();
+    let html = HeaderValue::from_static("text/html; charset=utf-8");
+    response.headers_mut().insert(header::CONTENT_TYPE, html);
+    response
+}
+
 /// Text within HTML.
 pub(in crate::http) fn escape(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");

@@ -10,16 +10,18 @@ use axum::{Router, extract::Request, response::Response};
 use futures_util::future::{BoxFuture, FutureExt};
 use tower::Service;
 
-use crate::http::{Endpoint, checks::pipeline};
+use super::pipeline;
+use crate::http::{Endpoint, route::Route};
 
 /// Passes requests for the endpoint's path directly to the endpoint, and other requests to
 /// the router. A router would copy its routes and record the match for each request.
 #[derive(Clone)]
 pub struct FastPath {
-    pub(in crate::http) path: Arc<str>,
-    pub(in crate::http) endpoint: Arc<Endpoint>,
+    /// The endpoint's route.
+    pub(super) route: Arc<Route>,
+    pub(super) endpoint: Arc<Endpoint>,
     /// Serves all other paths.
-    pub(in crate::http) router: Router,
+    pub(super) router: Router,
 }
 
 impl Service<Request> for FastPath {
@@ -33,12 +35,13 @@ impl Service<Request> for FastPath {
     }
 
     fn call(&mut self, request: Request) -> Self::Future {
-        if *request.uri().path() != *self.path {
+        if *request.uri().path() != *self.route.path {
             return self.router.call(request).boxed();
         }
 
+        let route = Arc::clone(&self.route);
         let endpoint = Arc::clone(&self.endpoint);
         // The future is large, so it is boxed in place.
-        Box::pin(async move { Ok(pipeline::fast_path(endpoint, request).await) })
+        Box::pin(async move { Ok(pipeline::serve(&route, &endpoint, request).await) })
     }
 }
