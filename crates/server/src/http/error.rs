@@ -69,6 +69,8 @@ pub(super) enum HttpError {
     Method { method: String, allow: String, advice: String },
     #[error("Not found. The MCP endpoint is {0}.")]
     Path(String),
+    #[error("Internal error. Other requests are not affected.")]
+    Panicked,
 
     #[error("A bearer token is required: Authorization: Bearer <token>.")]
     NoCredentials,
@@ -108,8 +110,16 @@ pub(super) struct ErrorPage {
 }
 
 impl HttpError {
-    /// The status. Errors of well-formed requests are a 200 (JSON-RPC).
+    /// The status. Faults of requests that are no JSON-RPC have one of HTTP.
     pub(super) fn status(&self) -> StatusCode {
+        match self {
+            Self::Fault { fault, .. } => http_status(fault),
+            other => other.json_rpc_status(),
+        }
+    }
+
+    /// The status of a JSON-RPC error. Errors of well-formed requests are a 200.
+    pub(super) fn json_rpc_status(&self) -> StatusCode {
         match self {
             Self::Host(_) | Self::Origin(_) => StatusCode::FORBIDDEN,
             Self::MediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -129,6 +139,7 @@ impl HttpError {
 
             Self::Method { .. } => StatusCode::METHOD_NOT_ALLOWED,
             Self::Path(_) => StatusCode::NOT_FOUND,
+            Self::Panicked => StatusCode::INTERNAL_SERVER_ERROR,
 
             Self::NoCredentials | Self::Token(_) => StatusCode::UNAUTHORIZED,
             Self::TokenTooLong => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
@@ -159,6 +170,19 @@ impl HttpError {
             Self::Page(page) => page.retry_after,
             _ => None,
         }
+    }
+
+    /// Whether the request names another host or comes from a page of another origin.
+    pub(super) fn is_of_another_site(&self) -> bool {
+        matches!(
+            self,
+            Self::Host(_)
+                | Self::NoHost
+                | Self::HostSyntax(_)
+                | Self::HostDiffers
+                | Self::Duplicate(_)
+                | Self::Origin(_)
+        )
     }
 
     /// An error of the protocol as the answer to a request.
@@ -272,5 +296,43 @@ fn fault_status(fault: &Fault, era: Era) -> StatusCode {
         | Fault::TimedOut { .. }
         | Fault::Internal(_)
         | Fault::Unavailable(_) => StatusCode::OK,
+    }
+}
+
+/// The HTTP status of a fault where no JSON-RPC message says more.
+fn http_status(fault: &Fault) -> StatusCode {
+    match fault {
+        Fault::MethodNotFound(_) | Fault::ResourceNotFound { .. } => StatusCode::NOT_FOUND,
+        Fault::InvalidParams { .. } => StatusCode::BAD_REQUEST,
+        Fault::TokenExpired => StatusCode::UNAUTHORIZED,
+        Fault::Relayed { .. } => StatusCode::BAD_GATEWAY,
+        Fault::TimedOut { .. } => StatusCode::GATEWAY_TIMEOUT,
+        Fault::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        Fault::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+        other => fault_status(other, Era::Legacy),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_a_success_for_no_format_but_json_rpc() {
+        for (fault, status) in [
+            (Fault::Internal(String::new()), 500),
+            (Fault::Unavailable(String::new()), 503),
+            (Fault::TokenExpired, 401),
+            (Fault::TimedOut { limit: Duration::ZERO }, 504),
+            (Fault::invalid_params("x"), 400),
+            (Fault::MethodNotFound("x".into()), 404),
+            (Fault::TooMany("x".into()), 429),
+            (Fault::InsufficientScope { required: Vec::new() }, 403),
+        ] {
+            let is_reported = matches!(status, 429 | 403);
+            let error = HttpError::from(fault);
+            assert_eq!(error.status().as_u16(), status, "{error:?}");
+            assert_eq!(error.json_rpc_status() == StatusCode::OK, !is_reported, "{error:?}");
+        }
     }
 }

@@ -22,9 +22,7 @@ impl Format {
             (_, HttpError::Page(error)) => page(error.status, error.title, &error.html),
 
             (Self::JsonRpc, error) => json_rpc(error),
-            (Self::Link, error) if is_page_wanted && error.status() == StatusCode::NOT_FOUND => {
-                link_page(error)
-            }
+            (Self::Link, error) if is_page_wanted => link_page(error),
             (Self::Problem | Self::Link, error) => problem_document(error),
             (Self::Message, error) => message(error),
             (Self::OAuth, error) => oauth(error),
@@ -52,12 +50,15 @@ impl Format {
 fn json_rpc(error: &HttpError) -> Response {
     let body: Body = match error {
         HttpError::Fault { id, fault, era } => encode_error(id.as_ref(), fault, *era).into(),
+        HttpError::Panicked => {
+            encode_error(None, &Fault::Internal(error.to_string()), Era::Legacy).into()
+        }
         error => {
             let fault = Fault::InvalidRequest(error.to_string());
             encode_error(None, &fault, Era::Legacy).into()
         }
     };
-    json_response(error.status(), body)
+    json_response(error.json_rpc_status(), body)
 }
 
 fn problem_document(error: &HttpError) -> Response {
@@ -116,11 +117,4 @@ fn oauth(error: &HttpError) -> Response {
         response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
     }
     response
-}
-
-/// The response after a panic, which left no error.
-pub(super) fn panicked() -> Response {
-    let fault = Fault::Internal("Internal error. Other requests are not affected.".into());
-    let body = encode_error(None, &fault, Era::Legacy);
-    json_response(StatusCode::INTERNAL_SERVER_ERROR, body.into())
 }

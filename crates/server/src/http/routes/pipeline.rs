@@ -1,7 +1,7 @@
 //! The checks before a request is handled, in order: request ID and metrics; Host; Origin; CORS;
 //! the announced length; bearer token and admission. Only then is the body read and parsed. The
 //! surface of a route says which of them run: a check for all paths is one line here. A panic
-//! behind the Host check becomes a response.
+//! becomes a response.
 //!
 //! These are functions, not layers: each layer would clone the inner ones for every
 //! request.
@@ -18,7 +18,6 @@ use crate::http::{
     checks::{Measured, bearer, cors, host_check},
     content::add_safe_headers,
     error::{HttpError, Reply},
-    error_format::panicked,
     head::Head,
     mcp,
     route::{Handlers, Incoming, Route},
@@ -39,29 +38,24 @@ pub(super) async fn serve(route: &Route, endpoint: &Arc<Endpoint>, request: Requ
 }
 
 async fn checked(route: &Route, endpoint: &Arc<Endpoint>, head: Head, body: Body) -> Response {
-    if route.surface.checks().host
-        && let Err(error) = host_check::host(endpoint, &head)
-    {
-        return Format::JsonRpc.write(&error, false);
-    }
-
     let answering = Answering::new(route, &head);
     let served = pin!(admitted(route, endpoint, head, body));
     // After a panic nothing of the request is used again.
-    match AssertUnwindSafe(served).catch_unwind().await {
-        Ok(reply) => answering.response(endpoint, reply),
-        Err(_) => {
-            PanicSite::Request.count();
-            tracing::error!("a request panicked");
-            panicked()
-        }
-    }
+    let reply = AssertUnwindSafe(served).catch_unwind().await.unwrap_or_else(|_| {
+        PanicSite::Request.count();
+        tracing::error!("a request panicked");
+        Err(HttpError::Panicked)
+    });
+    answering.response(endpoint, reply)
 }
 
-/// Runs the checks behind that of the Host, and then the handler.
+/// Runs the checks, and then the handler.
 async fn admitted(route: &Route, endpoint: &Arc<Endpoint>, head: Head, body: Body) -> Reply {
     let checks = route.surface.checks();
 
+    if checks.host {
+        host_check::host(endpoint, &head)?;
+    }
     if checks.origin {
         host_check::origin(endpoint, &head)?;
     }
@@ -116,7 +110,7 @@ impl Answering {
             Ok(response) => response,
             Err(error) => {
                 // The pages of a refused origin may read nothing.
-                if matches!(error, HttpError::Origin(_) | HttpError::Duplicate("Origin")) {
+                if error.is_of_another_site() {
                     origin = None;
                 }
 

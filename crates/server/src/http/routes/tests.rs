@@ -164,6 +164,9 @@ async fn a_foreign_host_reaches_nothing_but_the_probes() {
         let is_refused =
             answer.status == StatusCode::FORBIDDEN && answer.body.contains("server.allowed_hosts");
         assert_eq!(is_refused, surface != Surface::Probe, "{path}: {}", answer.body);
+        if is_refused {
+            assert_eq!(answer.headers[header::CONTENT_TYPE], media_type(surface), "{path}");
+        }
     }
 }
 
@@ -251,6 +254,23 @@ async fn routes_of_callers_need_a_token_and_no_others_do() {
                 assert_eq!(answer.headers[header::CONTENT_TYPE], media_type(route.surface));
             }
         }
+    }
+}
+
+#[tokio::test]
+async fn a_refused_link_is_a_page_for_a_person() {
+    let router = router(&closed());
+    let browser = ("accept", "text/html,application/xhtml+xml");
+    for headers in [
+        [browser, ("host", "evil.example"), ("x-none", "")],
+        [browser, ("host", "localhost"), ("origin", "http://evil.example")],
+        [browser, ("host", "localhost"), ("x-none", "")],
+    ] {
+        let answer = send(&router, "GET", "/content/d/x/y", &headers).await;
+        assert!(answer.status.is_client_error());
+        assert_eq!(answer.headers[header::CONTENT_TYPE], "text/html; charset=utf-8");
+        let policy = &answer.headers[header::CONTENT_SECURITY_POLICY];
+        assert_eq!(policy, "sandbox; default-src 'none'");
     }
 }
 
