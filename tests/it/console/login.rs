@@ -17,7 +17,7 @@ async fn a_cookie_is_for_the_console_alone_and_no_script_reads_it() {
     assert_eq!(answer.status, 204);
     let cookie = answer.headers["set-cookie"].to_str().unwrap();
     let (pair, attributes) = cookie.split_once("; ").unwrap();
-    assert_eq!(attributes, "Path=/console; Max-Age=28800; HttpOnly; SameSite=Strict");
+    assert_eq!(attributes, "HttpOnly; SameSite=Strict; Path=/console; Max-Age=28800");
     assert!(pair.starts_with("larder-console="), "{pair}");
     assert!(!pair.contains("anna"), "the token stays on the server");
     let session = browser.session().await;
@@ -52,7 +52,7 @@ async fn over_https_the_cookie_has_the_host_prefix_and_plain_http_is_refused() {
     let cookie = answer.headers["set-cookie"].to_str().unwrap();
     let (pair, attributes) = cookie.split_once("; ").unwrap();
     assert!(pair.starts_with("__Host-larder.console="), "{cookie}");
-    assert_eq!(attributes, "Path=/; Max-Age=28800; HttpOnly; SameSite=Strict; Secure");
+    assert_eq!(attributes, "HttpOnly; SameSite=Strict; Secure; Path=/; Max-Age=28800");
     let own = server.address.to_string();
     for (host, origin) in
         [("intern.example", "http://intern.example"), (&*own, &*format!("http://{own}"))]

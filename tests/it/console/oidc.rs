@@ -110,7 +110,7 @@ impl Person {
         assert_eq!(answer.status, 200, "{answer:?}");
         let cookie = answer.headers["set-cookie"].to_str().unwrap();
         let (pair, attributes) = cookie.split_once("; ").unwrap();
-        assert_eq!(attributes, "Path=/console/callback; Max-Age=600; HttpOnly; SameSite=Lax");
+        assert_eq!(attributes, "HttpOnly; SameSite=Lax; Path=/console/callback; Max-Age=600");
         self.login = Some(pair.to_owned());
         let url = answer.json()["url"].as_str().unwrap().parse().unwrap();
         for secret in pair.split(['=', '.']).skip(2) {
@@ -164,7 +164,7 @@ impl Person {
             let cookie = cookie.to_str().unwrap();
             let pair = cookie.split(';').next().unwrap();
             if let Some(value) = pair.strip_prefix("larder-console=") {
-                assert!(cookie.ends_with("; HttpOnly; SameSite=Strict"), "{cookie}");
+                assert!(cookie.contains("; HttpOnly; SameSite=Strict; Path=/console;"), "{cookie}");
                 assert!(!value.is_empty(), "{cookie}");
                 self.session = Some(pair.to_owned());
                 assert_eq!(response.headers()["refresh"], "0; url=/console/");

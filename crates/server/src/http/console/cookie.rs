@@ -98,7 +98,7 @@ mod tests {
     fn over_https_a_cookie_is_of_the_host_alone() {
         let cookies = Cookies::new("/a/console", true);
         let expected =
-            "__Host-larder.a.console=k; Path=/; Max-Age=9; HttpOnly; SameSite=Strict; Secure";
+            "__Host-larder.a.console=k; HttpOnly; SameSite=Strict; Secure; Path=/; Max-Age=9";
         assert_eq!(set(&cookies.session), expected);
 
         let read = |sent: &str| cookies.session.read(&Head::of(&[(header::COOKIE, sent)]));
@@ -111,15 +111,15 @@ mod tests {
     #[test]
     fn on_plain_http_a_cookie_is_of_its_path_alone() {
         let cookies = Cookies::new("/console", false);
-        let expected = "larder-console=k; Path=/console; Max-Age=9; HttpOnly; SameSite=Strict";
+        let expected = "larder-console=k; HttpOnly; SameSite=Strict; Path=/console; Max-Age=9";
         assert_eq!(set(&cookies.session), expected);
     }
 
     #[test]
     fn the_cookie_of_a_login_comes_back_from_another_site() {
         let expected = [
-            "__Host-larder-login.console=k; Path=/; Max-Age=9; HttpOnly; SameSite=Lax; Secure",
-            "larder-console-login=k; Path=/console/callback; Max-Age=9; HttpOnly; SameSite=Lax",
+            "__Host-larder-login.console=k; HttpOnly; SameSite=Lax; Secure; Path=/; Max-Age=9",
+            "larder-console-login=k; HttpOnly; SameSite=Lax; Path=/console/callback; Max-Age=9",
         ];
         for (is_https, expected) in [true, false].into_iter().zip(expected) {
             assert_eq!(set(&Cookies::new("/console", is_https).login), expected);

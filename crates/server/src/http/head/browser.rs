@@ -30,9 +30,8 @@ impl Head {
     /// The value of a cookie.
     pub(in crate::http) fn cookie(&self, name: &str) -> Option<String> {
         let values = self.values(&header::COOKIE).filter_map(|value| value.to_str().ok());
-        let mut pairs =
-            values.flat_map(|value| value.split(';')).filter_map(|pair| pair.split_once('='));
-        pairs.find(|(key, _)| key.trim() == name).map(|(_, value)| value.trim().to_owned())
+        let mut cookies = values.flat_map(cookie::Cookie::split_parse).flatten();
+        cookies.find(|cookie| cookie.name() == name).map(|cookie| cookie.value().to_owned())
     }
 }
 
@@ -64,5 +63,25 @@ mod tests {
         let head = Head::of(&[(header::COOKIE, "a=1; larder-login-crm=x; larder-login-b=y")]);
         assert_eq!(head.cookie("larder-login-crm").as_deref(), Some("x"));
         assert_eq!(head.cookie("larder-login-c"), None);
+    }
+
+    #[test]
+    fn cookies_are_read_as_browsers_and_proxies_join_them() {
+        for (sent, expected) in [
+            (&["x=1"][..], Some("1")),
+            (&["a=b;x=1"], Some("1")),
+            (&["a=b; x = 1 ; c=d"], Some("1")),
+            (&["nonsense; =; x=1"], Some("1")),
+            (&["x=1; x=2"], Some("1")),
+            (&["a=b", "x=1"], Some("1")),
+            (&["x=a=b"], Some("a=b")),
+            (&["x="], Some("")),
+            (&["X=1"], None),
+            (&["ax=1; x"], None),
+            (&[], None),
+        ] {
+            let headers: Vec<_> = sent.iter().map(|sent| (header::COOKIE, *sent)).collect();
+            assert_eq!(Head::of(&headers).cookie("x").as_deref(), expected, "{sent:?}");
+        }
     }
 }

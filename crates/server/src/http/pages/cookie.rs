@@ -2,17 +2,11 @@
 
 use std::time::Duration;
 
+pub(in crate::http) use cookie::SameSite;
+use cookie::time;
 use http::{HeaderMap, HeaderValue, header};
 
 use crate::http::head::Head;
-
-/// When a browser sends a cookie after a page of another site sent it here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::http) enum SameSite {
-    Strict,
-    /// Also when the browser goes on to a page of this server, as after a login elsewhere.
-    Lax,
-}
 
 /// A cookie that no script can read.
 #[derive(Debug, Clone)]
@@ -20,6 +14,8 @@ pub(in crate::http) struct Cookie {
     pub(in crate::http) name: String,
     /// Where the browser sends it.
     pub(in crate::http) path: String,
+    /// Whether the browser sends it only from pages of this site (`Strict`), or also when it goes on
+    /// to a page of this server, as after a login elsewhere (`Lax`).
     pub(in crate::http) same_site: SameSite,
     pub(in crate::http) is_secure: bool,
 }
@@ -43,14 +39,16 @@ impl Cookie {
     }
 
     pub(in crate::http) fn set(&self, headers: &mut HeaderMap, value: &str, age: Duration) {
-        let Self { name, path, same_site, is_secure } = self;
-        let secure = if *is_secure { "; Secure" } else { "" };
-        let age = age.as_secs();
-        let cookie = format!(
-            "{name}={value}; Path={path}; Max-Age={age}; HttpOnly; SameSite={same_site:?}{secure}"
-        );
+        let age = time::Duration::try_from(age).unwrap_or(time::Duration::MAX);
+        let cookie = cookie::Cookie::build((&*self.name, value))
+            .path(&*self.path)
+            .max_age(age)
+            .http_only(true)
+            .same_site(self.same_site)
+            .secure(self.is_secure)
+            .build();
 
-        if let Ok(cookie) = HeaderValue::try_from(cookie) {
+        if let Ok(cookie) = HeaderValue::try_from(cookie.to_string()) {
             headers.append(header::SET_COOKIE, cookie);
         }
     }
@@ -70,7 +68,7 @@ mod tests {
         let mut headers = HeaderMap::new();
         cookie.set(&mut headers, "b", Duration::from_secs(9));
 
-        let expected = "a=b; Path=/x/mcp/login/; Max-Age=9; HttpOnly; SameSite=Lax; Secure";
+        let expected = "a=b; HttpOnly; SameSite=Lax; Secure; Path=/x/mcp/login/; Max-Age=9";
         assert_eq!(headers[header::SET_COOKIE], expected);
     }
 }
