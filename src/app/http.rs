@@ -16,8 +16,8 @@ use larder_oauth::{Authenticator, audit::UnknownCallers};
 use larder_server::{
     content_link::BaseUrl,
     http::{
-        self, AllowedHosts, Certificate, CertificateError, Dependencies, Endpoint, FormSlots,
-        HttpOptions, ProtectedResource, RequestDurations, ServeLimits, StopStages,
+        self, AllowedHosts, BodyLimits, Certificate, CertificateError, Dependencies, Endpoint,
+        FormSlots, HttpOptions, ProtectedResource, RequestDurations, ServeLimits, StopStages,
     },
 };
 use parking_lot::Mutex;
@@ -25,7 +25,7 @@ use tokio::{net::TcpListener, runtime::Handle};
 use tokio_util::sync::CancellationToken;
 
 use super::{App, STOP_MARGIN};
-use crate::config::{AuthMode, Config, ConfigError, LimitsConfig, PublicUrl};
+use crate::config::{AuthMode, Config, ConfigError, PublicUrl};
 
 /// The parts that only the HTTP transport needs.
 pub(super) struct HttpSetup {
@@ -121,23 +121,19 @@ impl LiveHttp {
 
 /// The settings of the endpoint that can change while the server runs.
 struct ReloadableOptions {
-    limits: LimitsConfig,
+    body: BodyLimits,
     hosts: AllowedHosts,
 }
 
 impl ReloadableOptions {
     fn new(config: &Config, public_url: Option<&PublicUrl>) -> Self {
-        Self { limits: config.limits.clone(), hosts: allowed_hosts(config, public_url) }
+        Self { body: config.limits.body(), hosts: allowed_hosts(config, public_url) }
     }
 
     /// Sets the options that a reload changes: this is their only list.
     fn apply_to(&self, options: &mut HttpOptions) {
-        let limits = &self.limits;
         options.hosts = self.hosts.clone();
-        options.body_bytes = limits.body_bytes;
-        options.body_values = limits.body_values;
-        options.body_timeout = Duration::from_secs(limits.body_timeout);
-        options.body_rate = limits.body_rate;
+        options.body = self.body;
     }
 }
 
@@ -340,7 +336,7 @@ mod tests {
         // The reload precedes the first endpoint and a later endpoint.
         for _ in 0..2 {
             let options = app.endpoint(StopStages::default()).options.load_full();
-            assert_eq!((options.body_bytes, options.promote_after), (1_000, Duration::ZERO));
+            assert_eq!((options.body.bytes, options.promote_after), (1_000, Duration::ZERO));
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use larder_server::{
     admission::{AdmissionLimits, Maximums},
     dispatch::DispatchLimits,
-    http::HttpOptions,
+    http::BodyLimits,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -143,6 +143,16 @@ impl LimitsConfig {
         Ok(())
     }
 
+    /// The limits of request bodies.
+    pub fn body(&self) -> BodyLimits {
+        BodyLimits {
+            bytes: self.body_bytes,
+            values: self.body_values,
+            timeout: Duration::from_secs(self.body_timeout),
+            rate: self.body_rate,
+        }
+    }
+
     /// The limits on a single call.
     pub fn per_call(&self) -> DispatchLimits {
         DispatchLimits {
@@ -180,14 +190,13 @@ impl Default for LimitsConfig {
         let AdmissionLimits { requests_per_window, window, caller, total } =
             AdmissionLimits::default();
         let DispatchLimits { read_bytes, ref_bytes, call_timeout } = DispatchLimits::default();
-        let HttpOptions { body_bytes, body_timeout, body_rate, body_values, .. } =
-            HttpOptions::default();
+        let body = BodyLimits::default();
 
         Self {
-            body_bytes,
-            body_timeout: body_timeout.as_secs(),
-            body_rate,
-            body_values,
+            body_bytes: body.bytes,
+            body_timeout: body.timeout.as_secs(),
+            body_rate: body.rate,
+            body_values: body.values,
             read_bytes,
             ref_bytes,
             call_timeout: call_timeout.map_or(0, |limit| limit.as_secs()),

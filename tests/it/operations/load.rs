@@ -83,7 +83,7 @@ async fn a_connection_without_a_request_is_closed() {
 /// once, and then single bytes or nothing.
 async fn assert_body_times_out(sent: usize, drips: bool) {
     let server = Server::configured(|setup| {
-        setup.http = Box::new(|http| http.body_timeout = SHORT);
+        setup.http = Box::new(|http| http.body.timeout = SHORT);
     })
     .await;
     let stream = TcpStream::connect(server.address).await.unwrap();

@@ -51,21 +51,42 @@ pub const RESOURCES_PATH: &str = "/resources";
 /// The path of the uploads of these callers that can be resumed.
 pub(crate) const UPLOADS_PATH: &str = "/resources/uploads";
 
+/// The limits of request bodies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BodyLimits {
+    /// The maximum size of a message, in bytes.
+    pub bytes: usize,
+    /// The maximum number of JSON values in a message, at all depths.
+    pub values: usize,
+    /// How long a client may take to send the next part of a body: the bytes that
+    /// `rate` asks for in this time.
+    pub timeout: Duration,
+    /// The minimum rate of a body, in bytes per second.
+    pub rate: u32,
+}
+
+impl BodyLimits {
+    /// The bytes that have to arrive within the timeout.
+    fn step(&self) -> u64 {
+        let step = self.timeout.as_millis() * u128::from(self.rate) / 1000;
+        u64::try_from(step).unwrap_or(u64::MAX)
+    }
+}
+
+impl Default for BodyLimits {
+    fn default() -> Self {
+        Self { bytes: 32 << 20, values: 200_000, timeout: Duration::from_secs(30), rate: 16 << 10 }
+    }
+}
+
 /// Options of the endpoint.
 #[derive(Debug, Clone)]
 pub struct HttpOptions {
     /// The path of the MCP endpoint.
     pub path: String,
 
-    /// The maximum size of a request body, in bytes.
-    pub body_bytes: usize,
-    /// The maximum number of JSON values in a request body, at all depths.
-    pub body_values: usize,
-    /// How long a client may take to send the next part of a body: the bytes that
-    /// `body_rate` asks for in this time.
-    pub body_timeout: Duration,
-    /// The minimum rate of a body, in bytes per second.
-    pub body_rate: u32,
+    /// The limits of request bodies.
+    pub body: BodyLimits,
 
     /// How long a call may run before its response becomes a stream.
     pub promote_after: Duration,
@@ -97,10 +118,7 @@ impl Default for HttpOptions {
         Self {
             path: "/mcp".into(),
 
-            body_bytes: 32 << 20,
-            body_values: 200_000,
-            body_timeout: Duration::from_secs(30),
-            body_rate: 16 << 10,
+            body: BodyLimits::default(),
 
             promote_after: Duration::from_millis(200),
             json_response: false,

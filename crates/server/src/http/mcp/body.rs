@@ -14,7 +14,7 @@ use crate::{
     admission::{BodyPermit, LimitReached, RequestPermit},
     era::Encoded,
     http::{
-        Endpoint, HttpOptions,
+        BodyLimits, Endpoint,
         error::{HttpError, Reply},
         head::Head,
     },
@@ -22,7 +22,7 @@ use crate::{
 
 /// Rejects a body whose `Content-Length` is over the limit, before any other work.
 pub(in crate::http) fn check_content_length(endpoint: &Endpoint, head: &Head) -> Reply<()> {
-    let max = endpoint.options().body_bytes;
+    let max = endpoint.options().body.bytes;
     if head.content_length().is_some_and(|length| length > max as u64) {
         return Err(HttpError::TooLarge(max));
     }
@@ -72,10 +72,9 @@ struct Progress {
 }
 
 impl Progress {
-    fn new(received: usize, options: &HttpOptions) -> Self {
-        let timeout = options.body_timeout;
-        let step = timeout.as_millis() * u128::from(options.body_rate) / 1000;
-        let step = usize::try_from(step).unwrap_or(usize::MAX);
+    fn new(received: usize, limits: &BodyLimits) -> Self {
+        let timeout = limits.timeout;
+        let step = usize::try_from(limits.step()).unwrap_or(usize::MAX);
         let (deadline, target) = (Instant::now() + timeout, received.saturating_add(step));
         Self { timeout, step, deadline, target }
     }
@@ -99,12 +98,12 @@ impl Progress {
 pub(in crate::http) async fn read(
     head: &Head,
     body: Body,
-    options: &HttpOptions,
+    limits: &BodyLimits,
     permit: &RequestPermit,
 ) -> Result<Bytes, BodyError> {
     check_media_type(head)?;
 
-    let max = options.body_bytes;
+    let max = limits.bytes;
     // The announced length, if there is one.
     let length = body.size_hint().exact().and_then(|l| usize::try_from(l).ok()).unwrap_or(0);
     let mut permit = permit.body(length)?;
@@ -120,7 +119,7 @@ pub(in crate::http) async fn read(
             Some(frame) => frame,
             None => {
                 let received = first.len() + rest.len();
-                let progress = progress.get_or_insert_with(|| Progress::new(received, options));
+                let progress = progress.get_or_insert_with(|| Progress::new(received, limits));
                 let frame = tokio::time::timeout_at(progress.deadline(received), body.frame());
                 frame.await.map_err(|_| HttpError::TooSlow)?
             }

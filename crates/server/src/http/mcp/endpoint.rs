@@ -80,7 +80,7 @@ async fn receive<'a>(
         return Err(HttpError::JsonOnly);
     }
 
-    let body = match body::read(head, body, &options, permit).await {
+    let body = match body::read(head, body, &options.body, permit).await {
         Ok(body) => body,
         Err(BodyError::Http(error)) => return Err(error),
         Err(BodyError::Limited(limited)) => {
@@ -89,7 +89,7 @@ async fn receive<'a>(
         }
     };
 
-    let max_values = options.body_values;
+    let max_values = options.body.values;
     let context = MessageContext { version: head.version(), in_session: head.session().is_some() };
     let owner = identity.owner();
 

@@ -68,7 +68,7 @@ pub(in crate::http) async fn receive(
     };
     condition.check().await?;
 
-    let received = Received::new(body, max, &options).into_stream();
+    let received = Received::new(body, max, &options.body).into_stream();
     let claim = uploader.claim(&endpoint.random.id());
     let claimed = claim.clone();
 

@@ -10,7 +10,7 @@ use http_body_util::BodyExt;
 use larder_store::store::StoreError;
 use tokio::time::Instant;
 
-use crate::http::{HttpOptions, problem::Problem};
+use crate::http::{BodyLimits, problem::Problem};
 
 /// Why a body ends early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -65,11 +65,13 @@ struct Patience {
 }
 
 impl Patience {
-    fn new(options: &HttpOptions) -> Self {
-        let timeout = options.body_timeout;
-        let step = timeout.as_millis() * u128::from(options.body_rate) / 1000;
-        let step = u64::try_from(step).unwrap_or(u64::MAX).max(1);
-        Self { timeout, step, waited: Duration::ZERO, received: 0 }
+    fn new(limits: &BodyLimits) -> Self {
+        Self {
+            timeout: limits.timeout,
+            step: limits.step().max(1),
+            waited: Duration::ZERO,
+            received: 0,
+        }
     }
 
     async fn wait<T>(&mut self, next: impl Future<Output = T>) -> Result<T, BodyProblem> {
@@ -98,8 +100,8 @@ pub(super) struct Received {
 
 impl Received {
     /// A body of at most `max` bytes.
-    pub(super) fn new(body: Body, max: u64, options: &HttpOptions) -> Self {
-        Self { body, patience: Patience::new(options), max, bytes: 0 }
+    pub(super) fn new(body: Body, max: u64, limits: &BodyLimits) -> Self {
+        Self { body, patience: Patience::new(limits), max, bytes: 0 }
     }
 
     /// The next piece; `None` at the end.
@@ -143,9 +145,8 @@ mod tests {
 
     use super::*;
 
-    fn options() -> HttpOptions {
-        let (body_timeout, body_rate) = (Duration::from_secs(10), 100);
-        HttpOptions { body_timeout, body_rate, ..HttpOptions::default() }
+    fn limits() -> BodyLimits {
+        BodyLimits { timeout: Duration::from_secs(10), rate: 100, ..BodyLimits::default() }
     }
 
     /// A body of these pieces, each after a pause.
@@ -157,7 +158,7 @@ mod tests {
     }
 
     async fn receive(pieces: &'static [(u64, usize)], max: u64) -> Result<u64, BodyProblem> {
-        let mut received = Received::new(body(pieces), max, &options());
+        let mut received = Received::new(body(pieces), max, &limits());
         while received.next().await?.is_some() {}
         Ok(received.bytes)
     }
@@ -173,7 +174,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_time_that_the_server_takes_does_not_count() {
-        let mut received = Received::new(body(&[(6, 1), (3, 1)]), 9, &options());
+        let mut received = Received::new(body(&[(6, 1), (3, 1)]), 9, &limits());
         assert!(received.next().await.unwrap().is_some());
         tokio::time::sleep(Duration::from_secs(60)).await;
         assert!(received.next().await.unwrap().is_some());

@@ -297,7 +297,7 @@ async fn receive(
     permit: Permit,
     claim: &Claim,
 ) -> (PartialUpload, Result<(), Problem>) {
-    let body = Received::new(body, max, &endpoint.options());
+    let body = Received::new(body, max, &endpoint.options().body);
     let (random, before, claim) = (endpoint.random.clone(), upload.clone(), claim.clone());
 
     let task = async move {
