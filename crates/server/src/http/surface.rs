@@ -50,9 +50,9 @@ pub(super) struct Checks {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cors {
     None,
-    /// Those whose origin is allowed.
+    /// Pages whose origin is allowed.
     Allowed,
-    /// All: nothing depends on who asks.
+    /// All pages: nothing depends on who asks.
     Any,
 }
 

@@ -161,7 +161,7 @@ impl Representation<'_> {
     }
 }
 
-/// Adds headers that keep content from running in a browser, and from caches. A page has set its own.
+/// Adds headers that keep content from running in a browser, and from caches. A page has its own.
 pub(in crate::http) fn add_safe_headers(response: &mut Response) {
     for (name, value) in [
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),

@@ -24,10 +24,10 @@ use crate::{
 /// The tool that does the same as DELETE, and whose scopes it needs.
 const DELETE_TOOL: &str = "delete_resource";
 
-/// What `Allow` lists for resources.
+/// The methods of resources.
 const METHODS: &str = "GET, HEAD, PUT, POST, DELETE, OPTIONS";
 
-/// What `Allow` lists for an upload that can be resumed.
+/// The methods of an upload that can be resumed.
 const UPLOAD_METHODS: &str = "HEAD, PATCH, DELETE, OPTIONS";
 
 /// Sends the content of a resource.

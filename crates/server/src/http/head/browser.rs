@@ -1,4 +1,4 @@
-//! What browsers say of the page that sent a request, and the cookies that they send.
+//! Facts that browsers add to a request: the page that sent it, and cookies.
 
 use http::{HeaderName, HeaderValue, header, uri::Authority};
 

@@ -1,4 +1,4 @@
-//! What monitoring reads: probes of the server, and the listener for operators.
+//! Probes of the server, and the listener for operators.
 
 pub(super) mod health;
 mod metrics;

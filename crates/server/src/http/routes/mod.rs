@@ -69,7 +69,7 @@ async fn unknown(Incoming { endpoint, .. }: Incoming) -> Reply {
     Err(HttpError::Path(endpoint.options().path.clone()))
 }
 
-/// What a server offers besides its endpoint.
+/// Parts that a server may offer besides its endpoint.
 struct Offered<'a> {
     /// The path of the endpoint.
     path: &'a str,
