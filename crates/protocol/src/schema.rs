@@ -1,4 +1,7 @@
-//! JSON Schemas of argument structs, and the validation of arguments.
+//! JSON Schemas of argument structs, the forms in which they are listed, and the validation of arguments.
+
+mod fit;
+mod plain;
 
 use std::sync::Arc;
 
@@ -7,6 +10,7 @@ use rmcp::model::JsonObject;
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Value, json};
 
+pub use self::plain::{listed_arguments, listed_as_is};
 use crate::quote::{quoted, shortened};
 
 /// The schema of an argument struct: its name, doc comment and fields.
@@ -218,29 +222,11 @@ impl Validator {
         Ok(Self { validator, schema: Arc::new(schema) })
     }
 
-    /// Parses string arguments into the numbers, booleans and other values that
-    /// the schema requires. Strings that cannot be parsed stay and fail validation.
-    pub fn parse_strings(&self, arguments: &mut Value) {
-        let properties = self.schema.get("properties").and_then(Value::as_object);
-        let (Some(properties), Some(arguments)) = (properties, arguments.as_object_mut()) else {
-            return;
-        };
-
-        for (argument, value) in arguments {
-            let types = properties.get(argument).and_then(|schema| schema.get("type"));
-            let takes_text = match types {
-                None => true,
-                Some(Value::Array(types)) => types.iter().any(|t| t == "string"),
-                Some(name) => name == "string",
-            };
-
-            if !takes_text
-                && let Value::String(text) = &*value
-                && let Ok(parsed) = serde_json::from_str::<Value>(text)
-            {
-                *value = parsed;
-            }
-        }
+    /// Changes arguments into what the schema expects, where that is clear: null in a member that may
+    /// be left out is not given, `2.0` is an integer, and numbers, booleans and JSON may come as text.
+    /// Values that do not fit stay, and fail validation.
+    pub fn fit(&self, arguments: &mut Value) {
+        fit::fit(&self.schema, arguments);
     }
 
     /// Validates arguments.

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod header_parameters;
+mod hosts;
 mod query;
 mod query_callers;
 mod query_docs;

@@ -38,9 +38,10 @@ impl Catalog {
             || reference.as_resource_uri().is_some_and(|uri| self.templates.get(uri).is_some())
     }
 
-    /// The tool's input schema, if the tool exists.
+    /// The schema by which the tool's arguments are checked, if the tool exists. Lists have a plainer
+    /// form of it.
     pub fn input_schema(&self, tool: &str) -> Option<Arc<model::JsonObject>> {
-        self.tools.get(tool).map(|tool| Arc::clone(&tool.listed.input_schema))
+        self.tools.get(tool).map(|tool| tool.input_schema())
     }
 
     /// Whether a resource has that URI or a template matches it.

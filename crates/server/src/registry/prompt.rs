@@ -192,7 +192,7 @@ impl RegisteredPrompt {
         let mut arguments = Value::Object(arguments);
 
         if let Some(validator) = &body.validator {
-            validator.parse_strings(&mut arguments);
+            validator.fit(&mut arguments);
             validator.check(&arguments).map_err(Fault::invalid_params)?;
         }
 

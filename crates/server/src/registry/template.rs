@@ -106,7 +106,7 @@ impl<S: Send + Sync + 'static> Template<S> {
             handler: Box::new(move |context, variables| {
                 let mut variables: Value = variables.into_iter().collect();
                 if let Some(validator) = &validator {
-                    validator.parse_strings(&mut variables);
+                    validator.fit(&mut variables);
                     if validator.check(&variables).is_err() {
                         return std::future::ready(Err(ResourceError::NotFound)).boxed();
                     }

@@ -198,7 +198,8 @@ impl<S: Send + Sync + 'static> Tool<S> {
         });
 
         let structured = output.is_some();
-        listed.input_schema = validator.as_ref().map(|v| Arc::clone(&v.schema)).unwrap_or_default();
+        let plain = validator.as_ref().map(|v| Arc::new(schema::listed_arguments(&v.schema)));
+        listed.input_schema = plain.unwrap_or_default();
         listed.output_schema = output.as_ref().map(|o| Arc::clone(&o.validator.schema));
 
         let state = Arc::clone(state);
@@ -253,16 +254,27 @@ pub(super) struct ToolBody {
 }
 
 impl RegisteredTool {
-    /// The arguments, if they fit the schema.
+    /// The schema by which arguments are checked.
+    pub(super) fn input_schema(&self) -> Arc<JsonObject> {
+        match &self.body.validator {
+            Some(validator) => Arc::clone(&validator.schema),
+            None => Arc::clone(&self.listed.input_schema),
+        }
+    }
+
+    /// The arguments as the tool expects them, if they fit the schema.
     async fn checked(
         self: &Arc<Self>,
         arguments: Value,
         scope: &Scope,
     ) -> Result<Value, ToolError> {
         let tool = Arc::clone(self);
-        let check = move |arguments: Value| {
-            let checked = tool.body.validator.as_ref().map_or(Ok(()), |v| v.check(&arguments));
-            checked.map(|()| arguments).map_err(ToolError::permanent)
+        let check = move |mut arguments: Value| {
+            if let Some(validator) = &tool.body.validator {
+                validator.fit(&mut arguments);
+                validator.check(&arguments).map_err(ToolError::permanent)?;
+            }
+            Ok(arguments)
         };
         with_arguments(scope, arguments, check).await?
     }

@@ -37,7 +37,7 @@ struct CreateResource {
     /// A JSON value to store, with a record on each line: an item of its list, or a
     /// member of its object.
     #[serde(default)]
-    #[schemars(with = "Option<Value>")]
+    #[schemars(with = "Option<Value>", extend("x-larder-listed" = { "type": "object" }))]
     json: Option<StoredJson>,
     /// The URI of a resource to copy without reading it, with its name, description and
     /// type. It may be shared with you, or one of the server.

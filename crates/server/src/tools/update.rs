@@ -32,7 +32,7 @@ struct UpdateResource {
     blob: Option<String>,
     /// The new JSON value.
     #[serde(default)]
-    #[schemars(with = "Option<Value>")]
+    #[schemars(with = "Option<Value>", extend("x-larder-listed" = { "type": "object" }))]
     json: Option<StoredJson>,
     /// Adds text or blob at the end of the content instead of replacing it.
     #[serde(default)]

@@ -40,6 +40,7 @@ const HEAD_BYTES: usize = 1_000;
 struct QueryResource {
     /// The URI of the resource; or, for sql, names and URIs of up to 8 tables:
     /// {"orders": "results://1", "users": "results://2"}.
+    #[schemars(extend("x-larder-listed" = { "type": "string" }))]
     from: From,
     /// One SELECT, such as SELECT level, count(*) FROM t GROUP BY level.
     #[serde(default)]
