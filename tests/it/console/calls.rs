@@ -56,7 +56,7 @@ async fn a_new_resource_is_announced_and_the_stream_ends_with_the_session() {
     let server = server(|_| {}).await;
     let browser = Browser::logged_in(&server, "anna").await;
     let opened = patiently("the stream", browser.get("events?uri=x:a").send()).await.unwrap();
-    assert_eq!(opened.headers()["content-type"], "text/event-stream");
+    assert_eq!(opened.headers()["content-type"], "text/event-stream; charset=utf-8");
     let mut events = Events::of(opened);
     let acknowledged = events.message().await;
     assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged");

@@ -1,6 +1,7 @@
 //! The protocol over HTTP: eras, headers, the form of a response, and bad input.
 
 mod bad_input;
+mod batches;
 mod calls;
 mod curl;
 mod eras;

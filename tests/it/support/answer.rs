@@ -41,7 +41,7 @@ impl Answer {
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
         let media_type = self.header("content-type");
-        if self.any_form && media_type == Some("text/event-stream") {
+        if self.any_form && media_type == Some("text/event-stream; charset=utf-8") {
             let stream = std::str::from_utf8(&self.body).unwrap();
             let mut data = stream.lines().filter_map(|line| line.strip_prefix("data:"));
             return serde_json::from_str(data.next_back().expect("an event")).unwrap();

@@ -26,7 +26,7 @@ impl Events {
     pub(crate) fn of(response: Response) -> Self {
         let headers = response.headers().clone();
         assert_eq!(response.status(), 200);
-        assert_eq!(headers["content-type"], "text/event-stream", "{headers:?}");
+        assert_eq!(headers["content-type"], "text/event-stream; charset=utf-8", "{headers:?}");
         let raw = Arc::new(Mutex::new(String::new()));
         let seen = Arc::clone(&raw);
         let bytes = response.bytes_stream().inspect(move |bytes| {

@@ -36,7 +36,8 @@ pub(in crate::http) fn response(
 
     let mut response = Response::new(Body::from_stream(frames));
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-store"));
 
     // nginx and similar proxies would buffer events.

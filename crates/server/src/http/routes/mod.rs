@@ -101,6 +101,10 @@ impl<'a> Offered<'a> {
 fn table(offered: &Offered<'_>) -> Vec<Route> {
     let base = offered.path.trim_end_matches('/');
     let mut table = vec![Route::mcp(offered.path)];
+    if !offered.path.ends_with('/') {
+        // Some clients end each URL with a slash.
+        table.push(Route::mcp(&format!("{}/", offered.path)));
+    }
 
     if offered.content {
         table.extend(content());
