@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
+use http::uri::Authority;
 use larder_protocol::ProtocolVersion;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,10 +28,10 @@ pub struct ServerConfig {
     /// Additional host names that the Host header may have. Requests with any other Host are
     /// refused with 403, which protects a local server from DNS rebinding. Loopback names, the
     /// address of `server.listen` and the host of `public_url` are always accepted; ports are
-    /// ignored.
+    /// ignored. There are no wildcards.
     pub allowed_hosts: Vec<String>,
     /// Additional origins whose web pages may call the server. Origins of an accepted host name are
-    /// always allowed.
+    /// always allowed, and `null` never is. There are no wildcards.
     pub allowed_origins: Vec<String>,
     /// Proxies in front of the server, as addresses or networks such as `"10.0.0.0/8"`. A request
     /// from one of them counts and is logged under the rightmost address of X-Forwarded-For that is
@@ -119,6 +120,14 @@ impl ServerConfig {
             return Err(ConfigError::new("server.path", problem));
         }
 
+        for host in &self.allowed_hosts {
+            check_host(host).map_err(|problem| invalid("server.allowed_hosts", host, problem))?;
+        }
+        for origin in &self.allowed_origins {
+            check_origin(origin)
+                .map_err(|problem| invalid("server.allowed_origins", origin, problem))?;
+        }
+
         self.trusted_proxies()?;
         if ProtocolVersion::parse(&self.max_version).is_none() {
             let known = ProtocolVersion::names_up_to(ProtocolVersion::LATEST).join(", ");
@@ -164,5 +173,90 @@ impl ServerConfig {
 
     pub(super) fn grace(&self) -> Duration {
         Duration::from_secs(self.grace)
+    }
+}
+
+fn invalid(setting: &str, value: &str, problem: &str) -> ConfigError {
+    ConfigError::new(setting, format!("{value:?} {problem}"))
+}
+
+/// Checks a host name or address, with or without a port.
+fn check_host(host: &str) -> Result<(), &'static str> {
+    if host.contains('*') {
+        return Err(
+            "is a wildcard, which allows no host: name each host that clients call, such as mcp.example.com",
+        );
+    }
+    if host.contains("://") || host.contains('/') {
+        return Err("is a URL: write only its host, such as mcp.example.com");
+    }
+    match Authority::try_from(host) {
+        Ok(authority) if !host.contains('@') && !authority.host().is_empty() => Ok(()),
+        _ => Err("is no host: write a name or an address, such as mcp.example.com or [::1]"),
+    }
+}
+
+/// Checks an origin as browsers send it (RFC 6454, section 6.1).
+fn check_origin(origin: &str) -> Result<(), &'static str> {
+    if origin.contains('*') {
+        return Err(
+            "is a wildcard, which allows no origin: name each origin, such as https://inspector.example.com",
+        );
+    }
+    if origin.eq_ignore_ascii_case("null") {
+        return Err(
+            "is the origin of pages of any site: name the origin of the page, such as https://inspector.example.com",
+        );
+    }
+
+    const FORM: &str =
+        "is no origin: write scheme, host and port, such as https://inspector.example.com";
+    let (scheme, rest) = origin.split_once("://").ok_or(FORM)?;
+    let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
+    let host = rest.strip_suffix('/').unwrap_or(rest);
+    if is_scheme && check_host(host).is_ok() { Ok(()) } else { Err(FORM) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_and_origins_that_would_allow_nothing_are_refused() {
+        for good in ["mcp.example.com", "mcp.example.com:8443", "10.0.0.1", "[::1]", "true", "7"] {
+            assert_eq!(check_host(good), Ok(()), "{good}");
+        }
+        for (bad, said) in [
+            ("*", "wildcard"),
+            ("*.example.com", "wildcard"),
+            ("https://mcp.example.com", "URL"),
+            ("mcp.example.com/mcp", "URL"),
+            ("", "no host"),
+            ("a b", "no host"),
+            ("user@mcp.example.com", "no host"),
+        ] {
+            let problem = check_host(bad).expect_err(bad);
+            assert!(
+                problem.contains(said) && problem.contains("mcp.example.com"),
+                "{bad}: {problem}"
+            );
+        }
+
+        for good in ["https://a.example", "http://a.example:3000/", "vscode-webview://abc"] {
+            assert_eq!(check_origin(good), Ok(()), "{good}");
+        }
+        for (bad, said) in [
+            ("*", "wildcard"),
+            ("https://*.example.com", "wildcard"),
+            ("null", "any site"),
+            ("NULL", "any site"),
+            ("inspector.example.com", "no origin"),
+            ("https://a.example/page", "no origin"),
+            ("", "no origin"),
+        ] {
+            let problem = check_origin(bad).expect_err(bad);
+            assert!(problem.contains(said) && problem.contains("https://"), "{bad}: {problem}");
+        }
     }
 }

@@ -50,6 +50,10 @@ impl AllowedHosts {
     }
 
     fn allows_origin(&self, origin: &str) -> bool {
+        // Pages of any site can have the origin `null`, such as those in a sandbox.
+        if origin.eq_ignore_ascii_case("null") {
+            return false;
+        }
         if self.origins.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin)) {
             return true;
         }
@@ -267,7 +271,7 @@ mod tests {
 
     #[test]
     fn only_pages_of_this_server_are_allowed() {
-        let hosts = AllowedHosts::default().origin("https://inspector.example.com/");
+        let hosts = AllowedHosts::default().origin("https://inspector.example.com/").origin("null");
 
         for origin in ["http://localhost:6274", "http://127.0.0.1", "https://inspector.example.com"]
         {
