@@ -24,6 +24,7 @@ pub(super) fn open(base: &Base, places: &Places) -> Result<Option<Arc<LoginServe
         redirect_schemes: login.redirect_schemes.clone(),
         allow_private_documents: login.allow_private_documents,
         refresh_ttl: Duration::from_secs(login.refresh_ttl),
+        reauthenticate: Duration::from_secs(login.reauthenticate),
         registrations_per_minute: login.registrations_per_minute,
         requests_per_minute: login.requests_per_minute,
     };

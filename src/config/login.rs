@@ -55,6 +55,9 @@ pub struct LoginConfig {
 
     /// Seconds that a login lasts without being used.
     pub refresh_ttl: u64,
+    /// Seconds after which a user logs in again whose provider gives no refresh token: Larder cannot
+    /// ask it whether the account still exists.
+    pub reauthenticate: u64,
     /// Clients that may register from one address within a minute.
     pub registrations_per_minute: u32,
     /// Logins and requests for tokens from one address within a minute. Behind a proxy all clients
@@ -107,6 +110,7 @@ impl Default for LoginConfig {
             redirect_schemes: Vec::new(),
             allow_private_documents: false,
             refresh_ttl: 30 * 24 * 3600,
+            reauthenticate: 24 * 3600,
             registrations_per_minute: 60,
             requests_per_minute: 600,
         }
@@ -128,6 +132,9 @@ impl LoginConfig {
 
         if self.refresh_ttl < 600 || self.refresh_ttl > 365 * 24 * 3600 {
             return invalid("refresh_ttl", "it must be from 600 seconds to a year");
+        }
+        if self.reauthenticate < 600 || self.reauthenticate > 365 * 24 * 3600 {
+            return invalid("reauthenticate", "it must be from 600 seconds to a year");
         }
         if self.registrations_per_minute == 0 || self.requests_per_minute == 0 {
             return invalid("requests_per_minute", "each limit must be at least 1");

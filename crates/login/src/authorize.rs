@@ -197,7 +197,7 @@ impl LoginServer {
     }
 
     /// The requested scopes that this server knows. Clients add some that concern only other
-    /// servers, such as `offline_access`.
+    /// servers, such as `openid`.
     fn requested(&self, scope: &str) -> Result<String, Problem> {
         if scope.len() > MAX_SCOPE {
             let text = format!("The scope is over {MAX_SCOPE} bytes.");
@@ -207,7 +207,7 @@ impl LoginServer {
         let (requested, known) = (Scopes::granted(scope), self.known_scopes());
         let names: Vec<_> =
             requested.names().filter(|name| Scopes::granted(name).is_within(&known)).collect();
-        if names.is_empty() && !requested.is_within(&Scopes::granted("openid offline_access")) {
+        if names.is_empty() && !requested.is_within(&Scopes::granted("openid")) {
             let text = "This server knows none of the requested scopes.";
             return Err(Problem::refused(ErrorCode::InvalidScope, text));
         }

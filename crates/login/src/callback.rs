@@ -17,6 +17,7 @@ use super::{
     parameters::Parameters,
     records::{CODE_TTL, Code, IssuedCode, LOGIN_TTL, Records, Request, Ticket, User, principal},
     redirect::{self, Destination},
+    scopes::{OFFLINE_ACCESS, asks_offline, without_offline},
     server::{audit, audit_refused},
 };
 
@@ -127,13 +128,15 @@ impl LoginServer {
         audit(user.principal(), &request.client, "login");
 
         let allowed = self.options.hierarchy.expand(allowed);
-        let asked = match &request.scopes {
-            Some(scopes) if !scopes.is_empty() => Scopes::granted(scopes),
+        let is_offline = asks_offline(request.scopes.as_deref());
+        let scopes = request.scopes.as_deref().map(without_offline).unwrap_or_default();
+        let asked = match scopes.as_str() {
+            scopes if !scopes.is_empty() => Scopes::granted(scopes),
             _ if !self.options.default_scopes.is_empty() => self.options.default_scopes.clone(),
             _ => allowed.clone(),
         };
 
-        let names: Vec<_> =
+        let mut names: Vec<_> =
             asked.names().filter(|name| Scopes::granted(name).is_within(&allowed)).collect();
         if names.is_empty() && !asked.is_empty() {
             audit_refused(user.principal(), &request.client, "login", "no scope granted");
@@ -141,6 +144,7 @@ impl LoginServer {
             return self.failed_for(&request, &user, ErrorCode::InvalidScope, text).await;
         }
 
+        names.extend(is_offline.then_some(OFFLINE_ACCESS));
         let scopes = names.join(" ");
         if self.has_consent(&request, &user, &scopes).await? {
             let url = self.issue(request, user, scopes).await?;

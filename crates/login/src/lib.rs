@@ -21,6 +21,8 @@ mod providers;
 mod rate;
 mod records;
 mod redirect;
+mod refresh;
+mod scopes;
 mod server;
 mod signing;
 mod tokens;

@@ -113,6 +113,33 @@ pub(super) struct Grant {
     pub(super) refresh: String,
     #[serde(default)]
     pub(super) refreshing_until: RefreshLease,
+    /// When the user logged in.
+    #[serde(default)]
+    pub(super) since: Option<Timestamp>,
+    /// The refresh tokens before the one that is valid now, the latest one last.
+    #[serde(default)]
+    pub(super) replaced: Vec<Replaced>,
+    /// What was issued with the refresh token that is valid now.
+    #[serde(default)]
+    pub(super) latest: Option<IssuedToken>,
+}
+
+/// A refresh token that another one has replaced.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Replaced {
+    pub(super) hash: String,
+    /// What the next secret is made of, besides this one.
+    pub(super) salt: String,
+    pub(super) at: Timestamp,
+}
+
+/// An access token.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct IssuedToken {
+    pub(super) access: String,
+    /// The scopes of the response.
+    pub(super) scopes: String,
+    pub(super) expires: Timestamp,
 }
 
 /// The records, by name.

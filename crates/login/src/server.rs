@@ -38,6 +38,8 @@ pub struct LoginOptions {
 
     /// How long a grant lasts that is not refreshed.
     pub refresh_ttl: Duration,
+    /// How long a user may stay logged in whose provider cannot be asked again.
+    pub reauthenticate: Duration,
     /// Registrations of one address in a minute.
     pub registrations_per_minute: u32,
     /// Logins, and requests for tokens, of one address in a minute.
@@ -122,13 +124,6 @@ impl LoginServer {
     /// What does not work.
     pub async fn check_provider(&self) -> Result<String, String> {
         self.provider.check().await
-    }
-
-    /// All scopes that a user can be granted.
-    pub(super) fn known_scopes(&self) -> Scopes {
-        let names = self.policy.grants.iter().map(|(scope, _)| scope.as_str());
-        let granted = Scopes::granted(&names.collect::<Vec<_>>().join(" "));
-        self.options.hierarchy.expand(granted)
     }
 
     /// The metadata of the authorization server (RFC 8414).

@@ -2,32 +2,28 @@
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
-use larder_oauth::{
-    Scopes,
-    client::{RefreshLease, challenge},
-};
+use larder_oauth::client::{RefreshLease, challenge};
 use larder_runtime::panics::PanicSite;
 use serde_json::{Value, json};
 use subtle::ConstantTimeEq;
 
 use super::{
-    ErrorCode, LoginServer, Problem, ProviderError,
+    ErrorCode, LoginServer, Problem,
     client::hash,
     parameters::Parameters,
-    records::{Code, Grant, IssuedCode, Records, Versioned},
+    records::{Code, Grant, IssuedCode, IssuedToken, Records, Versioned},
+    scopes::without_offline,
     server::{audit, audit_refused},
 };
 
 /// How long an access token is valid.
 pub(super) const ACCESS_TTL: Duration = Duration::from_secs(600);
-/// How long one request may take to refresh, before another one tries.
-const LEASE: Duration = Duration::from_secs(30);
 
 /// Why there are no tokens.
-struct Failure {
-    problem: Problem,
+pub(super) struct Failure {
+    pub(super) problem: Problem,
     /// Whether the audit log says it already, with the user.
-    is_audited: bool,
+    pub(super) is_audited: bool,
 }
 
 impl From<Problem> for Failure {
@@ -129,10 +125,13 @@ impl LoginServer {
             scopes,
             refresh: hash(&secret),
             refreshing_until: RefreshLease::default(),
+            since: Some(self.clock.now()),
+            replaced: Vec::new(),
+            latest: None,
         };
 
         // Signing reads the keys, which can fail, so it precedes the redemption of the code.
-        let tokens = self.issued(&id, &grant, &secret).await?;
+        let issued = self.issued(&id, &grant, parameters.required("client_id")?).await?;
         if !self.records.redeem(&name, found.version, &id).await? {
             // Another request has redeemed the code: one of the two clients has stolen it.
             if let Some(Versioned { value: Code::Redeemed(grant), .. }) =
@@ -145,13 +144,13 @@ impl LoginServer {
         }
 
         // The grant cannot be created if a second redemption has revoked it meanwhile.
-        let ttl = self.options.refresh_ttl;
+        let ttl = self.lifetime(&grant);
         if !self.records.create(&Records::grant(&id), &grant, ttl).await? {
             return Err(invalid().into());
         }
 
         audit(grant.user.principal(), &grant.client, "token");
-        Ok(tokens)
+        Ok(self.response(&issued, &id, &secret))
     }
 
     /// Revokes what the first use of a code has given. Returns whether there was something.
@@ -162,147 +161,46 @@ impl LoginServer {
         Ok(true)
     }
 
-    async fn refresh(&self, client: &str, parameters: &Parameters) -> Result<Value, Failure> {
-        let invalid = || Problem::grant("The refresh token is not valid. Log in again.");
-        let token = parameters.required("refresh_token")?;
-        let (id, secret) = token.split_once('.').ok_or_else(invalid)?;
-
-        // A grant ID has 32 hexadecimal digits, so no other text is looked up.
-        let is_id = id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let name = Records::grant(id);
-        let found = if is_id { self.records.read::<Grant>(&name).await? } else { None };
-        let mut found = found.ok_or_else(invalid)?;
-        if found.value.client.key != client {
-            return Err(invalid().into());
-        }
-
-        if !same(&hash(secret), &found.value.refresh) {
-            // Either the client or a thief has used this token before and has the newer token.
-            self.records.revoke(id).await?;
-            let why = "a refresh token was used twice, so all its tokens are revoked";
-            audit_refused(found.value.user.principal(), &found.value.client, "refresh", why);
-            return Err(Failure { problem: invalid(), is_audited: true });
-        }
-
+    /// New tokens of a grant. `client` is the identifier that the client is registered under.
+    pub(super) async fn issued(
+        &self,
+        id: &str,
+        grant: &Grant,
+        client: &str,
+    ) -> Result<IssuedToken, Problem> {
         let now = self.clock.now();
-        if !found.value.refreshing_until.take(now, LEASE) {
-            return Err(Problem::Unavailable(Duration::from_secs(1)).into());
-        }
-
-        let scopes = self.narrowed(&found.value, parameters)?;
-        let ttl = self.options.refresh_ttl;
-        if !self.records.update(&name, &mut found, ttl).await? {
-            return Err(Problem::Unavailable(Duration::from_secs(1)).into());
-        }
-
-        match self.ask_again(&name, &mut found).await {
-            Ok(()) => {}
-            Err(Problem::Refused(code, text)) => {
-                self.records.revoke(id).await?;
-                let why = "the provider or the policy no longer allows the user";
-                audit_refused(found.value.user.principal(), &found.value.client, "refresh", why);
-                let problem = Problem::Refused(code, text);
-                return Err(Failure { problem, is_audited: true });
-            }
-            Err(problem) => {
-                found.value.refreshing_until.release();
-                self.records.update(&name, &mut found, ttl).await?;
-                return Err(problem.into());
-            }
-        }
-
-        // The policy may grant other scopes than before.
-        let grant = &mut found.value;
-        let allowed = self.policy.scopes(&grant.user.person).unwrap_or_default();
-        let allowed = self.options.hierarchy.expand(allowed);
-        grant.scopes = within(&grant.scopes, &allowed);
-
-        let secret = self.secret();
-        grant.refresh = hash(&secret);
-        grant.refreshing_until.release();
-        let issued = Grant { scopes: within(&scopes, &allowed), ..grant.clone() };
-        let tokens = self.issued(id, &issued, &secret).await?;
-
-        if !self.records.update(&name, &mut found, ttl).await? {
-            // The grant was revoked meanwhile.
-            return Err(invalid().into());
-        }
-
-        // A failure is harmless, because the next refresh marks the client again.
-        let _ = self.records.mark_used(&found.value.client.key, now).await;
-        audit(found.value.user.principal(), &found.value.client, "refresh");
-        Ok(tokens)
-    }
-
-    /// A client may ask for fewer scopes, for this access token.
-    fn narrowed(&self, grant: &Grant, parameters: &Parameters) -> Result<String, Problem> {
-        let Some(scope) = parameters.get("scope") else { return Ok(grant.scopes.clone()) };
-        let known = self.known_scopes();
-        let asked = within(scope, &known);
-        if Scopes::granted(&asked).is_within(&Scopes::granted(&grant.scopes)) {
-            return Ok(if asked.is_empty() { grant.scopes.clone() } else { asked });
-        }
-
-        let text = "The refresh token does not have these scopes. Log in again for more.";
-        Err(Problem::refused(ErrorCode::InvalidScope, text))
-    }
-
-    /// Asks the provider who the user is now. Its new tokens are stored before anything else can
-    /// fail, because it may have revoked the old ones.
-    async fn ask_again(&self, name: &str, found: &mut Versioned<Grant>) -> Result<(), Problem> {
-        let out = || Problem::grant("The user may no longer use this server.");
-        let problem = |error| match error {
-            ProviderError::Refused(reason) => {
-                tracing::info!(reason, "the provider no longer confirms a user");
-                out()
-            }
-            unavailable @ ProviderError::Unavailable(_) => unavailable.into(),
-        };
-
-        if let Some(before) = &found.value.user.grant {
-            let renewed = self.provider.renew(before).await.map_err(problem)?;
-            if renewed.grant != *before {
-                found.value.user.grant = Some(renewed.grant.clone());
-                if !self.records.update(name, found, self.options.refresh_ttl).await? {
-                    // The grant was revoked meanwhile, or another request refreshes it.
-                    return Err(Problem::Unavailable(Duration::from_secs(1)));
-                }
-            }
-
-            let person = self.provider.person(&renewed).await.map_err(problem)?;
-            let user = &mut found.value.user;
-            if (&person.issuer, &person.subject) != (&user.person.issuer, &user.person.subject) {
-                return Err(out());
-            }
-            user.person = person;
-        }
-
-        self.policy.scopes(&found.value.user.person).map(|_| ()).ok_or_else(out)
-    }
-
-    /// The response with the tokens of a grant.
-    async fn issued(&self, id: &str, grant: &Grant, secret: &str) -> Result<Value, Problem> {
-        let now = self.clock.now().as_millis() / 1000;
-        let expires = now + ACCESS_TTL.as_secs();
+        let seconds = now.as_millis() / 1000;
         let claims = json!({
             "iss": self.options.base_url,
             "aud": self.options.base_url,
             "sub": grant.user.person.subject,
-            "client_id": grant.client.label,
-            "scope": grant.scopes,
-            "iat": now,
-            "exp": expires,
+            // RFC 9068, section 2.2.
+            "client_id": client,
+            "scope": without_offline(&grant.scopes),
+            "iat": seconds,
+            "exp": seconds + ACCESS_TTL.as_secs(),
             "jti": self.random.id(),
             "sid": id,
         });
 
-        Ok(json!({
-            "access_token": self.keys.sign(&claims).await?,
+        let access = self.keys.sign(&claims).await?;
+        Ok(IssuedToken {
+            access,
+            scopes: grant.scopes.clone(),
+            expires: now.saturating_add(ACCESS_TTL),
+        })
+    }
+
+    /// The response with tokens. The refresh token has the grant's ID and its secret.
+    pub(super) fn response(&self, token: &IssuedToken, id: &str, secret: &str) -> Value {
+        let left = token.expires.since(self.clock.now());
+        json!({
+            "access_token": token.access,
             "token_type": "Bearer",
-            "expires_in": ACCESS_TTL.as_secs(),
+            "expires_in": left.as_secs(),
             "refresh_token": format!("{id}.{secret}"),
-            "scope": grant.scopes,
-        }))
+            "scope": token.scopes,
+        })
     }
 
     /// Revokes a refresh token and with it all tokens of its grant, or the grant of an access
@@ -371,13 +269,6 @@ impl LoginServer {
     }
 }
 
-fn same(one: &str, other: &str) -> bool {
+pub(super) fn same(one: &str, other: &str) -> bool {
     one.as_bytes().ct_eq(other.as_bytes()).into()
-}
-
-/// The names that both have.
-fn within(scopes: &str, allowed: &Scopes) -> String {
-    let scopes = Scopes::granted(scopes);
-    let names = scopes.names().filter(|name| Scopes::granted(name).is_within(allowed));
-    names.collect::<Vec<_>>().join(" ")
 }

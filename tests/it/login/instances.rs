@@ -66,7 +66,13 @@ async fn any_instance_goes_on_with_what_another_began_and_none_without_redis() {
     let tokens = body(other.post("token", &form).await).await;
     assert_eq!(client.status(&tokens).await, 200);
     assert_eq!(other.status(&tokens).await, 200);
-    let tokens = body(client.refresh(&id, &tokens).await).await;
+    // Two processes of the client refresh at once, at both.
+    let (here, there) = tokio::join!(client.refresh(&id, &tokens), other.refresh(&id, &tokens));
+    let (here, there) = (body(here).await, body(there).await);
+    for name in ["access_token", "refresh_token"] {
+        assert!(here[name].is_string() && here[name] == there[name], "{name}");
+    }
+    let tokens = here;
     assert_eq!(other.status(&tokens).await, 200);
     // Both use the keys of one of them.
     let keys = async |client: &Client| body(super::get(&client.url("keys")).await).await;

@@ -253,7 +253,10 @@ async fn a_client_that_the_provider_does_not_know_logs_in_from_the_bare_url() {
     assert_eq!(metadata["issuer"], issuer);
     assert_eq!(metadata["registration_endpoint"], client.url("register"));
     assert_eq!(metadata["code_challenge_methods_supported"], json!(["S256"]));
-    assert_eq!(metadata["scopes_supported"], json!(["mcp:read", "mcp:write"]));
+    let scopes = json!(["mcp:read", "mcp:write", "offline_access"]);
+    assert_eq!(metadata["scopes_supported"], scopes);
+    // A resource server needs no such scope.
+    assert_eq!(resource["scopes_supported"], json!(["mcp:read", "mcp:write"]));
     let openid = format!("{issuer}/.well-known/openid-configuration");
     assert_eq!(get(&openid).await.status(), 404);
     let keys = body(get(metadata["jwks_uri"].as_str().unwrap()).await).await;

@@ -1,8 +1,13 @@
 //! Codes, refresh tokens, revocation.
 
-use serde_json::json;
+use std::time::Duration;
 
-use super::{Browser, Client, Site, body, refusal};
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use futures_util::future::join_all;
+use larder::config::LoginConfig;
+use serde_json::{Value, json};
+
+use super::{Browser, Client, Site, body, parameter, refusal};
 use crate::auth::provider::Provider;
 
 /// Waits until an access token is refused: a verified one is cached for some seconds.
@@ -64,9 +69,139 @@ async fn a_refresh_token_is_used_once_and_its_reuse_ends_the_family() {
     assert_ne!(first["refresh_token"], second["refresh_token"]);
     assert_eq!(client.status(&second).await, 200);
     let third = body(client.refresh(&id, &second).await).await;
+    // Not a moment later, when another process of the client may use it.
+    site.server.clock.advance(Duration::from_secs(31));
     assert_eq!(refusal(client.refresh(&id, &first).await).await, (400, "invalid_grant".into()));
     assert_eq!(refusal(client.refresh(&id, &third).await).await, (400, "invalid_grant".into()));
     until_refused(&site, &client, &third).await;
+}
+
+#[tokio::test]
+async fn processes_that_refresh_at_once_get_the_same_tokens() {
+    let site = Site::start().await;
+    let client = site.client();
+    let id = client.register().await;
+    let first = client.tokens("alice", &id).await;
+    let answers = join_all((0..5).map(|_| client.refresh(&id, &first))).await;
+    let mut same = Vec::new();
+    for answer in answers {
+        assert_eq!(answer.status(), 200);
+        same.push(body(answer).await);
+    }
+    let token = |tokens: &Value, name: &str| tokens[name].as_str().unwrap().to_owned();
+    for name in ["access_token", "refresh_token", "scope"] {
+        let different = same.iter().find(|tokens| token(tokens, name) != token(&same[0], name));
+        assert!(different.is_none(), "{name}");
+    }
+    assert_eq!(client.status(&same[0]).await, 200);
+
+    // Who comes a little later, too, even if the tokens were replaced again.
+    site.server.clock.advance(Duration::from_secs(15));
+    let second = body(client.refresh(&id, &same[0]).await).await;
+    let late = body(client.refresh(&id, &first).await).await;
+    assert_eq!(token(&late, "refresh_token"), token(&second, "refresh_token"));
+    assert_eq!(token(&late, "access_token"), token(&second, "access_token"));
+
+    // After half a minute it is a theft.
+    site.server.clock.advance(Duration::from_secs(16));
+    assert_eq!(refusal(client.refresh(&id, &first).await).await, (400, "invalid_grant".into()));
+    assert_eq!(refusal(client.refresh(&id, &second).await).await, (400, "invalid_grant".into()));
+}
+
+#[tokio::test]
+async fn a_login_ends_after_a_day_where_the_provider_cannot_be_asked_again() {
+    let without_refresh = |config: &mut LoginConfig| {
+        config.scopes = ["openid", "profile", "email"].map(str::to_owned).to_vec();
+    };
+    let site = Site::with(Provider::shared().await, without_refresh).await;
+    let client = site.client();
+    let id = client.register().await;
+    let mut tokens = client.tokens("alice", &id).await;
+    for _ in 0..2 {
+        site.server.clock.advance(Duration::from_secs(11 * 3600));
+        tokens = body(client.refresh(&id, &tokens).await).await;
+        assert_eq!(client.status(&tokens).await, 200);
+    }
+    site.server.clock.advance(Duration::from_secs(2 * 3600));
+    assert_eq!(refusal(client.refresh(&id, &tokens).await).await, (400, "invalid_grant".into()));
+
+    // A provider that is asked at each refresh bounds nothing.
+    let site = Site::start().await;
+    let client = site.client();
+    let id = client.register().await;
+    let mut tokens = client.tokens("alice", &id).await;
+    for _ in 0..3 {
+        site.server.clock.advance(Duration::from_secs(11 * 3600));
+        tokens = body(client.refresh(&id, &tokens).await).await;
+        assert!(tokens["access_token"].is_string(), "{tokens}");
+    }
+}
+
+/// The claims of an access token.
+fn claims(tokens: &Value) -> Value {
+    let token = tokens["access_token"].as_str().unwrap();
+    let claims = BASE64_URL_SAFE_NO_PAD.decode(token.split('.').nth(1).unwrap()).unwrap();
+    serde_json::from_slice(&claims).unwrap()
+}
+
+#[tokio::test]
+async fn access_tokens_name_the_client_by_its_registered_identifier() {
+    let site = Site::start().await;
+    let client = site.client();
+    let id = client.register().await;
+    let tokens = client.tokens("alice", &id).await;
+    assert_eq!(claims(&tokens)["client_id"], id);
+    let tokens = body(client.refresh(&id, &tokens).await).await;
+    assert_eq!(claims(&tokens)["client_id"], id);
+}
+
+#[tokio::test]
+async fn offline_access_is_granted_to_those_who_ask_for_it_and_is_in_no_access_token() {
+    let site = Site::start().await;
+    let client = site.client();
+    let id = client.register().await;
+    for (asked, granted) in [
+        ("mcp:read offline_access", "mcp:read offline_access"),
+        ("offline_access", "mcp:read offline_access"),
+        ("openid offline_access mcp:read", "mcp:read offline_access"),
+        ("mcp:read", "mcp:read"),
+        ("openid", "mcp:read"),
+    ] {
+        let mut request = client.request(&id);
+        request[3].1 = asked.to_owned();
+        let back = Browser::of("alice").log_in(client.authorize_url(&request), "allow").await;
+        let code = parameter(&back, "code").unwrap_or_else(|| panic!("{asked}: {back}"));
+        let tokens = body(client.redeem(&id, &code).await).await;
+        assert_eq!(tokens["scope"], granted, "{asked}");
+        assert_eq!(claims(&tokens)["scope"], "mcp:read", "{asked}");
+        let tokens = body(client.refresh(&id, &tokens).await).await;
+        assert_eq!(tokens["scope"], granted, "{asked}");
+        let form = [
+            ("grant_type", "refresh_token"),
+            ("client_id", &*id),
+            ("refresh_token", tokens["refresh_token"].as_str().unwrap()),
+            ("scope", granted),
+        ];
+        assert_eq!(client.post("token", &form).await.status(), 200, "{asked}");
+    }
+}
+
+#[tokio::test]
+async fn apps_register_schemes_that_begin_with_their_domain() {
+    let client = Site::start().await;
+    let client = client.client();
+    for (uri, status) in [
+        ("com.example.app:/cb", 201),
+        ("com.example.app:/oauth/callback", 201),
+        ("io.github.user.app:/", 201),
+        ("com.example.app://host/cb", 201),
+        ("com.example.app:/cb?command=x", 400),
+        ("app:/cb", 400),
+        ("com.apple.mail:/cb", 400),
+    ] {
+        let registration = json!({ "client_name": "An app", "redirect_uris": [uri] });
+        assert_eq!(client.try_register(&registration).await.status(), status, "{uri}");
+    }
 }
 
 #[tokio::test]
