@@ -2,7 +2,11 @@
 //! Document, or registered dynamically (RFC 7591).
 
 use larder_network::is_loopback;
-use larder_oauth::{Fetcher, client::ClientIdentity, safe_url};
+use larder_oauth::{
+    Fetcher,
+    client::{self, ClientIdentity, or_default},
+    safe_url,
+};
 use larder_protocol::quote::quoted;
 use larder_runtime::clock::Timestamp;
 use larder_server::registry::{LoginProblem, LoginSite};
@@ -179,9 +183,7 @@ async fn register(
     let (status, body) = sent.map_err(|error| LoginProblem::Unavailable(error.to_string()))?;
 
     match status {
-        200 | 201 => {
-            serde_json::from_slice(&body).map_err(|_| refused("the response is not valid"))
-        }
+        200 | 201 => client::document(&body).map_err(|_| refused("the response is not valid")),
         _ => Err(refused(&format!("status {status}"))),
     }
 }
@@ -190,9 +192,9 @@ async fn register(
 struct Registered {
     #[serde(rename = "client_id")]
     id: String,
-    #[serde(rename = "client_secret")]
+    #[serde(rename = "client_secret", default, deserialize_with = "or_default")]
     secret: Option<String>,
-    #[serde(rename = "client_secret_expires_at")]
+    #[serde(rename = "client_secret_expires_at", default, deserialize_with = "or_default")]
     expires: Option<u64>,
 }
 

@@ -3,7 +3,7 @@
 
 use larder_oauth::{
     FetchError, Fetcher,
-    client::{self, Endpoint, Metadata, WellKnown},
+    client::{self, Endpoint, Metadata, WellKnown, or_default},
     safe_url,
 };
 use larder_protocol::quote::quoted;
@@ -38,9 +38,9 @@ pub(super) struct ServerMetadata {
 struct Resource {
     #[serde(rename = "resource")]
     url: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     authorization_servers: Vec<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     scopes_supported: Vec<String>,
 }
 
@@ -57,6 +57,7 @@ pub(super) async fn discover(
     let named = Finder { fetcher: &login.fetchers.named, namer: upstream };
 
     let resource = named.resource(upstream, metadata).await?;
+    let own_origin = || vec![upstream.origin().ascii_serialization()];
     let (resource, servers, scopes) = match resource {
         Some(Resource { url: resource, authorization_servers, scopes_supported }) => {
             if !covers(&resource, upstream) {
@@ -65,13 +66,12 @@ pub(super) async fn discover(
                     quoted(&resource)
                 ));
             }
-            (resource, authorization_servers, scopes_supported)
+            let names_none = authorization_servers.is_empty();
+            let servers = if names_none { own_origin() } else { authorization_servers };
+            (resource, servers, scopes_supported)
         }
         // Servers before RFC 9728 are their own authorization servers.
-        None => {
-            let origin = upstream.origin().ascii_serialization();
-            (without_query(upstream), vec![origin], Vec::new())
-        }
+        None => (without_query(upstream), own_origin(), Vec::new()),
     };
 
     let metadata = match login.settings.issuer.configured() {
@@ -126,13 +126,15 @@ impl Finder<'_> {
         Ok(url)
     }
 
+    /// The metadata at a URL. `None` if there is none: some servers answer each path with a page.
     async fn fetch(&self, url: &Url) -> Result<Option<Resource>, String> {
         match self.fetcher.get(url).await {
             Ok(document) => {
-                let parsed = serde_json::from_slice(&document);
-                parsed
-                    .map(Some)
-                    .map_err(|_| format!("{}: not valid metadata", quoted(url.as_str())))
+                let read = client::document(&document);
+                let read = read.inspect_err(|problem| {
+                    tracing::debug!(%url, problem, "a document is no metadata of a resource");
+                });
+                Ok(read.ok())
             }
             Err(FetchError::Status(400..=499)) => Ok(None),
             Err(error) => Err(format!("{}: {error}", quoted(url.as_str()))),
@@ -145,9 +147,10 @@ impl Finder<'_> {
         upstream: &Url,
         named: Option<&str>,
     ) -> Result<Option<Resource>, String> {
-        if let Some(named) = named {
-            let found = self.fetch(&self.url(named)?).await?;
-            return found.map(Some).ok_or_else(|| format!("{}: not found", quoted(named)));
+        if let Some(named) = named
+            && let Some(found) = self.fetch(&self.url(named)?).await?
+        {
+            return Ok(Some(found));
         }
 
         const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
@@ -155,16 +158,19 @@ impl Finder<'_> {
         let mut paths = vec![format!("{WELL_KNOWN}{path}"), WELL_KNOWN.to_owned()];
         paths.dedup();
 
+        let mut problem = named.map(|named| format!("{}: no metadata", quoted(named)));
         for path in paths {
             let mut url = upstream.clone();
             url.set_path(&path);
             url.set_query(None);
-            if let Some(found) = self.fetch(&url).await? {
-                return Ok(Some(found));
+            match self.fetch(&url).await {
+                Ok(Some(found)) => return Ok(Some(found)),
+                Ok(None) => {}
+                Err(error) => problem = Some(error),
             }
         }
 
-        Ok(None)
+        problem.map_or(Ok(None), Err)
     }
 
     async fn server(&self, issuer: &str) -> Result<ServerMetadata, String> {

@@ -1,11 +1,12 @@
 //! The metadata of an authorization server (RFC 8414; OpenID Connect Discovery 1.0).
 
 use larder_network::is_loopback;
-use larder_protocol::quote::{parse_error, quoted};
-use serde::{Deserialize, Deserializer, de::DeserializeOwned};
+use larder_protocol::quote::quoted;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use url::Url;
 
+use super::lenient::{self, or_default};
 use crate::{FetchError, Fetcher, safe_url};
 
 /// The metadata that an authorization server publishes. The URLs of its endpoints are texts: a user
@@ -190,8 +191,7 @@ impl Metadata {
     /// # Errors
     /// The document is no metadata, or that of another issuer.
     pub fn read(document: &[u8], issuer: &str) -> Result<Self, MetadataError> {
-        let metadata: Self = serde_json::from_slice(document)
-            .map_err(|error| MetadataError::Malformed(parse_error(&error.to_string())))?;
+        let metadata: Self = lenient::document(document).map_err(MetadataError::Malformed)?;
 
         // RFC 8414, section 3.3: with another issuer, one server could impersonate another.
         if metadata.issuer != issuer {
@@ -266,17 +266,6 @@ impl Endpoint {
             Self::Introspection => "introspection_endpoint",
         }
     }
-}
-
-/// Reads a member that counts as absent if its value is null or of another type, so that it fails
-/// only those who need it.
-fn or_default<'de, D, T>(value: D) -> Result<T, D::Error>
-where
-    D: Deserializer<'de>,
-    T: DeserializeOwned + Default,
-{
-    let value = Value::deserialize(value)?;
-    Ok(serde_json::from_value(value).unwrap_or_default())
 }
 
 /// Reads a list of what the server supports. One of another type names nothing, so that no check is

@@ -5,6 +5,7 @@
 //! may be reached: its [`Fetcher`](super::Fetcher) is an argument.
 
 mod lease;
+mod lenient;
 mod metadata;
 mod pkce;
 mod request;
@@ -14,6 +15,7 @@ mod state;
 mod tokens;
 
 pub use lease::RefreshLease;
+pub use lenient::{document, or_default};
 pub use metadata::{
     DiscoveryError, Endpoint, Metadata, MetadataError, WellKnown, discover, url_named_by,
 };

@@ -11,6 +11,7 @@ use oauth2::{AsyncHttpClient, HttpRequest, HttpResponse};
 use serde_json::Value;
 use url::{Url, form_urlencoded};
 
+use super::lenient;
 use crate::{FetchError, Fetcher};
 
 /// The statuses with which a token endpoint refuses (RFC 6749, section 5.2).
@@ -68,7 +69,7 @@ impl Sender<'_> {
             _ => return Err(FetchError::Status(status).into()),
         };
 
-        let mut response = HttpResponse::new(body);
+        let mut response = HttpResponse::new(lenient::response(body));
         if is_refused {
             *response.status_mut() = StatusCode::BAD_REQUEST;
         }
