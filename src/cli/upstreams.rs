@@ -127,6 +127,9 @@ fn table(upstreams: &[Status]) -> String {
         for left_out in &status.left_out {
             text += &format!("{}: left out: {}\n", status.name, visible(left_out));
         }
+        for renamed in &status.renamed {
+            text += &format!("{}: renamed: {}\n", status.name, visible(renamed));
+        }
     }
 
     text
@@ -158,6 +161,7 @@ mod tests {
             era: Some("legacy".into()),
             tools: Some(14),
             left_out: vec!["wide: its definition is over 64 KiB".into()],
+            renamed: vec!["a.b is offered as fs__a_b_01ab23".into()],
             kept_out_bytes: 12_345_678,
             failures: 1,
             last_error: Some(LastError { text: "exit 1: \u{1b}[2J".into(), seconds_ago: 61 }),
@@ -171,6 +175,7 @@ mod tests {
             era: None,
             tools: None,
             left_out: Vec::new(),
+            renamed: Vec::new(),
             kept_out_bytes: 0,
             failures: 0,
             last_error: None,
@@ -180,6 +185,7 @@ mod tests {
         let lines: Vec<_> = shown.lines().collect();
         assert!(lines[1].starts_with("fs          degraded  2"), "{shown}");
         assert!(lines[1].contains("14, 1 left out"), "{shown}");
+        assert!(shown.contains("fs: renamed: a.b is offered as fs__a_b_01ab23"), "{shown}");
         assert!(lines[1].contains("12,345,678"));
         assert!(lines[1].contains("tools/list is cut; 61 s ago: exit 1: "), "{shown}");
         assert!(!shown.contains('\u{1b}') && lines[2].ends_with('-'), "{shown}");

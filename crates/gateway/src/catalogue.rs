@@ -36,6 +36,8 @@ const MAX_LEFT_OUT: usize = 20;
 pub(super) struct Catalogue {
     pub(super) tools: Vec<Arc<Kept<Tool>>>,
     tools_by_name: HashMap<String, usize>,
+    /// The tools by their names there.
+    tools_by_own_name: HashMap<String, usize>,
     prompts: Vec<Arc<Kept<Prompt>>>,
     prompts_by_name: HashMap<String, usize>,
     resources: Vec<Arc<Kept<model::Resource>>>,
@@ -45,6 +47,10 @@ pub(super) struct Catalogue {
     pub(super) cuts: Vec<CutList>,
     /// The items that are not offered, the first ones.
     left_out: Vec<LeftOut>,
+    /// The items that have another name than they would have alone, the first ones.
+    renamed: Vec<String>,
+    /// What the upstream tells models.
+    pub(super) instructions: Option<Arc<str>>,
 
     /// The memory that it takes besides its items.
     _charge: Charge,
@@ -84,6 +90,22 @@ impl Catalogue {
     /// The tool that is offered under that name.
     pub(super) fn tool(&self, name: &str) -> Option<&Tool> {
         self.tools_by_name.get(name).map(|index| &**self.tools[*index])
+    }
+
+    /// The items that have another name than they would have alone, and why.
+    pub(super) fn renamed(&self) -> Vec<String> {
+        self.renamed.clone()
+    }
+
+    /// The name under which a tool is offered that has this name there.
+    pub(super) fn offered_tool(&self, own_name: &str) -> Option<&str> {
+        let index = *self.tools_by_own_name.get(own_name)?;
+        Some(&self.tools[index].provided.listed.name)
+    }
+
+    /// Whether a resource is offered under this URI.
+    pub(super) fn has_resource(&self, uri: &str) -> bool {
+        self.resources.iter().any(|resource| resource.uri == uri)
     }
 
     /// The upstream's own name of a prompt.
@@ -142,7 +164,9 @@ impl Catalogue {
         ];
 
         let cuts = self.cuts.iter().map(ToString::to_string);
-        let notes: Vec<_> = cuts.chain(self.left_out()).collect();
+        let told = self.instructions.as_deref().map(str::to_owned);
+        let notes = cuts.chain(self.left_out()).chain(self.renamed()).chain(told);
+        let notes: Vec<_> = notes.collect();
         let notes = notes.iter().map(String::as_bytes);
         digest(lists.iter().map(<[u8; 32]>::as_slice).chain(notes))
     }

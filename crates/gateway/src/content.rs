@@ -50,9 +50,12 @@ async fn of_one(
     naming: &Naming,
     scope: &Scope,
 ) -> Result<ReadContent, NoContents> {
-    let ReceivedContent { mut uri, mime_type, meta, body } = content;
+    let ReceivedContent { mut uri, mime_type, mut meta, body } = content;
     if let Some(uri) = &mut uri {
         naming.offer(uri);
+    }
+    if let Some(meta) = &mut meta {
+        naming.offer_members(meta);
     }
 
     let (ReceivedBody::Text(name) | ReceivedBody::Blob(name)) = &body;

@@ -213,7 +213,7 @@ impl UpstreamError {
             Self::Refused(ErrorResponse { code: -32602, message, data }) => {
                 Fault::InvalidParams { message, data }
             }
-            Self::Refused(ErrorResponse { code: -32601, message, .. }) => {
+            Self::Refused(ErrorResponse { code: -32601, message, data: None }) => {
                 Fault::MethodNotFound(message)
             }
             Self::Refused(ErrorResponse { code: -32021, message, data }) => match data {

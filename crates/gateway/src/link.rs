@@ -75,6 +75,8 @@ pub(super) struct Link {
     acknowledged: watch::Sender<i64>,
     /// Where updates of resources are announced.
     updates: OnceLock<Arc<Subscriptions>>,
+    /// What the upstream tells models.
+    instructions: OnceLock<Arc<str>>,
 
     /// The arguments that are mirrored into headers.
     pub(super) mirrored: Mirrored,
@@ -182,6 +184,7 @@ impl Link {
             lists_changed: watch::Sender::new(0),
             acknowledged: watch::Sender::new(0),
             updates: OnceLock::new(),
+            instructions: OnceLock::new(),
             mirrored: Mirrored::default(),
             log_rate: Mutex::new(LogRate::new()),
         };
@@ -292,6 +295,18 @@ impl Link {
         let mut state = self.state.lock();
         state.era = Some(era);
         state.capabilities = capabilities;
+    }
+
+    /// The capabilities that the upstream declares.
+    pub(super) fn instructions(&self) -> Option<Arc<str>> {
+        self.instructions.get().cloned()
+    }
+
+    /// Keeps what the upstream tells models. The first text counts.
+    pub(super) fn set_instructions(&self, text: Option<String>) {
+        if let Some(text) = text {
+            let _ = self.instructions.set(text.into());
+        }
     }
 
     /// The capabilities that the upstream declares.

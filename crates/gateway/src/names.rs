@@ -14,7 +14,9 @@ pub(super) fn label(upstream: &str) -> Label {
     LABELS.label(upstream)
 }
 
-/// The most bytes of a name with a prefix.
+/// The most bytes of a name that clients accept.
+const MAX_NAME_BYTES: usize = 64;
+/// The most bytes of a name with a prefix: hosts put a prefix of their own before it.
 const NAME_BYTES: usize = 50;
 /// The length of `_` and the digits of the digest.
 const DIGEST_BYTES: usize = 7;
@@ -51,7 +53,7 @@ impl Naming {
         }
 
         let full = format!("{}__{own}", self.upstream);
-        let plain = full.replace(|c: char| !c.is_ascii_alphanumeric() && !"_-.".contains(c), "_");
+        let plain = full.replace(|c: char| !c.is_ascii_alphanumeric() && !"_-".contains(c), "_");
         if plain.len() <= NAME_BYTES && is_free(&plain) {
             return plain;
         }
@@ -62,10 +64,10 @@ impl Naming {
     }
 }
 
-/// Whether clients accept the name.
+/// Whether all clients accept the name: some refuse all tools of a server because of one.
 fn is_valid(name: &str) -> bool {
-    (1..=128).contains(&name.len())
-        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b))
+    (1..=MAX_NAME_BYTES).contains(&name.len())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b))
 }
 
 #[cfg(test)]
@@ -93,6 +95,15 @@ mod tests {
         assert_eq!(name.len(), NAME_BYTES);
         assert!(name.starts_with("fs__xxx") && name != other, "{name} {other}");
         assert_eq!(name, several.offered(&long, |_| false));
+
+        for own in ["calendar.read", "café", "a/b", &"x".repeat(65), "", "日本語"] {
+            for naming in [&one, &several] {
+                let name = naming.offered(own, |_| false);
+                assert!(is_valid(&name) && name.starts_with("fs__"), "{own}: {name}");
+            }
+        }
+        let longest = "x".repeat(64);
+        assert_eq!(one.offered(&longest, |_| false), longest);
 
         let taken = several.offered("read file", |name| name == "fs__read_file");
         assert!(taken.starts_with("fs__read_file_"), "{taken}");

@@ -11,14 +11,17 @@ use larder_protocol::{Announcement, Fault};
 use larder_server::{
     handler::{Contents, IntoToolResult, Scope, ToolError},
     registry::{
-        CompletionInput, Followed, FoundTool, LoginSite, Offer, ProvidedTool, Provider,
-        ProviderLogin, ProviderState, Subscriber, is_match,
+        CompletionInput, Followed, FoundTool, Instructions, LoginSite, Offer, ProvidedTool,
+        Provider, ProviderLogin, ProviderState, SessionClient, Subscriber, is_match,
     },
 };
 use larder_store::{session::SharedParts, store::ResourceUri};
 use rmcp::model::{self, CallToolResult, JsonObject};
 use serde_json::{Value, json};
-use tokio::{sync::broadcast, time::Instant};
+use tokio::{
+    sync::broadcast,
+    time::{Instant, timeout},
+};
 
 use self::logged_in::ask_to_log_in;
 use super::{
@@ -36,6 +39,9 @@ use super::{
     status::{LastError, State, Status},
     subscriptions::Follower,
 };
+
+/// How long the start of a session waits for what an upstream tells models.
+const INSTRUCTIONS_WAIT: Duration = Duration::from_secs(2);
 
 /// Another MCP server, started when it is first needed.
 pub struct Upstream {
@@ -113,6 +119,12 @@ impl Upstream {
                 .load()
                 .as_ref()
                 .map(|latest| latest.left_out())
+                .unwrap_or_default(),
+            renamed: shared
+                .latest
+                .load()
+                .as_ref()
+                .map(|latest| latest.renamed())
                 .unwrap_or_default(),
             kept_out_bytes: shared.statistics.kept_out(),
             failures: shared.statistics.failures(),
@@ -241,6 +253,37 @@ impl Provider for Upstream {
         let is_login =
             || self.connections.shared.login().is_some() && name == self.login_tool_name();
         self.known_tool(name).is_some() || is_login()
+    }
+
+    fn offered_tool(&self, own_name: &str) -> Option<String> {
+        let offered = |catalogue: &Catalogue| catalogue.offered_tool(own_name).map(str::to_owned);
+        self.connections.known(offered).filter(|offered| offered != own_name)
+    }
+
+    fn offered_resource(&self, own_uri: &str) -> Option<String> {
+        let offered = self.naming.offered_uri(own_uri);
+        let is_offered =
+            self.connections.known(|catalogue| catalogue.has_resource(&offered).then_some(()));
+        is_offered.map(|()| offered).filter(|offered| offered != own_uri)
+    }
+
+    async fn instructions(&self, session: &SessionClient<'_>) -> Option<Instructions> {
+        let latest = self.connections.shared.latest.load_full();
+        let catalogue = match latest {
+            Some(catalogue) => Some(catalogue),
+            // Of several, a slow one would hold up the others.
+            None if self.naming.is_prefixed => None,
+            None => {
+                let SessionClient { identity, client, session } = session;
+                let connection = self.connections.of_caller(identity, client, *session);
+                let connection = connection.await.ok()?;
+                timeout(INSTRUCTIONS_WAIT, connection.catalogue()).await.ok()?
+            }
+        };
+
+        let text = catalogue?.instructions.clone()?;
+        let name = self.naming.is_prefixed.then(|| self.naming.upstream.clone());
+        Some(Instructions { name, text })
     }
 
     async fn call_tool(

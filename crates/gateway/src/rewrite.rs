@@ -1,7 +1,7 @@
 //! URIs in what an upstream sends, if there are several upstreams.
 
-use rmcp::model::{ContentBlock, MetaObject, ResourceContents, Tool};
-use serde_json::Value;
+use rmcp::model::{ContentBlock, MetaObject, ResourceContents};
+use serde_json::{Map, Value};
 
 use super::names::Naming;
 
@@ -37,23 +37,43 @@ impl Naming {
     /// Changes the URIs in one content block.
     pub(super) fn offer_block(&self, block: &mut ContentBlock) {
         match block {
-            ContentBlock::ResourceLink(link) => self.offer(&mut link.uri),
-            ContentBlock::Resource(embedded) => match &mut embedded.resource {
-                ResourceContents::TextResourceContents { uri, .. }
-                | ResourceContents::BlobResourceContents { uri, .. } => self.offer(uri),
-                _ => {}
-            },
+            ContentBlock::ResourceLink(link) => {
+                self.offer(&mut link.uri);
+                self.offer_meta(&mut link.meta);
+            }
+            ContentBlock::Resource(embedded) => {
+                self.offer_meta(&mut embedded.meta);
+                match &mut embedded.resource {
+                    ResourceContents::TextResourceContents { uri, meta, .. }
+                    | ResourceContents::BlobResourceContents { uri, meta, .. } => {
+                        self.offer(uri);
+                        self.offer_meta(meta);
+                    }
+                    _ => {}
+                }
+            }
             _ => {}
         }
     }
 
-    /// Changes the URI of a tool's user interface (MCP Apps).
-    pub(super) fn offer_ui(&self, tool: &mut Tool) {
-        if let Some(MetaObject(meta)) = &mut tool.meta
-            && let Some(Value::Object(ui)) = meta.get_mut("ui")
+    /// Changes the URIs of user interfaces in metadata: those of MCP Apps and of ChatGPT's apps.
+    pub(super) fn offer_meta(&self, meta: &mut Option<MetaObject>) {
+        if let Some(MetaObject(members)) = meta {
+            self.offer_members(members);
+        }
+    }
+
+    /// Changes the URIs of user interfaces among the members of metadata.
+    pub(super) fn offer_members(&self, meta: &mut Map<String, Value>) {
+        if let Some(Value::Object(ui)) = meta.get_mut("ui")
             && let Some(Value::String(uri)) = ui.get_mut("resourceUri")
         {
             self.offer(uri);
+        }
+        for member in ["ui/resourceUri", "openai/outputTemplate"] {
+            if let Some(Value::String(uri)) = meta.get_mut(member) {
+                self.offer(uri);
+            }
         }
     }
 
@@ -99,6 +119,23 @@ mod tests {
         .expect("they are blocks");
 
         naming(true).offer_blocks(&mut blocks);
+        let mut meta = Some(MetaObject(Map::from_iter([
+            ("ui".to_owned(), json!({ "resourceUri": "ui://board/a" })),
+            ("ui/resourceUri".to_owned(), json!("ui://board/b")),
+            ("openai/outputTemplate".to_owned(), json!("ui://board/c")),
+            ("other".to_owned(), json!("ui://board/d")),
+        ])));
+        naming(true).offer_meta(&mut meta);
+        assert_eq!(
+            json!(meta),
+            json!({
+                "ui": { "resourceUri": "ui://fs/board/a" },
+                "ui/resourceUri": "ui://fs/board/b",
+                "openai/outputTemplate": "ui://fs/board/c",
+                "other": "ui://board/d",
+            })
+        );
+
         let blocks = json!(blocks);
         assert_eq!(blocks[0]["text"], "file:///a");
         assert_eq!(blocks[1]["uri"], "fs+file:///a");

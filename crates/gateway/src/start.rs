@@ -203,12 +203,13 @@ async fn discover(link: &Arc<Link>) -> Result<Option<Capabilities>, Failed> {
     wire::declare_modern(&mut params, &json!({}));
     let answer = link.request("server/discover", params);
 
-    let Discovered { is_modern, capabilities } =
+    let Discovered { is_modern, capabilities, instructions } =
         match tokio::time::timeout(PROBE_TIMEOUT, answer).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(error)) if error.is_callers() => return Err(error.into()),
             Ok(Err(_)) | Err(_) => return Ok(None),
         };
+    link.set_instructions(instructions);
     Ok(is_modern.then_some(capabilities))
 }
 
@@ -220,7 +221,9 @@ async fn initialize(link: &Arc<Link>, session: &RemoteSession) -> Result<Capabil
         "clientInfo": wire::client_info(),
     });
 
-    let Initialized { version, capabilities } = link.request("initialize", params).await?;
+    let Initialized { version, capabilities, instructions } =
+        link.request("initialize", params).await?;
+    link.set_instructions(instructions);
     session.negotiated(version.as_ref().map(VersionName::as_str));
     link.notify("notifications/initialized", &json!({})).await;
     Ok(capabilities)

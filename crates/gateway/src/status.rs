@@ -57,6 +57,10 @@ pub struct Status {
     /// the first twenty.
     #[serde(default)]
     pub left_out: Vec<String>,
+    /// Tools whose names would be those of others, with the names that they have instead: the first
+    /// twenty.
+    #[serde(default)]
+    pub renamed: Vec<String>,
 
     /// The bytes of its results that were stored instead of sent.
     pub kept_out_bytes: u64,

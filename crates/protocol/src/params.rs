@@ -106,6 +106,16 @@ impl Params {
         arguments.get(begin..end).filter(|json| *json != b"null")
     }
 
+    /// The same parameters with another `name`. `None` if there is no name.
+    pub fn with_name(&self, name: &str) -> Option<Self> {
+        self.member(Member::Name)?;
+        let ValueRange { begin, end } = self.ranges[Member::Name as usize];
+
+        let name = serde_json::Value::from(name).to_string();
+        let (before, after) = (&self.raw[..begin as usize], &self.raw[end as usize..]);
+        Self::new([before, name.as_bytes(), after].concat().into()).ok()
+    }
+
     /// The parameters of the tool call that the `arguments` of this call contain: its own `name`
     /// and `arguments`, and all other members of this call. `None` if there is no inner name, or
     /// a member occurs twice.
@@ -244,6 +254,17 @@ mod tests {
         ] {
             assert!(inner(json).is_none(), "{json}");
         }
+    }
+
+    #[test]
+    fn a_call_can_have_another_name() {
+        let call = params(r#"{"arguments":{"name":"a"},"name":"a\u0062","_meta":{}}"#);
+        let renamed = call.with_name("x\"__y").expect("it has a name");
+
+        assert_eq!(renamed.required_text(Member::Name), Ok("x\"__y".into()));
+        assert_eq!(renamed.member(Member::Arguments), Some(&br#"{"name":"a"}"#[..]));
+        assert_eq!(renamed.member(Member::Meta), Some(&b"{}"[..]));
+        assert!(params("{}").with_name("x").is_none());
     }
 
     #[test]

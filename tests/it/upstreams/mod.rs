@@ -10,6 +10,7 @@ mod http;
 mod instances;
 mod items;
 mod logins;
+mod meaning;
 mod passing_on;
 mod policies;
 mod process;

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use larder_protocol::ErrorResponse;
+use larder_protocol::{ErrorResponse, quote::shortened};
 use larder_server::registry::{ProvidedTool, lookup};
 use rmcp::model;
 use serde_json::json;
@@ -24,6 +24,8 @@ use crate::{
     settings::Settings,
 };
 
+/// The member of metadata that has the upstream's own name of an item.
+const ORIGINAL_NAME: &str = "larder/name";
 /// About how much memory an item's place in a catalogue takes, besides its name.
 const PLACE_BYTES: usize = 128;
 /// After so many items, other tasks have their turn.
@@ -59,7 +61,8 @@ trait Offered: List + Sized {
 
 impl<'a> Loading<'a> {
     pub(super) fn new(source: Source<'a>) -> Self {
-        Self { source, catalogue: Catalogue::default(), bytes: 0 }
+        let instructions = source.link.instructions();
+        Self { source, catalogue: Catalogue { instructions, ..Catalogue::default() }, bytes: 0 }
     }
 
     /// Reads the lists that the upstream declares.
@@ -89,6 +92,9 @@ impl<'a> Loading<'a> {
         }
         for LeftOut { name, why } in &catalogue.left_out {
             tracing::warn!(upstream = %settings.name, name, why, "an item is not offered");
+        }
+        for renamed in &catalogue.renamed {
+            tracing::warn!(upstream = %settings.name, renamed, "two items would have one name");
         }
 
         let digest = catalogue.digest();
@@ -212,6 +218,16 @@ impl<'a> Loading<'a> {
         }
     }
 
+    /// Tells that an item would have the name of another one, if it has.
+    fn rename(&mut self, own_name: &str, alone: &str, name: &str) {
+        if alone != name && self.catalogue.renamed.len() < MAX_LEFT_OUT {
+            let own_name = shortened(own_name);
+            self.catalogue.renamed.push(format!(
+                "{own_name} is offered as {name}: another one is offered as {alone}"
+            ));
+        }
+    }
+
     /// The charge of an item, as a part of that of its page.
     async fn charge(&self, bytes: usize, page: &mut Charge) -> Result<Charge, Cut> {
         let mut charge = self.source.charge();
@@ -237,14 +253,24 @@ impl Offered for ToolList {
         page: &mut Charge,
     ) -> Result<(), Cut> {
         let Source { settings, naming, pool, .. } = loading.source;
-        let Some(name) = settings.tools.name(definition.name()) else { return Ok(()) };
+        let own_name = definition.name().to_owned();
+        let Some(wanted) = settings.tools.name(&own_name) else { return Ok(()) };
+        if loading.catalogue.tools_by_own_name.contains_key(&own_name) {
+            let why = "its name is listed twice: the first one is offered";
+            loading.leave_out(LeftOut::new(&own_name, why));
+            return Ok(());
+        }
+
         let taken = &loading.catalogue.tools_by_name;
-        let name = naming.offered(name, |name| taken.contains_key(name));
+        let name = naming.offered(wanted, |name| taken.contains_key(name));
+        let alone = naming.offered(wanted, |_| false);
 
         let offer = |item| offered_tool(item, &name, settings, naming);
         if let Some(tool) = loading.keep(&pool.tools, &name, definition, page, offer).await? {
+            loading.rename(&own_name, &alone, &name);
             let catalogue = &mut loading.catalogue;
             catalogue.tools_by_name.insert(name, catalogue.tools.len());
+            catalogue.tools_by_own_name.insert(own_name, catalogue.tools.len());
             catalogue.tools.push(tool);
         }
         Ok(())
@@ -263,6 +289,9 @@ impl Offered for PromptList {
 
         let offer = |mut listed: model::Prompt| {
             let own_name = std::mem::replace(&mut listed.name, name.clone());
+            if own_name != name {
+                name_original(&mut listed.meta, &own_name);
+            }
             Prompt { own_name, listed }
         };
         if let Some(prompt) = loading.keep(&pool.prompts, &name, definition, page, offer).await? {
@@ -283,6 +312,7 @@ impl Offered for ResourceList {
         let Source { naming, pool, .. } = loading.source;
         let offer = |mut resource: model::Resource| {
             naming.offer(&mut resource.uri);
+            naming.offer_meta(&mut resource.meta);
             resource
         };
 
@@ -301,6 +331,7 @@ impl Offered for TemplateList {
         let Source { naming, pool, .. } = loading.source;
         let offer = |mut template: model::ResourceTemplate| {
             naming.offer(&mut template.uri_template);
+            naming.offer_meta(&mut template.meta);
             template
         };
 
@@ -308,6 +339,12 @@ impl Offered for TemplateList {
         loading.catalogue.templates.extend(template);
         Ok(())
     }
+}
+
+/// Adds the upstream's own name to the metadata of an item that is offered under another one.
+fn name_original(meta: &mut Option<model::MetaObject>, own_name: &str) {
+    let model::MetaObject(meta) = meta.get_or_insert_default();
+    meta.insert(ORIGINAL_NAME.to_owned(), own_name.into());
 }
 
 /// The tool that is offered under that name.
@@ -318,8 +355,11 @@ fn offered_tool(
     naming: &Naming,
 ) -> Tool {
     let ToolDefinition { own_name, is_task, mut tool, input } = definition;
-    naming.offer_ui(&mut tool);
+    naming.offer_meta(&mut tool.meta);
     tool.name = name.to_owned().into();
+    if own_name != name {
+        name_original(&mut tool.meta, &own_name);
+    }
 
     let spill = lookup(&settings.spill, &own_name).copied().unwrap_or_default();
     let ttl = lookup(&settings.ttl, &own_name).copied();

@@ -59,6 +59,7 @@ impl Upstream {
         };
 
         self.naming.offer_blocks(&mut result.content);
+        self.naming.offer_meta(&mut result.meta);
         Ok(result)
     }
 

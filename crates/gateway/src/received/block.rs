@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{
     members::{Excess, LongMembers},
+    mend,
     object::Object,
     problem::{Problem, shown},
 };
@@ -105,6 +106,7 @@ fn complete_link(link: &mut Object) {
         link.drop_unfit::<String>(member);
     }
     link.drop_unfit::<u64>("size");
+    mend::icons(link);
     link.drop_unfit::<Vec<Icon>>("icons");
     if link.text("name").is_none()
         && let Some(uri) = link.text("uri")

@@ -113,7 +113,7 @@ fn has_deceptive(text: &str) -> bool {
 }
 
 impl LeftOut {
-    pub(super) fn new(name: &str, why: &str) -> Self {
+    pub(crate) fn new(name: &str, why: &str) -> Self {
         let why = visible(&why.chars().take(TITLE_CHARS).collect::<String>()).into_owned();
         Self { name: shortened(name).into_owned(), why }
     }

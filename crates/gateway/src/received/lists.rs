@@ -1,14 +1,15 @@
 //! The answers of `tools/list`, `prompts/list`, `resources/list` and `resources/templates/list`.
 
-use std::marker::PhantomData;
+use std::{marker::PhantomData, sync::Arc};
 
-use larder_protocol::schema::Validator;
+use larder_protocol::schema::{Validator, listed_as_is};
 use rmcp::model::{self, Icon, JsonObject, ToolAnnotations};
 use serde_json::Value;
 
 use super::{
     definition::{LeftOut, log_changed, presentable},
     draft::to_2020_12,
+    mend,
     object::Object,
     problem::Problem,
     result::{Answer, RawResult},
@@ -135,6 +136,8 @@ impl List for ToolList {
     type Item = ToolDefinition;
 
     fn item(mut tool: Object) -> Result<ToolDefinition, LeftOut> {
+        mend::icons(&mut tool);
+        mend::annotations(&mut tool);
         tool.drop_unfit::<Vec<Icon>>("icons");
         tool.drop_unfit::<ToolAnnotations>("annotations");
         tool.drop_unfit::<String>("title");
@@ -146,18 +149,22 @@ impl List for ToolList {
             .take_members("execution")
             .is_some_and(|execution| execution.get("taskSupport").is_some_and(|s| s == "required"));
 
+        let name = tool.text(Self::KEY).unwrap_or_default().to_owned();
+        mend::input_schema(&mut tool).map_err(|why| LeftOut::new(&name, &why))?;
+
         let mut tool: model::Tool = named(tool, Self::KEY)?;
         let own_name = tool.name.clone().into_owned();
         let input = match to_2020_12(Value::Object(JsonObject::clone(&tool.input_schema))) {
             Value::Object(input) => Some(input),
             _ => None,
         };
+        tool.input_schema = Arc::new(listed_as_is(&tool.input_schema));
         tool.output_schema = output_schema(&tool, &own_name);
         Ok(ToolDefinition { own_name, is_task, tool, input })
     }
 }
 
-fn output_schema(tool: &model::Tool, name: &str) -> Option<std::sync::Arc<JsonObject>> {
+fn output_schema(tool: &model::Tool, name: &str) -> Option<Arc<JsonObject>> {
     let own = tool.output_schema.as_ref()?;
     let Value::Object(own) = to_2020_12(Value::Object(JsonObject::clone(own))) else { return None };
     match Validator::for_output(own) {
@@ -176,6 +183,7 @@ impl List for PromptList {
     type Item = model::Prompt;
 
     fn item(mut prompt: Object) -> Result<model::Prompt, LeftOut> {
+        mend::icons(&mut prompt);
         prompt.drop_unfit::<Vec<Icon>>("icons");
         prompt.drop_unfit::<String>("title");
         prompt.drop_unfit::<String>("description");
@@ -209,6 +217,7 @@ impl List for TemplateList {
 
 /// A resource or template without what decorates it in a form that does not fit.
 fn decorated(mut item: Object) -> Object {
+    mend::icons(&mut item);
     item.drop_unfit::<Vec<Icon>>("icons");
     item.drop_unfit::<model::Annotations>("annotations");
     item.drop_unfit::<JsonObject>("_meta");

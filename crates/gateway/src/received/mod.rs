@@ -17,6 +17,7 @@ mod envelope;
 mod error;
 mod lists;
 mod members;
+mod mend;
 mod notification;
 mod object;
 mod problem;

@@ -1,13 +1,16 @@
 //! The answers of `initialize` and `server/discover`.
 
-use larder_protocol::ProtocolVersion;
+use larder_protocol::{ProtocolVersion, quote::bounded};
 
 use super::{
     capabilities::Capabilities,
+    object::Object,
     problem::Problem,
     result::{Answer, RawResult},
 };
 
+/// The most characters of instructions.
+const INSTRUCTIONS_CHARS: usize = 4_000;
 /// The most bytes of a protocol version.
 const VERSION_BYTES: usize = 64;
 
@@ -16,6 +19,8 @@ pub(crate) struct Initialized {
     /// The protocol version, if the upstream says one.
     pub(crate) version: Option<VersionName>,
     pub(crate) capabilities: Capabilities,
+    /// What the upstream tells models.
+    pub(crate) instructions: Option<String>,
 }
 
 /// A protocol version that Larder may not know, of at most [`VERSION_BYTES`].
@@ -33,6 +38,24 @@ pub(crate) struct Discovered {
     /// Whether the upstream supports the modern era.
     pub(crate) is_modern: bool,
     pub(crate) capabilities: Capabilities,
+    /// What the upstream tells models.
+    pub(crate) instructions: Option<String>,
+}
+
+/// A text for models, bounded, with its control characters shown.
+fn instructions(result: &mut Object) -> Option<String> {
+    let text = result.take_text("instructions")?;
+    let text = text.trim();
+    if text.is_empty() {
+        return None;
+    }
+
+    let chars = text.chars().count();
+    let mut shown = bounded(text, INSTRUCTIONS_CHARS).into_owned();
+    if chars > INSTRUCTIONS_CHARS {
+        shown.push_str(&format!(" (cut: the instructions have {chars} characters)"));
+    }
+    Some(shown)
 }
 
 impl Answer for Initialized {
@@ -40,7 +63,8 @@ impl Answer for Initialized {
         let mut result = result.object()?;
         let version = result.take_short_text("protocolVersion", VERSION_BYTES)?;
         let capabilities = result.take("capabilities").unwrap_or_default().into();
-        Ok(Self { version: version.map(VersionName), capabilities })
+        let instructions = instructions(&mut result);
+        Ok(Self { version: version.map(VersionName), capabilities, instructions })
     }
 }
 
@@ -50,6 +74,7 @@ impl Answer for Discovered {
         let versions = result.take_list("supportedVersions")?;
         let is_modern = versions.iter().any(|version| version == ProtocolVersion::LATEST.as_str());
         let capabilities = result.take("capabilities").unwrap_or_default().into();
-        Ok(Self { is_modern, capabilities })
+        let instructions = instructions(&mut result);
+        Ok(Self { is_modern, capabilities, instructions })
     }
 }

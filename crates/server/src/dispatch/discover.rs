@@ -1,5 +1,7 @@
 //! `initialize` and `server/discover`: the server's identity and its capabilities.
 
+use std::sync::Arc;
+
 use larder_protocol::{Announcement, ProtocolVersion};
 use larder_store::task::EXTENSION;
 use rmcp::model::{
@@ -8,7 +10,10 @@ use rmcp::model::{
 };
 
 use super::{CacheHint, Dispatcher, Reply};
-use crate::registry::Registry;
+use crate::{
+    handler::Scope,
+    registry::{Registry, SessionClient},
+};
 
 impl Dispatcher {
     /// The cache hint for the server's definition. It is the same for every caller, unless
@@ -23,14 +28,23 @@ impl Dispatcher {
     }
 
     /// The era fills in the supported versions.
-    pub(super) fn discover(&self) -> Reply {
+    pub(super) async fn discover(&self, scope: Arc<Scope>) -> Reply {
         let mut result = DiscoverResult::new(Vec::new(), capabilities(&self.registry));
-        result.instructions = self.registry.instructions().map(str::to_owned);
+        let client = SessionClient {
+            identity: &scope.identity,
+            client: &scope.client,
+            session: scope.client_session.as_ref(),
+        };
+        result.instructions = self.registry.instructions_for(&client).await;
         Reply::Discover(Box::new(result), self.definition_hint())
     }
 }
 
-pub(super) fn initialize(registry: &Registry, version: ProtocolVersion) -> InitializeResult {
+pub(super) async fn initialize(
+    registry: &Registry,
+    version: ProtocolVersion,
+    client: &SessionClient<'_>,
+) -> InitializeResult {
     let mut capabilities = capabilities(registry);
     // Extensions are negotiated per request, so a session has none.
     capabilities.extensions = None;
@@ -38,7 +52,7 @@ pub(super) fn initialize(registry: &Registry, version: ProtocolVersion) -> Initi
     let mut result = InitializeResult::new(capabilities)
         .with_server_info(registry.info().clone())
         .with_protocol_version(wire_version(version));
-    result.instructions = registry.instructions().map(str::to_owned);
+    result.instructions = registry.instructions_for(client).await;
     result
 }
 

@@ -47,7 +47,7 @@ use crate::{
         AskMode, Cancellation, Control, IntoToolResult, Outbox, Scope, Server, StepAccounts,
         Suspended, ToolError,
     },
-    registry::Registry,
+    registry::{Registry, SessionClient},
     spill::Spiller,
 };
 
@@ -193,8 +193,8 @@ impl Dispatcher {
     /// [`Fault::InsufficientScope`] and [`Fault::Limited`], before any part of a response
     /// is sent.
     pub fn start(self: &Arc<Self>, mut call: Call) -> Result<Running, Fault> {
-        if let Some(inner) = self.inner_call(&call) {
-            call.params = inner;
+        if let Some(meant) = self.inner_call(&call).or_else(|| self.page_call(&call)) {
+            call.params = meant;
         }
 
         self.authorize(call.method, &call.params, &call.identity)?;
@@ -298,7 +298,7 @@ impl Dispatcher {
 
         match method {
             Method::Ping => ready(Ok(Reply::Empty)).boxed(),
-            Method::Discover => ready(Ok(self.discover())).boxed(),
+            Method::Discover => Box::pin(async move { Ok(self.discover(scope).await) }),
             Method::ListTools => boxed!(list_tools),
             Method::CallTool => boxed!(call_tool),
             Method::ListPrompts => boxed!(list_prompts),
@@ -371,8 +371,12 @@ impl Dispatcher {
     }
 
     /// The result of `initialize`.
-    pub fn initialize(&self, version: ProtocolVersion) -> InitializeResult {
-        discover::initialize(&self.registry, version)
+    pub async fn initialize(
+        &self,
+        version: ProtocolVersion,
+        client: &SessionClient<'_>,
+    ) -> InitializeResult {
+        discover::initialize(&self.registry, version, client).await
     }
 }
 

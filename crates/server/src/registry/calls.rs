@@ -50,6 +50,30 @@ impl Registry {
         Some(provider.origin().map_or(ListedBy::Server, ListedBy::Upstream))
     }
 
+    /// Whether all items are this server's own.
+    pub(crate) fn has_no_providers(&self) -> bool {
+        self.definition.providers.is_empty()
+    }
+
+    /// The name under which the tool is offered that has this name at its server, if no tool is
+    /// offered under this name, and one server has such a tool.
+    pub(crate) fn offered_tool(&self, own_name: &str) -> Option<String> {
+        if self.listed_by(own_name).is_some() {
+            return None;
+        }
+        let mut offered =
+            self.definition.providers.iter().filter_map(|each| each.offered_tool(own_name));
+        offered.next().filter(|_| offered.next().is_none())
+    }
+
+    /// The URI under which the resource is offered that has this URI at its server, if one server has
+    /// such a resource.
+    fn offered_resource(&self, own_uri: &str) -> Option<String> {
+        let mut offered =
+            self.definition.providers.iter().filter_map(|each| each.offered_resource(own_uri));
+        offered.next().filter(|_| offered.next().is_none())
+    }
+
     /// The tool's arguments that it stores as they are, not parsed.
     pub(crate) fn stored_arguments(&self, tool: &str) -> Vec<&'static str> {
         self.catalog().tools.get(tool).map(|tool| tool.body.stored.clone()).unwrap_or_default()
@@ -271,7 +295,9 @@ impl Registry {
             }
         }
 
-        None
+        // Pages of a server behind this one read its resources by its own URIs.
+        let offered = self.offered_resource(uri)?;
+        Box::pin(self.read(&offered, scope)).await
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
-use futures_util::{StreamExt, stream};
+use futures_util::{StreamExt, future::join_all, stream};
 use larder_protocol::Announcement;
 use larder_store::session::SharedParts;
 use parking_lot::RwLock;
@@ -13,7 +13,7 @@ use tokio::sync::broadcast;
 use super::{
     BuildError, OutputRules,
     catalog::Catalog,
-    provider::{Followed, Offer, Subscriber},
+    provider::{Followed, Instructions, Offer, SessionClient, Subscriber},
     providers::Providers,
     scope_rules::ScopeRules,
 };
@@ -21,6 +21,10 @@ use crate::content_link::ContentLinks;
 
 /// The number of announcements that a slow listener may lag behind before it loses some.
 const CHANNEL_CAPACITY: usize = 64;
+
+/// The most bytes of the instructions of all providers. Those that do not fit are left out, because a
+/// half may say the contrary of the whole.
+const PROVIDED_INSTRUCTIONS_BYTES: usize = 16_000;
 
 /// The number of resources that a subscriber begins to follow at a time.
 const MAX_CONCURRENT_SUBSCRIPTIONS: usize = 16;
@@ -79,6 +83,30 @@ impl Registry {
     /// The instructions for models that use this server.
     pub fn instructions(&self) -> Option<&str> {
         self.definition.instructions.as_deref()
+    }
+
+    /// The instructions for models that use this server, with those of its providers.
+    pub async fn instructions_for(&self, client: &SessionClient<'_>) -> Option<String> {
+        let providers = self.definition.providers.load();
+        let told = join_all(providers.iter().map(|provider| provider.instructions(client))).await;
+
+        let mut text = self.definition.instructions.clone().unwrap_or_default();
+        let mut left = PROVIDED_INSTRUCTIONS_BYTES;
+        for Instructions { name, text: told } in told.into_iter().flatten() {
+            if told.len() > left {
+                continue;
+            }
+            left -= told.len();
+
+            if !text.is_empty() {
+                text.push_str("\n\n");
+            }
+            if let Some(name) = name {
+                text.push_str(&format!("{name} (its tools are {name}__…): "));
+            }
+            text.push_str(&told);
+        }
+        (!text.is_empty()).then_some(text)
     }
 
     /// The most items on one page of a list.

@@ -51,7 +51,10 @@ pub use output_rules::{OutputRules, Spill};
 pub use paging::{Cursor, ListPage};
 pub use prompt::Prompt;
 pub(crate) use provider::ListedBy;
-pub use provider::{Followed, FoundTool, Offer, ProvidedTool, Provider, ProviderState, Subscriber};
+pub use provider::{
+    Followed, FoundTool, Instructions, Offer, ProvidedTool, Provider, ProviderState, SessionClient,
+    Subscriber,
+};
 pub(crate) use resource::ResourceStat;
 pub use resource::{CacheRule, Resource};
 pub use scope_rules::ScopeRules;

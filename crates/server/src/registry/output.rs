@@ -65,6 +65,12 @@ impl Registry {
         }
     }
 
+    /// Whether the tool of a server behind this one lists an output schema.
+    pub(crate) fn lists_output_schema(&self, tool: &str) -> bool {
+        self.catalog().tools.get(tool).is_none()
+            && self.known_tool(tool).is_some_and(|known| known.listed.output_schema.is_some())
+    }
+
     /// The rule by which the tool's results are stored. `None` for a tool that is not known,
     /// or of a custom handler, which bounds its results itself.
     pub(crate) fn spill_of(&self, tool: &str) -> Option<Spill> {

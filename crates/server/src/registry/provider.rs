@@ -48,6 +48,26 @@ pub struct Subscriber {
     pub feed: ChangeFeed,
 }
 
+/// A client that begins to use the server.
+#[derive(Debug, Clone, Copy)]
+pub struct SessionClient<'a> {
+    /// The caller.
+    pub identity: &'a Identity,
+    /// Name and capabilities that the client declares.
+    pub client: &'a Arc<ClientFacts>,
+    /// The client's session, if it has one.
+    pub session: Option<&'a Arc<str>>,
+}
+
+/// What a provider tells models.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Instructions {
+    /// The provider's name, if its items have it as a prefix.
+    pub name: Option<String>,
+    /// The text.
+    pub text: Arc<str>,
+}
+
 /// A subscription. The resource is followed until the value is dropped; in a session, until
 /// the session ends or unsubscribes.
 pub type Followed = Box<dyn Any + Send + Sync>;
@@ -82,6 +102,23 @@ pub trait Provider: Send + Sync + 'static {
     /// Whether the provider has listed a tool of that name to somebody.
     fn lists_tool(&self, name: &str) -> bool {
         self.known_tool(name).is_some()
+    }
+
+    /// The name under which a tool is offered that has this name at the provider's server, if it is
+    /// known and another one. A page that the server has made calls its tools by their names there.
+    fn offered_tool(&self, _own_name: &str) -> Option<String> {
+        None
+    }
+
+    /// The URI under which a resource is offered that has this URI at the provider's server, if it is
+    /// known and another one.
+    fn offered_resource(&self, _own_uri: &str) -> Option<String> {
+        None
+    }
+
+    /// What the provider tells models. Waits for one that was never used, but not for long.
+    async fn instructions(&self, _session: &SessionClient<'_>) -> Option<Instructions> {
+        None
     }
 
     /// Calls a tool that [`Provider::tool`] has found.
@@ -337,7 +374,7 @@ impl ProvidedTool {
         arguments: Option<Value>,
         scope: Arc<Scope>,
     ) -> Result<CallToolResult, Fault> {
-        let arguments = arguments.unwrap_or_else(|| Value::Object(JsonObject::new()));
+        let mut arguments = arguments.unwrap_or_else(|| Value::Object(JsonObject::new()));
         if !self.validates {
             return provider.call_tool(self, as_object(arguments)?, scope).await;
         }
@@ -354,6 +391,7 @@ impl ProvidedTool {
             .transpose()
             .map_err(|problem| invalid_schema(&problem))?;
 
+        input.fit(&mut arguments);
         if let Err(problem) = input.check(&arguments) {
             return Ok(ToolError::new(problem).into_tool_result());
         }

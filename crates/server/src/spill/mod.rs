@@ -160,6 +160,8 @@ impl Spiller {
         }
 
         let Parts { large, small, value, structured, meta } = parts;
+        // Clients expect structured content of a tool that lists its schema.
+        let structured = structured || Registry::from_scope(&self.scope).lists_output_schema(tool);
         let storing = Storing { scope: &self.scope, output_bytes: self.output_bytes };
         match store_parts(tool, large, &storing).await {
             Ok(stored) => {

@@ -8,6 +8,7 @@ mod escape;
 use larder_protocol::{Fault, RequestId};
 use larder_runtime::held::{Held, HeldBytes};
 use larder_store::task::TaskView;
+use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Value, json};
 
 pub(super) use self::encoder::frame;
@@ -46,6 +47,21 @@ pub async fn encode_reply(
     Ok(encode(id, reply, encoder).await?.holding(held))
 }
 
+/// Wraps structured content that is no object in one: before 2026-07-28 it is always an object.
+fn wrap_structured(result: &mut CallToolResult) {
+    let Some(content) = result.structured_content.take_if(|content| !content.is_object()) else {
+        return;
+    };
+    if content.is_null() {
+        return;
+    }
+
+    if result.content.is_empty() {
+        result.content.push(ContentBlock::text(content.to_string()));
+    }
+    result.structured_content = Some(json!({ "result": content }));
+}
+
 async fn encode(id: &RequestId, reply: Reply, encoder: &ResponseEncoder) -> Result<Encoded, Fault> {
     let message = match reply {
         Reply::Empty => {
@@ -76,6 +92,9 @@ async fn encode(id: &RequestId, reply: Reply, encoder: &ResponseEncoder) -> Resu
             frame(id, result)
         }
         Reply::CallTool(mut result) => {
+            if encoder.era == Era::Legacy {
+                wrap_structured(&mut result);
+            }
             let message = if result.meta.is_some() {
                 result.result_type = encoder.result_type();
                 encoder.add_server_info(&mut result.meta);

@@ -17,7 +17,7 @@ pub use self::answer::{Answer, SessionRequest};
 use super::{
     Encoded, Era, ResponseEncoder, calls::ActiveCalls, encode::frame, shared::readable_updates,
 };
-use crate::dispatch::Dispatcher;
+use crate::{dispatch::Dispatcher, registry::SessionClient};
 
 /// The maximum size of what a client says about itself in `initialize`, in bytes.
 const MAX_CLIENT_BYTES: usize = 16 * 1024;
@@ -102,7 +102,9 @@ impl Legacy {
         let session = self.sessions.create(identity.principal().clone(), version, client).await?;
         metrics::counter!("larder_sessions_started_total").increment(1);
 
-        let result = self.dispatcher.initialize(version);
+        let client =
+            SessionClient { identity, client: &session.client, session: Some(&session.id) };
+        let result = self.dispatcher.initialize(version, &client).await;
         Ok((session, Encoded::Complete(frame(&request.id, result)?)))
     }
 
