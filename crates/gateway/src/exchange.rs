@@ -133,7 +133,9 @@ impl Exchange {
             }
         }
 
-        exchange.message = Some(wire::request(id, method, &params));
+        let exact = scope.filter(|_| method == "tools/call");
+        let exact = exact.and_then(|scope| scope.control.exact_arguments());
+        exchange.message = Some(wire::request(id, method, &params, exact));
         Ok(exchange)
     }
 

@@ -339,7 +339,7 @@ impl Link {
     /// Sends a request whose response does not matter, unless too many messages wait.
     pub(super) fn send_unanswered(&self, method: &str, params: &Value) {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        self.try_send(wire::request(id, method, params));
+        self.try_send(wire::request(id, method, params, None));
     }
 
     /// Waits until the process has ended.

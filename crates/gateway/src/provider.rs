@@ -3,6 +3,7 @@
 mod calling;
 mod logged_in;
 mod reading;
+mod telling;
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
@@ -18,10 +19,7 @@ use larder_server::{
 use larder_store::{session::SharedParts, store::ResourceUri};
 use rmcp::model::{self, CallToolResult, JsonObject};
 use serde_json::{Value, json};
-use tokio::{
-    sync::broadcast,
-    time::{Instant, timeout},
-};
+use tokio::{sync::broadcast, time::Instant};
 
 use self::logged_in::ask_to_log_in;
 use super::{
@@ -39,9 +37,6 @@ use super::{
     status::{LastError, State, Status},
     subscriptions::Follower,
 };
-
-/// How long the start of a session waits for what an upstream tells models.
-const INSTRUCTIONS_WAIT: Duration = Duration::from_secs(2);
 
 /// Another MCP server, started when it is first needed.
 pub struct Upstream {
@@ -268,22 +263,7 @@ impl Provider for Upstream {
     }
 
     async fn instructions(&self, session: &SessionClient<'_>) -> Option<Instructions> {
-        let latest = self.connections.shared.latest.load_full();
-        let catalogue = match latest {
-            Some(catalogue) => Some(catalogue),
-            // Of several, a slow one would hold up the others.
-            None if self.naming.is_prefixed => None,
-            None => {
-                let SessionClient { identity, client, session } = session;
-                let connection = self.connections.of_caller(identity, client, *session);
-                let connection = connection.await.ok()?;
-                timeout(INSTRUCTIONS_WAIT, connection.catalogue()).await.ok()?
-            }
-        };
-
-        let text = catalogue?.instructions.clone()?;
-        let name = self.naming.is_prefixed.then(|| self.naming.upstream.clone());
-        Some(Instructions { name, text })
+        self.told(session).await
     }
 
     async fn call_tool(

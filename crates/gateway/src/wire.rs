@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use larder_protocol::{ProtocolVersion, RequestId};
-use serde::Serialize;
-use serde_json::{Value, json};
+use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde_json::{Value, json, value::RawValue};
 
 /// A message, without copies of its parts.
 #[derive(Serialize)]
@@ -14,7 +14,7 @@ struct Envelope<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     method: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    params: Option<&'a Value>,
+    params: Option<Params<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,16 +34,48 @@ impl Envelope<'_> {
     }
 }
 
-/// A request.
-pub(super) fn request(id: i64, method: &str, params: &Value) -> Bytes {
+/// The params of a message.
+struct Params<'a> {
+    members: &'a Value,
+    /// The JSON of the arguments in place of their value.
+    arguments: Option<&'a RawValue>,
+}
+
+impl<'a> From<&'a Value> for Params<'a> {
+    fn from(members: &'a Value) -> Self {
+        Self { members, arguments: None }
+    }
+}
+
+impl Serialize for Params<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (Some(arguments), Value::Object(members)) = (self.arguments, self.members) else {
+            return self.members.serialize(serializer);
+        };
+
+        let mut map = serializer.serialize_map(Some(members.len()))?;
+        for (name, value) in members {
+            match name.as_str() {
+                "arguments" => map.serialize_entry(name, arguments)?,
+                _ => map.serialize_entry(name, value)?,
+            }
+        }
+        map.end()
+    }
+}
+
+/// A request. `arguments` is their JSON as it was sent, where the value in `params` does not keep
+/// its numbers.
+pub(super) fn request(id: i64, method: &str, params: &Value, arguments: Option<&Bytes>) -> Bytes {
     let id = RequestId::Number(id);
-    Envelope { id: Some(&id), method: Some(method), params: Some(params), ..Envelope::default() }
-        .encode()
+    let arguments = arguments.and_then(|json| serde_json::from_slice(json).ok());
+    let params = Some(Params { members: params, arguments });
+    Envelope { id: Some(&id), method: Some(method), params, ..Envelope::default() }.encode()
 }
 
 /// A notification.
 pub(super) fn notification(method: &str, params: &Value) -> Bytes {
-    Envelope { method: Some(method), params: Some(params), ..Envelope::default() }.encode()
+    Envelope { method: Some(method), params: Some(params.into()), ..Envelope::default() }.encode()
 }
 
 /// An empty response, to a ping.

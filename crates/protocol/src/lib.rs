@@ -5,6 +5,7 @@
 mod apps;
 mod client;
 mod envelope;
+pub mod exact;
 mod fault;
 mod json_digest;
 mod log_level;

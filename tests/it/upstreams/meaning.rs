@@ -330,3 +330,83 @@ async fn a_large_text_of_a_tool_with_an_output_schema_has_the_spilled_form() {
     let failed = client.call("get", json!({ "lines": 5_000, "error": true })).await.result();
     assert_eq!(failed.get("structuredContent"), None, "{failed}");
 }
+
+/// A server that returns its arguments as its structured content, to the byte.
+async fn exact() -> Settings {
+    let answer = |body: Bytes| async move {
+        let text = std::str::from_utf8(&body).unwrap();
+        let request: Value = serde_json::from_str(text).unwrap();
+        let id = request["id"].to_string();
+        let result = match request["method"].as_str().unwrap_or_default() {
+            "initialize" => json!({
+                "protocolVersion": "2025-11-25", "capabilities": { "tools": {} },
+                "serverInfo": { "name": "far", "version": "1" },
+            })
+            .to_string(),
+            "tools/list" => {
+                json!({ "tools": [{ "name": "get", "inputSchema": object() }] }).to_string()
+            }
+            "tools/call" => {
+                #[derive(serde::Deserialize)]
+                struct Message<'a> {
+                    #[serde(borrow)]
+                    params: Params<'a>,
+                }
+                #[derive(serde::Deserialize)]
+                struct Params<'a> {
+                    #[serde(borrow)]
+                    arguments: &'a serde_json::value::RawValue,
+                }
+                let message: Message<'_> = serde_json::from_str(text).unwrap();
+                let arguments = message.params.arguments.get();
+                format!(
+                    r#"{{"content":[{{"type":"text","text":"done"}}],"structuredContent":{arguments}}}"#
+                )
+            }
+            _ => "{}".to_owned(),
+        };
+        let answer = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
+        ([("content-type", "application/json")], answer)
+    };
+    let router = Router::new().route("/mcp", routing::post(answer));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    remote("far", &url)
+}
+
+#[tokio::test]
+async fn numbers_pass_as_they_are_written_in_arguments_and_results() {
+    let server = in_front_of(vec![exact().await]).await;
+    let client = Legacy::of(&server).await;
+    let returned = async |arguments: &str| {
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"get","arguments":{arguments}}}}}"#
+        );
+        let request = client.post(&json!({})).body(body);
+        let answer = crate::support::Answer::of(request).await;
+        String::from_utf8(answer.body.to_vec()).unwrap()
+    };
+    for arguments in [
+        r#"{"id":12345678901234567890123}"#,
+        r#"{"price":1.10}"#,
+        r#"{"a":[{"b":-0,"c":1e3},"1.10"],"d":0.1000000000000000055511151231257827}"#,
+        r#"{"version":"1.10","n":5.00,"s":"larder:exact-content \"x\""}"#,
+        r#"{"n":1,"f":1.5,"big":18446744073709551615}"#,
+    ] {
+        let answer = returned(arguments).await;
+        assert!(answer.contains(&format!(r#""structuredContent":{arguments}"#)), "{answer}");
+    }
+    // Over several lines, as some clients write it.
+    let answer = returned("{\n  \"price\": 1.10,\r\n  \"n\": [\n 2 ]\n}").await;
+    assert!(answer.contains("1.10") && !answer.contains('\n'), "{answer}");
+
+    // What is stored, too.
+    let long: Vec<_> = (0..20_000).map(|n| format!(r#"{{"n":{n}.10}}"#)).collect();
+    let answer = returned(&format!(r#"{{"rows":[{}]}}"#, long.join(","))).await;
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    let uri = uri_in(text(&answer["result"]));
+    let arguments = json!({ "uri": uri, "unit": "records", "offset": 1, "limit": 1 });
+    let read = client.call("read_resource", arguments).await.text();
+    assert!(read.contains(r#"{"n":1.10}"#), "{read}");
+}

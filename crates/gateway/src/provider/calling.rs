@@ -42,15 +42,15 @@ impl Upstream {
             },
         };
 
-        let mut result = match self.read_result(result)? {
-            CallAnswer::Done(result) => result,
+        let (mut result, exact) = match self.read_result(result)? {
+            CallAnswer::Done { result, exact } => (result, exact),
             CallAnswer::Task(task) => {
                 let connection = self.connections.of(scope).await?;
                 let link = connection.link().await?;
                 let requests = &self.requests;
                 let finished = tasks::finish(task, requests, &connection, &link, name, scope);
                 match self.read_result(finished.await?)? {
-                    CallAnswer::Done(result) => result,
+                    CallAnswer::Done { result, exact } => (result, exact),
                     CallAnswer::Task(_) => {
                         return Err(self.invalid("the result of a task must not be a task"));
                     }
@@ -60,7 +60,8 @@ impl Upstream {
 
         self.naming.offer_blocks(&mut result.content);
         self.naming.offer_meta(&mut result.meta);
-        Ok(result)
+        scope.control.set_exact_content(exact);
+        Ok(*result)
     }
 
     fn read_result(&self, result: RawResult) -> Result<CallAnswer, UpstreamError> {

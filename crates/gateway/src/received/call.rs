@@ -1,6 +1,7 @@
 //! The answer of `tools/call`.
 
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
+use serde_json::value::RawValue;
 
 use super::{
     block,
@@ -16,14 +17,18 @@ const TASK: &str = "io.modelcontextprotocol/related-task";
 
 /// The answer of `tools/call`.
 pub(crate) enum CallAnswer {
-    Done(CallToolResult),
+    Done {
+        result: Box<CallToolResult>,
+        /// The structured content as it was sent, where the value does not keep its numbers.
+        exact: Option<Box<RawValue>>,
+    },
     /// The upstream has begun a task.
     Task(TaskState),
 }
 
 impl Answer for CallAnswer {
     fn read(result: RawResult) -> Result<Self, Problem> {
-        let RawResult { value, repaired } = result;
+        let RawResult { value, repaired, exact } = result;
         let what = shown(&value);
         let mut result = Object::of(value, "the result")?;
         let content = result.take("content");
@@ -59,7 +64,7 @@ impl Answer for CallAnswer {
                 repaired.numbers
             )));
         }
-        Ok(Self::Done(answer))
+        Ok(Self::Done { result: Box::new(answer), exact })
     }
 }
 

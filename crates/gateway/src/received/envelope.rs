@@ -169,8 +169,8 @@ fn answer(wire: &Wire<'_>, text: &str, repaired: Repaired) -> Result<Received, T
         }
         (result, _) => {
             let result = result.map_or("null", RawValue::get);
-            let value = serde_json::from_str(result).map_err(|error| torn(&error))?;
-            Outcome::Result(RawResult::new(value, repaired))
+            let result = RawResult::of_json(result, repaired).map_err(|error| torn(&error))?;
+            Outcome::Result(result)
         }
     };
 

@@ -1,6 +1,8 @@
 //! [`RawResult`]: the result of a response, before it is read as the answer of its method.
 
-use serde_json::Value;
+use larder_protocol::exact;
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
 
 use super::{object::Object, problem::Problem, repair::Repaired};
 
@@ -10,6 +12,8 @@ pub(crate) struct RawResult {
     pub(super) value: Value,
     /// How its message was repaired.
     pub(super) repaired: Repaired,
+    /// Its structured content as it was sent, where the value does not keep its numbers.
+    pub(super) exact: Option<Box<RawValue>>,
 }
 
 /// What a method answers.
@@ -28,8 +32,11 @@ impl Answer for Done {
 }
 
 impl RawResult {
-    pub(super) fn new(value: Value, repaired: Repaired) -> Self {
-        Self { value, repaired }
+    /// Reads the JSON of a result.
+    pub(super) fn of_json(json: &str, repaired: Repaired) -> serde_json::Result<Self> {
+        let value = serde_json::from_str(json)?;
+        let exact = if exact::keeps_numbers(json.as_bytes()) { None } else { exact_content(json) };
+        Ok(Self { value, repaired, exact })
     }
 
     /// Reads it as the answer of its method.
@@ -40,4 +47,17 @@ impl RawResult {
     pub(super) fn object(self) -> Result<Object, Problem> {
         Object::of(self.value, "the result")
     }
+}
+
+/// The structured content of a result as it was sent, in one line.
+fn exact_content(json: &str) -> Option<Box<RawValue>> {
+    #[derive(Deserialize)]
+    struct Result<'a> {
+        #[serde(borrow, rename = "structuredContent")]
+        content: &'a RawValue,
+    }
+
+    let content = serde_json::from_str::<Result<'_>>(json).ok()?.content.get();
+    let line = String::from_utf8(exact::in_one_line(content.as_bytes())).ok()?;
+    RawValue::from_string(line).ok()
 }

@@ -47,7 +47,7 @@ impl End {
     /// The end of a call with this outcome.
     pub(super) fn of(outcome: &Result<Reply, Fault>) -> Self {
         match outcome {
-            Ok(Reply::CallTool(result)) if result.is_error == Some(true) => Self::ToolError,
+            Ok(Reply::CallTool(reply)) if reply.result.is_error == Some(true) => Self::ToolError,
             Ok(Reply::InputRequired(_)) => Self::InputRequired,
             Ok(_) => Self::Done,
             Err(fault) if fault.is_failure() => Self::Failed,

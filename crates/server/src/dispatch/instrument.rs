@@ -130,7 +130,7 @@ impl CallMetrics {
 /// The size of a tool result as sent, in bytes. Other replies count as 0.
 fn result_bytes(reply: &Reply) -> u64 {
     match reply {
-        Reply::CallTool(result) => json_size(result) as u64,
+        Reply::CallTool(reply) => json_size(&reply.result) as u64,
         _ => 0,
     }
 }

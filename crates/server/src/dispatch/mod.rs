@@ -24,13 +24,14 @@ use futures_util::future::{BoxFuture, FutureExt, ready};
 use larder_oauth::{Identity, Owner, Validity};
 use larder_protocol::{
     ClientFacts, Fault, LogLevel, Member, Method, Params, ProgressToken, ProtocolVersion, Trace,
+    exact,
 };
 use larder_runtime::{in_span::InSpan, random::Random};
 use larder_store::{
     store::{Origins, Store, StoredBytes},
     task::Tasks,
 };
-pub use reply::{CacheHint, ContentReply, HeldReply, ReadReply, Reply};
+pub use reply::{CacheHint, ContentReply, HeldReply, ReadReply, Reply, ToolReply};
 use rmcp::model::{self, InitializeResult};
 pub use running::{Running, Step};
 use serde::Deserialize;
@@ -348,6 +349,7 @@ impl Dispatcher {
         let owner = scope.identity.owner();
         let arguments = stored_arguments::read(&name, params, stored, owner).await?;
 
+        let sent = arguments.clone().filter(|_| self.is_inexact(&name, params));
         let arguments = match arguments {
             None => None,
             Some(arguments) => {
@@ -357,17 +359,35 @@ impl Dispatcher {
                     Ok(arguments) => Some(arguments),
                     Err(refused) => {
                         let refused = ToolError::new(refused).into_tool_result();
-                        return Ok(Reply::CallTool(Box::new(refused)));
+                        return Ok(Reply::CallTool(Box::new(refused.into())));
                     }
                 }
             }
         };
 
+        // References have put other values into the arguments.
+        if sent.is_some()
+            && sent == arguments
+            && let Some(json) = params.member(Member::Arguments)
+        {
+            scope.control.set_exact_arguments(exact::in_one_line(json).into());
+        }
+
         let spiller = Spiller::new(&scope);
         spiller.receive(&name);
+        let control = Arc::clone(&scope.control);
         let result = self.registry.call_tool(&name, arguments, scope).await?;
         let result = spiller.bounded(&name, result).await;
-        Ok(Reply::CallTool(Box::new(result)))
+
+        let exact = control.exact_content(result.structured_content.as_ref());
+        Ok(Reply::CallTool(Box::new(ToolReply { result, exact })))
+    }
+
+    /// Whether the arguments of a tool of a server behind this one have numbers that a value does not
+    /// keep.
+    fn is_inexact(&self, tool: &str, params: &Params) -> bool {
+        self.registry.may_be_provided(tool)
+            && params.member(Member::Arguments).is_some_and(|json| !exact::keeps_numbers(json))
     }
 
     /// The result of `initialize`.
@@ -385,7 +405,7 @@ impl Dispatcher {
 fn interrupted(method: Method, end: End, fault: Fault) -> Result<Reply, Fault> {
     if method == Method::CallTool && end == End::TimedOut {
         let result = ToolError::new(fault.to_string()).into_tool_result();
-        return Ok(Reply::CallTool(Box::new(result)));
+        return Ok(Reply::CallTool(Box::new(result.into())));
     }
 
     Err(fault)

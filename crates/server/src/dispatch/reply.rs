@@ -7,6 +7,7 @@ use futures_util::Stream;
 use larder_runtime::held::Held;
 use larder_store::{store::Kind, task::TaskView};
 use rmcp::model;
+use serde_json::value::RawValue;
 
 use crate::{handler::InputRequired, registry::CacheRule};
 
@@ -19,7 +20,7 @@ pub enum Reply {
     /// `tools/list`
     Tools(model::ListToolsResult, CacheHint),
     /// `tools/call`
-    CallTool(Box<model::CallToolResult>),
+    CallTool(Box<ToolReply>),
     /// `prompts/list`
     Prompts(model::ListPromptsResult, CacheHint),
     /// `prompts/get`
@@ -38,6 +39,21 @@ pub enum Reply {
     Templates(model::ListResourceTemplatesResult, CacheHint),
     /// `resources/read`
     Read(ReadReply, CacheHint),
+}
+
+/// The result of a tool.
+#[derive(Debug, Clone)]
+pub struct ToolReply {
+    /// The result.
+    pub result: model::CallToolResult,
+    /// Its structured content as it was sent, where a value does not keep its numbers.
+    pub exact: Option<Box<RawValue>>,
+}
+
+impl From<model::CallToolResult> for ToolReply {
+    fn from(result: model::CallToolResult) -> Self {
+        Self { result, exact: None }
+    }
 }
 
 /// A reply, and the counted memory that it takes until it is sent or dropped.

@@ -91,7 +91,7 @@ impl Dispatcher {
 
 fn task_end(outcome: Result<Reply, Fault>) -> TaskEnd {
     let result = match outcome {
-        Ok(Reply::CallTool(result)) => serde_json::to_value(result),
+        Ok(Reply::CallTool(reply)) => serde_json::to_value(reply.result),
         Ok(_) => return TaskEnd::Failed(without_result()),
         Err(fault) => return TaskEnd::Failed(fault),
     };

@@ -8,11 +8,13 @@ use std::{
     task::Poll,
 };
 
+use bytes::Bytes;
 use futures_util::task::AtomicWaker;
 use larder_protocol::Fault;
 use larder_runtime::held::{Counted, Held};
 use larder_store::task::TaskRun;
 use parking_lot::{Mutex, MutexGuard};
+use serde_json::{Value, value::RawValue};
 use tokio::sync::SetOnce;
 
 use super::ReceivedText;
@@ -39,6 +41,11 @@ pub struct Control {
     received: Mutex<ReceivedResult>,
     /// The long contents of resources that have arrived.
     contents: Mutex<ReceivedContents>,
+
+    /// The arguments as they were sent, where a value does not keep their numbers.
+    exact_arguments: OnceLock<Bytes>,
+    /// The structured content of the result as it was sent, where a value does not keep its numbers.
+    exact_content: Mutex<Option<Box<RawValue>>>,
 }
 
 /// The long contents of resources that upstreams have read for a call.
@@ -111,6 +118,29 @@ impl Control {
     /// Decides how long strings of the result are stored while they arrive; `None` if they are not.
     pub fn receiving(&self) -> Option<Arc<Receiving>> {
         self.receiving.get()?().map(Arc::new)
+    }
+
+    /// Sets the JSON of the arguments as they were sent.
+    pub(crate) fn set_exact_arguments(&self, json: Bytes) {
+        // Set once, before the call.
+        let _ = self.exact_arguments.set(json);
+    }
+
+    /// The JSON of the arguments as they were sent, where a value does not keep their numbers.
+    pub fn exact_arguments(&self) -> Option<&Bytes> {
+        self.exact_arguments.get()
+    }
+
+    /// Sets the JSON of the structured content as it was sent.
+    pub fn set_exact_content(&self, json: Option<Box<RawValue>>) {
+        *self.exact_content.lock() = json;
+    }
+
+    /// The JSON of this structured content as it was sent, where a value does not keep its numbers.
+    pub(crate) fn exact_content(&self, content: Option<&Value>) -> Option<Box<RawValue>> {
+        let json = self.exact_content.lock().clone()?;
+        let parsed = serde_json::from_str::<Value>(json.get()).ok()?;
+        (content == Some(&parsed)).then_some(json)
     }
 
     /// Sets the strings that have placeholders in the result.

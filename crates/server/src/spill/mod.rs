@@ -149,6 +149,8 @@ impl Spiller {
         let (text_bytes, media_bytes) = (self.output_bytes, self.media_bytes);
         let owner = self.scope.identity.owner().as_str();
         let bytes = sizes::bytes(&result, INLINE_BYTES + 1);
+        let exact = self.scope.control.exact_content(result.structured_content.as_ref());
+        let received = received.with_exact_content(exact);
         let split = move || Parts::split(result, received, text_bytes, media_bytes, all);
         let parts = match Compute::run(owner, bytes, split).done().await {
             Ok(parts) => parts,

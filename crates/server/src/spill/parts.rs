@@ -94,7 +94,10 @@ impl Parts {
                     },
                     None => match received.take_structure(&value) {
                         Some(whole) => Part::received_json(whole, None),
-                        None => Part::of_value(value),
+                        None => match received.take_exact_content(&value) {
+                            Some(exact) => Part::json(value, exact),
+                            None => Part::of_value(value),
+                        },
                     },
                 };
 

@@ -1,32 +1,49 @@
 //! [`Received`]: the parts of a result that were stored while they arrived.
 
+use bytes::Bytes;
 use larder_protocol::json_size;
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 
 use crate::handler::{ReceivedResult, ReceivedStructure, ReceivedText};
 
 /// The parts that a result only names. There are few of them. Those that nobody takes are
 /// discarded.
 #[derive(Default)]
-pub(super) struct Received(ReceivedResult);
+pub(super) struct Received {
+    result: ReceivedResult,
+    /// The structured content as it was sent, where its value does not keep its numbers.
+    exact: Option<Box<RawValue>>,
+}
 
 impl Received {
     pub(super) fn new(result: ReceivedResult) -> Self {
-        Self(result)
+        Self { result, exact: None }
+    }
+
+    /// Adds the structured content as it was sent.
+    pub(super) fn with_exact_content(self, exact: Option<Box<RawValue>>) -> Self {
+        Self { exact, ..self }
+    }
+
+    /// Takes the JSON of the structured content as it was sent, unless the value has changed since.
+    pub(super) fn take_exact_content(&mut self, value: &Value) -> Option<Bytes> {
+        let exact = self.exact.take()?;
+        let is_same = serde_json::from_str::<Value>(exact.get()).is_ok_and(|sent| sent == *value);
+        is_same.then(|| exact.get().as_bytes().to_vec().into())
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.result.is_empty()
     }
 
     /// The text for which that stands.
     pub(super) fn find(&self, text: &str) -> Option<&ReceivedText> {
-        self.0.texts.iter().find(|received| received.uri.as_str() == text)
+        self.result.texts.iter().find(|received| received.uri.as_str() == text)
     }
 
     /// Takes the text for which that stands.
     pub(super) fn take(&mut self, text: &str) -> Option<ReceivedText> {
-        let texts = &mut self.0.texts;
+        let texts = &mut self.result.texts;
         let index = texts.iter().position(|received| received.uri.as_str() == text)?;
         Some(texts.swap_remove(index))
     }
@@ -38,7 +55,7 @@ impl Received {
 
     /// Whether a text of a block is a string of the structured content.
     pub(super) fn is(&self, text: &str, string: &str) -> bool {
-        let strings = self.0.structure.iter().flat_map(|structure| &structure.strings);
+        let strings = self.result.structure.iter().flat_map(|structure| &structure.strings);
         let hashed = strings.into_iter().find(|hashed| hashed.name == string);
 
         match (self.find(text), hashed) {
@@ -51,7 +68,7 @@ impl Received {
 
     /// Whether a text is the JSON of the structured content, in any layout.
     pub(super) fn is_json_of(&self, text: &ReceivedText, value: &Value) -> bool {
-        match &self.0.structure {
+        match &self.result.structure {
             Some(structure) => text.is_same_json(&structure.whole),
             None => text.is_json_of(value),
         }
@@ -59,7 +76,7 @@ impl Received {
 
     /// Whether structured content lacks strings.
     pub(super) fn is_incomplete(&self, value: &Value) -> bool {
-        self.0.structure.as_ref().is_some_and(|structure| lacks_strings(value, structure))
+        self.result.structure.as_ref().is_some_and(|structure| lacks_strings(value, structure))
     }
 
     /// The size of structured content in bytes, or more than any room if it lacks strings.
@@ -69,7 +86,8 @@ impl Received {
 
     /// Takes all of the structured content, if the value lacks strings.
     pub(super) fn take_structure(&mut self, value: &Value) -> Option<ReceivedText> {
-        let structure = self.0.structure.take_if(|structure| lacks_strings(value, structure))?;
+        let structure =
+            self.result.structure.take_if(|structure| lacks_strings(value, structure))?;
         Some(structure.whole)
     }
 }

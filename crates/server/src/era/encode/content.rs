@@ -9,13 +9,13 @@ use larder_protocol::{Fault, RequestId};
 use larder_store::store::{ContentStream, Kind};
 use memchr::memmem;
 use rmcp::model::{CallToolResult, ContentBlock};
-use serde_json::json;
+use serde_json::{json, value::RawValue};
 
 use super::{
     encoder::{Encoded, ResponseEncoder, to_json},
     escape::escape,
 };
-use crate::dispatch::{CacheHint, ContentReply, ReadReply};
+use crate::dispatch::{CacheHint, ContentReply, ReadReply, ToolReply};
 
 /// Bytes of content in a chunk before escaping or encoding. A multiple of 3, the size of a
 /// base64 group.
@@ -86,19 +86,24 @@ pub(super) async fn read(
 /// Encodes the result of a tool: in chunks if it has text that is larger than one chunk.
 /// `frame` encodes the response with the given result.
 pub(super) fn tool_result(
-    mut result: Box<CallToolResult>,
+    reply: Box<ToolReply>,
     frame: impl FnOnce(&CallToolResult) -> Result<Bytes, Fault>,
 ) -> Result<Encoded, Fault> {
+    let ToolReply { mut result, exact } = *reply;
+    let frame = |result: &mut CallToolResult| match exact {
+        Some(exact) => with_exact_content(result, &exact, frame),
+        None => frame(result),
+    };
     let is_large = |block: &ContentBlock| matches!(block, ContentBlock::Text(text) if text.text.len() > CHUNK_BYTES);
 
     if !result.content.iter().any(is_large) {
-        return frame(&result).map(Encoded::Complete);
+        return frame(&mut result).map(Encoded::Complete);
     }
 
     let blocks = std::mem::take(&mut result.content);
     // The id, the result type and the server info precede the content. None of them has a
     // member named `content`.
-    let (head, tail) = split_after(frame(&result)?, br#""content":["#)?;
+    let (head, tail) = split_after(frame(&mut result)?, br#""content":["#)?;
     let mut parts = vec![Part::Json(head)];
     for (index, mut block) in blocks.into_iter().enumerate() {
         if index > 0 {
@@ -126,6 +131,21 @@ pub(super) fn tool_result(
 
     parts.push(Part::Json(tail));
     Ok(Encoded::Chunks(encode_parts(parts).boxed()))
+}
+
+/// The response with the structured content as it was sent.
+fn with_exact_content(
+    result: &mut CallToolResult,
+    exact: &RawValue,
+    frame: impl FnOnce(&CallToolResult) -> Result<Bytes, Fault>,
+) -> Result<Bytes, Fault> {
+    const PLACEHOLDER: &str = "larder:exact-content";
+    result.structured_content = Some(PLACEHOLDER.into());
+
+    let opening = format!("\"structuredContent\":\"{PLACEHOLDER}\"");
+    let (head, tail) = split_after(frame(result)?, opening.as_bytes())?;
+    let head = &head[..head.len() - PLACEHOLDER.len() - 2];
+    Ok([head, exact.get().as_bytes(), &tail].concat().into())
 }
 
 fn encode_parts(parts: Vec<Part>) -> impl Stream<Item = io::Result<Bytes>> + Send {
@@ -336,7 +356,8 @@ mod tests {
 
         for era in [Era::Legacy, Era::Modern] {
             let mut expected = result.clone();
-            let (message, chunks) = encode(era, Reply::CallTool(Box::new(result.clone()))).await;
+            let (message, chunks) =
+                encode(era, Reply::CallTool(Box::new(result.clone().into()))).await;
 
             expected.result_type =
                 message["result"].get("resultType").map(|_| rmcp::model::ResultType::COMPLETE);

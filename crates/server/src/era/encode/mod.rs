@@ -8,8 +8,8 @@ mod escape;
 use larder_protocol::{Fault, RequestId};
 use larder_runtime::held::{Held, HeldBytes};
 use larder_store::task::TaskView;
-use rmcp::model::{CallToolResult, ContentBlock};
-use serde_json::{Value, json};
+use rmcp::model::ContentBlock;
+use serde_json::{Value, json, value::RawValue};
 
 pub(super) use self::encoder::frame;
 use self::{encoder::response, error::error};
@@ -18,7 +18,7 @@ pub use self::{
     error::{encode_error, error_code},
 };
 use super::Era;
-use crate::dispatch::{HeldReply, Reply};
+use crate::dispatch::{HeldReply, Reply, ToolReply};
 
 macro_rules! list {
     ($encoder:expr, $id:expr, $result:expr, $hint:expr) => {{
@@ -48,7 +48,8 @@ pub async fn encode_reply(
 }
 
 /// Wraps structured content that is no object in one: before 2026-07-28 it is always an object.
-fn wrap_structured(result: &mut CallToolResult) {
+fn wrap_structured(reply: &mut ToolReply) {
+    let result = &mut reply.result;
     let Some(content) = result.structured_content.take_if(|content| !content.is_object()) else {
         return;
     };
@@ -56,9 +57,12 @@ fn wrap_structured(result: &mut CallToolResult) {
         return;
     }
 
+    let json =
+        reply.exact.take().map_or_else(|| content.to_string(), |exact| exact.get().to_owned());
     if result.content.is_empty() {
-        result.content.push(ContentBlock::text(content.to_string()));
+        result.content.push(ContentBlock::text(json.clone()));
     }
+    reply.exact = RawValue::from_string(format!("{{\"result\":{json}}}")).ok();
     result.structured_content = Some(json!({ "result": content }));
 }
 
@@ -91,17 +95,18 @@ async fn encode(id: &RequestId, reply: Reply, encoder: &ResponseEncoder) -> Resu
 
             frame(id, result)
         }
-        Reply::CallTool(mut result) => {
+        Reply::CallTool(mut reply) => {
             if encoder.era == Era::Legacy {
-                wrap_structured(&mut result);
+                wrap_structured(&mut reply);
             }
+            let result = &mut reply.result;
             let message = if result.meta.is_some() {
                 result.result_type = encoder.result_type();
                 encoder.add_server_info(&mut result.meta);
-                content::tool_result(result, |result| frame(id, result))
+                content::tool_result(reply, |result| frame(id, result))
             } else {
                 result.result_type = None;
-                content::tool_result(result, |result| response(id, result, encoder))
+                content::tool_result(reply, |result| response(id, result, encoder))
             };
 
             return message.map(|message| encoder.count_returned(message));

@@ -1,0 +1,33 @@
+//! What an upstream tells models.
+
+use std::time::Duration;
+
+use larder_server::registry::{Instructions, SessionClient};
+use tokio::time::timeout;
+
+use super::Upstream;
+
+/// How long the start of a session waits for an upstream that was never listed.
+const WAIT: Duration = Duration::from_secs(2);
+
+impl Upstream {
+    /// The instructions of the upstream, as far as they are known. The only upstream is started for
+    /// them: the client lists its tools next. Of several, a slow one would hold up the others.
+    pub(super) async fn told(&self, session: &SessionClient<'_>) -> Option<Instructions> {
+        let latest = self.connections.shared.latest.load_full();
+        let catalogue = match latest {
+            Some(catalogue) => catalogue,
+            None if self.naming.is_prefixed => return None,
+            None => {
+                let SessionClient { identity, client, session } = session;
+                let connection = self.connections.of_caller(identity, client, *session);
+                let connection = connection.await.ok()?;
+                timeout(WAIT, connection.catalogue()).await.ok()??
+            }
+        };
+
+        let text = catalogue.instructions.clone()?;
+        let name = self.naming.is_prefixed.then(|| self.naming.upstream.clone());
+        Some(Instructions { name, text })
+    }
+}
