@@ -49,13 +49,13 @@ async fn a_server_that_offers_nothing_declares_nothing() {
     let discovered = client.send("server/discover", json!({})).await.result();
     let info = &discovered["_meta"]["io.modelcontextprotocol/serverInfo"];
     assert_eq!(info["name"], "minimal-stdio-server");
-    for offered in ["tools", "prompts", "completions"] {
+    for offered in ["tools", "prompts", "completions", "resources", "logging", "extensions"] {
         assert!(discovered["capabilities"].get(offered).is_none(), "{discovered}");
     }
-    for method in ["tools/list", "prompts/list"] {
+    let lists = ["tools/list", "prompts/list", "resources/list", "resources/templates/list"];
+    for method in lists.into_iter().chain(["tasks/get"]) {
         assert_eq!(client.send(method, json!({})).await.error()["code"], -32601, "{method}");
     }
-    assert!(client.list("resources/list", "resources").await.is_empty());
 }
 
 #[tokio::test]

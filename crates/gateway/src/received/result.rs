@@ -52,12 +52,12 @@ impl RawResult {
 /// The structured content of a result as it was sent, in one line.
 fn exact_content(json: &str) -> Option<Box<RawValue>> {
     #[derive(Deserialize)]
-    struct Result<'a> {
+    struct Structured<'a> {
         #[serde(borrow, rename = "structuredContent")]
         content: &'a RawValue,
     }
 
-    let content = serde_json::from_str::<Result<'_>>(json).ok()?.content.get();
+    let content = serde_json::from_str::<Structured<'_>>(json).ok()?.content.get();
     let line = String::from_utf8(exact::in_one_line(content.as_bytes())).ok()?;
     RawValue::from_string(line).ok()
 }

@@ -79,6 +79,10 @@ fn capabilities(registry: &Registry) -> ServerCapabilities {
         capabilities.experimental = Some(registry.experimental().clone());
     }
 
+    if !registry.has_handlers() {
+        return capabilities;
+    }
+
     // Any handler may send log messages.
     capabilities.logging = Some(JsonObject::new());
 
@@ -86,7 +90,7 @@ fn capabilities(registry: &Registry) -> ServerCapabilities {
     extensions.insert(EXTENSION.to_owned(), JsonObject::new());
     capabilities.extensions = Some(extensions);
 
-    // Any tool may create resources.
+    // Any handler may create resources.
     let mut resources = ResourcesCapability::default();
     resources.subscribe = Some(true);
     resources.list_changed = Some(true);

@@ -297,6 +297,19 @@ impl Dispatcher {
             };
         }
 
+        let needs_handlers = matches!(
+            method,
+            Method::ListResources
+                | Method::ListResourceTemplates
+                | Method::ReadResource
+                | Method::GetTask
+                | Method::UpdateTask
+                | Method::CancelTask
+        );
+        if needs_handlers && !self.registry.has_handlers() {
+            return ready(Err(Fault::MethodNotFound(method.as_str().into()))).boxed();
+        }
+
         match method {
             Method::Ping => ready(Ok(Reply::Empty)).boxed(),
             Method::Discover => Box::pin(async move { Ok(self.discover(scope).await) }),
@@ -349,7 +362,7 @@ impl Dispatcher {
         let owner = scope.identity.owner();
         let arguments = stored_arguments::read(&name, params, stored, owner).await?;
 
-        let sent = arguments.clone().filter(|_| self.is_inexact(&name, params));
+        let sent = if self.is_inexact(&name, params) { arguments.clone() } else { None };
         let arguments = match arguments {
             None => None,
             Some(arguments) => {

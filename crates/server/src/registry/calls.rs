@@ -50,6 +50,16 @@ impl Registry {
         Some(provider.origin().map_or(ListedBy::Server, ListedBy::Upstream))
     }
 
+    /// Whether there is anything whose handler may log, store resources or become a task.
+    pub fn has_handlers(&self) -> bool {
+        let catalog = self.catalog();
+        catalog.has_tools()
+            || catalog.has_prompts()
+            || catalog.resources().len() > 0
+            || catalog.templates().len() > 0
+            || !self.has_no_providers()
+    }
+
     /// Whether all items are this server's own.
     pub(crate) fn has_no_providers(&self) -> bool {
         self.definition.providers.is_empty()

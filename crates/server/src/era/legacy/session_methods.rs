@@ -34,6 +34,10 @@ impl Legacy {
         }
 
         self.dispatcher.authorize(method, params, identity)?;
+        if method != Method::Initialize && !self.dispatcher.registry().has_handlers() {
+            return Err(Fault::MethodNotFound(method.as_str().into()));
+        }
+
         match method {
             Method::Subscribe => {
                 let SubscribeParams { uri } = params.parse()?;
