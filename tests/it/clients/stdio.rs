@@ -196,3 +196,23 @@ async fn a_signal_ends_it_well_although_the_input_is_open() {
     send_signal(&pipe.child, "-TERM").await;
     assert_eq!(patiently("the exit", pipe.child.wait()).await.unwrap().code(), Some(0));
 }
+
+#[tokio::test]
+async fn the_requests_of_a_batch_are_answered_one_by_one() {
+    let batch = json!([
+        { "jsonrpc": "2.0", "id": 1, "method": "ping" },
+        { "jsonrpc": "2.0", "method": "notifications/initialized" },
+        { "jsonrpc": "2.0", "id": 2, "method": "no/such" },
+    ]);
+    let mut pipe = Pipe::open();
+    pipe.ask(&Legacy::initialize("2025-03-26")).await;
+    pipe.write(&batch.to_string()).await;
+    let mut answers = [pipe.message().await, pipe.message().await];
+    answers.sort_by_key(|answer| answer["id"].as_u64());
+    assert_eq!((&answers[0]["id"], &answers[0]["result"]), (&json!(1), &json!({})));
+    assert_eq!((&answers[1]["id"], &answers[1]["error"]["code"]), (&json!(2), &json!(-32601)));
+
+    let mut later = Pipe::open();
+    later.ask(&Legacy::initialize("2025-06-18")).await;
+    assert_eq!(later.ask(&batch).await["error"]["code"], -32600);
+}

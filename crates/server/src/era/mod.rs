@@ -9,6 +9,7 @@
 //! the reply. Layers below do not know eras; transports above carry bytes.
 
 mod announce;
+pub mod batch;
 mod calls;
 mod encode;
 mod inbound;

@@ -16,7 +16,7 @@ use crate::{
     dispatch::{Running, Step},
     era::{
         Encoded, Era, Inbound, MessageContext, ResponseEncoder, SessionRequest, Subscription,
-        Unread, encode_error, encode_outcome,
+        Unread, batch, encode_error, encode_outcome,
     },
 };
 
@@ -52,7 +52,23 @@ impl Connection {
         }
     }
 
+    /// Handles a line: a message, or a batch of them, whose requests are answered one by one.
     pub(super) async fn handle(&mut self, line: Bytes) {
+        if !batch::is_batch(&line) || !self.session.as_deref().is_some_and(batch::has_batches) {
+            return self.handle_message(line).await;
+        }
+
+        match batch::messages(&line) {
+            Ok(messages) => {
+                for message in messages {
+                    self.handle_message(message).await;
+                }
+            }
+            Err(fault) => self.send_error(None, &fault, Era::Legacy).await,
+        }
+    }
+
+    async fn handle_message(&mut self, line: Bytes) {
         let context = MessageContext { version: None, in_session: self.session.is_some() };
         let (stdio, owner) = (&self.stdio, Principal::Local.owner());
         let max_values = stdio.message_values;

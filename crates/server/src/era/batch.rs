@@ -1,0 +1,57 @@
+//! Batches of the protocol version 2025-03-26, the only one that has them: lists of messages.
+
+use bytes::Bytes;
+use larder_protocol::{Fault, ProtocolVersion, quote::parse_error};
+use larder_store::session::Session;
+use serde_json::value::RawValue;
+
+/// The most messages of a batch.
+const MAX_MESSAGES: usize = 64;
+
+/// Whether a body is a list.
+pub fn is_batch(body: &[u8]) -> bool {
+    body.trim_ascii_start().first() == Some(&b'[')
+}
+
+/// Whether a client may send batches in its session.
+pub fn has_batches(session: &Session) -> bool {
+    session.version == ProtocolVersion::V2025_03_26
+}
+
+/// The messages of a batch.
+///
+/// # Errors
+/// The body is no JSON, or has no messages or too many.
+pub fn messages(body: &Bytes) -> Result<Vec<Bytes>, Fault> {
+    let messages: Vec<&RawValue> = serde_json::from_slice(body).map_err(|error| {
+        Fault::Parse(format!("The body is not valid JSON: {}.", parse_error(&error.to_string())))
+    })?;
+
+    match messages.len() {
+        0 => Err(Fault::InvalidRequest("A batch must have a message.".into())),
+        count if count > MAX_MESSAGES => Err(Fault::InvalidRequest(format!(
+            "A batch has at most {MAX_MESSAGES} messages, this one has {count}."
+        ))),
+        _ => Ok(messages.iter().map(|raw| body.slice_ref(raw.get().as_bytes())).collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_is_a_list_of_a_few_messages() {
+        let of = |text: &str| messages(&Bytes::copy_from_slice(text.as_bytes())).ok();
+        let two = vec![Bytes::from(r#"{"a":1}"#), Bytes::from("5")];
+        assert_eq!(of(r#" [{"a":1}, 5 ]"#), Some(two));
+
+        for bad in ["[]", "[", "[1,]", "[1] 2"] {
+            assert!(of(bad).is_none(), "{bad}");
+        }
+        let many = format!("[{}1]", "1,".repeat(MAX_MESSAGES));
+        assert!(of(&many).is_none());
+
+        assert!(is_batch(b"\n [1]") && !is_batch(b"{}") && !is_batch(b""));
+    }
+}
