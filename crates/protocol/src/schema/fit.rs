@@ -1,23 +1,32 @@
 //! Arguments as hosts send them, changed into what a schema expects, where that is clear: null for
 //! what is not given, `2.0` for an integer, and numbers, booleans and JSON as text.
 
+use std::cell::Cell;
+
 use serde_json::{Map, Number, Value};
+
+use crate::count_values;
 
 /// The most references that are followed to one schema.
 const MAX_DEPTH: usize = 16;
 /// The most alternatives of one value that are read.
 const MAX_ALTERNATIVES: usize = 64;
+/// The most values in the texts of one call that are parsed: each takes far more memory than its few
+/// bytes.
+const MAX_PARSED: usize = 100_000;
 
 /// Changes arguments into what the schema expects. Values that do not fit stay, and fail validation.
 pub(super) fn fit(schema: &Map<String, Value>, arguments: &mut Value) {
     let root = Value::Object(schema.clone());
-    let shape = Shape::of(&root, [&root]);
-    shape.fit(arguments);
+    let left = Cell::new(MAX_PARSED);
+    Shape::of(&root, &left, [&root]).fit(arguments);
 }
 
 /// What schemas expect of a value, which may fit any of them.
 struct Shape<'a> {
     root: &'a Value,
+    /// How many values of texts may still be parsed.
+    left: &'a Cell<usize>,
     /// The schemas, without those that only refer to others.
     schemas: Vec<&'a Map<String, Value>>,
     types: Types,
@@ -36,8 +45,12 @@ struct Types {
 }
 
 impl<'a> Shape<'a> {
-    fn of(root: &'a Value, schemas: impl IntoIterator<Item = &'a Value>) -> Self {
-        let mut shape = Self { root, schemas: Vec::new(), types: Types::default() };
+    fn of(
+        root: &'a Value,
+        left: &'a Cell<usize>,
+        schemas: impl IntoIterator<Item = &'a Value>,
+    ) -> Self {
+        let mut shape = Self { root, left, schemas: Vec::new(), types: Types::default() };
         let mut says_all = true;
         for schema in schemas {
             says_all &= shape.add(schema, 0);
@@ -82,7 +95,7 @@ impl<'a> Shape<'a> {
     }
 
     fn fit(&self, value: &mut Value) {
-        if let Some(fitting) = self.types.fitting(value) {
+        if let Some(fitting) = self.types.fitting(value, self.left) {
             *value = fitting;
         }
 
@@ -105,10 +118,10 @@ impl<'a> Shape<'a> {
                 let others = self.schemas.iter().filter_map(|s| s.get("additionalProperties"));
                 let others: Vec<_> = others.filter(|schema| schema.is_object()).collect();
                 if !others.is_empty() {
-                    Self::of(self.root, others).fit(value);
+                    Self::of(self.root, self.left, others).fit(value);
                 }
             } else {
-                Self::of(self.root, known).fit(value);
+                Self::of(self.root, self.left, known).fit(value);
             }
         }
 
@@ -133,7 +146,7 @@ impl<'a> Shape<'a> {
     fn fit_items(&self, items: &mut [Value]) {
         let schemas = self.schemas.iter().filter_map(|schema| schema.get("items"));
         let schemas: Vec<_> = schemas.filter(|schema| schema.is_object()).collect();
-        let rest = (!schemas.is_empty()).then(|| Self::of(self.root, schemas));
+        let rest = (!schemas.is_empty()).then(|| Self::of(self.root, self.left, schemas));
 
         for (index, item) in items.iter_mut().enumerate() {
             let tuples = self.schemas.iter().filter_map(|s| s.get("prefixItems")?.get(index));
@@ -144,7 +157,7 @@ impl<'a> Shape<'a> {
                     None => return,
                 }
             } else {
-                Self::of(self.root, tuple).fit(item);
+                Self::of(self.root, self.left, tuple).fit(item);
             }
         }
     }
@@ -213,9 +226,9 @@ impl Types {
     }
 
     /// The value of an allowed type that is clearly meant.
-    fn fitting(self, value: &Value) -> Option<Value> {
+    fn fitting(self, value: &Value, left: &Cell<usize>) -> Option<Value> {
         match value {
-            Value::String(text) if self.is_known() && !self.string => self.parsed(text),
+            Value::String(text) if self.is_known() && !self.string => self.parsed(text, left),
             Value::Number(number) if number.is_f64() && self.integer && !self.number => {
                 whole(number).map(Value::Number)
             }
@@ -234,7 +247,7 @@ impl Types {
     }
 
     /// The value in a text, if it has an allowed type.
-    fn parsed(self, text: &str) -> Option<Value> {
+    fn parsed(self, text: &str, left: &Cell<usize>) -> Option<Value> {
         let text = text.trim();
         if self.boolean {
             match text {
@@ -244,6 +257,8 @@ impl Types {
             }
         }
 
+        let values = count_values(text.as_bytes(), left.get())?;
+        left.set(left.get().checked_sub(values)?);
         let parsed: Value = serde_json::from_str(text).ok()?;
         match &parsed {
             // The member is left out where it may be.
