@@ -24,7 +24,9 @@ pub(super) fn input_schema(tool: &mut Object) -> Result<(), String> {
         Some(schema) => schema,
     };
 
-    mend(&mut schema, 0);
+    if schema.is_object() {
+        mend(&mut schema, 0);
+    }
     let Value::Object(members) = &mut schema else {
         return Err("its inputSchema is no object".to_owned());
     };
