@@ -1,18 +1,20 @@
 //! The MCP endpoint: reads a request and passes it to its protocol era.
 
 use axum::body::Body;
+use bytes::Bytes;
 use http::{Method, StatusCode};
 use larder_oauth::{Identity, audit};
 use larder_protocol::quote::shortened;
 
 use super::{
+    batch,
     body::{self, BodyError},
     legacy, modern,
     post::Post,
 };
 use crate::{
     admission::RequestPermit,
-    era::{Accepts, Era, Inbound, MessageContext, Unread},
+    era::{Accepts, Era, Inbound, MessageContext, Unread, batch::is_batch},
     http::{
         Endpoint,
         checks::Admission,
@@ -32,7 +34,14 @@ pub(in crate::http) async fn handle(incoming: Incoming, admission: Admission) ->
         Method::POST => {
             let accepts = head.accepts();
             let received = receive(&endpoint, &head, accepts, body, identity, &permit).await?;
-            let (post, inbound) = received;
+            let (post, body) = received;
+
+            if is_batch(&body)
+                && let Some(answered) = batch::answer(&post, &body).await
+            {
+                return answered;
+            }
+            let inbound = read(&post, body).await?;
             respond(post, inbound).await
         }
         Method::GET => open_stream(&endpoint, &head, &identity).await,
@@ -51,18 +60,17 @@ pub(in crate::http) async fn post_modern(
     permit: &RequestPermit,
 ) -> Reply {
     let accepts = Accepts { message: true, stream: false };
-    match receive(endpoint, head, accepts, body, identity, permit).await? {
-        (post, inbound @ (Inbound::Modern(..) | Inbound::Rejected { .. })) => {
-            respond(post, inbound).await
-        }
+    let (post, body) = receive(endpoint, head, accepts, body, identity, permit).await?;
+    match read(&post, body).await? {
+        inbound @ (Inbound::Modern(..) | Inbound::Rejected { .. }) => respond(post, inbound).await,
         _ => Err(HttpError::ModernOnly),
     }
 }
 
-/// Reads the message of a POST request.
+/// Receives the body of a POST request.
 ///
 /// # Errors
-/// It is no message, or cannot be read now.
+/// No kind of response is acceptable, or the body is refused.
 async fn receive<'a>(
     endpoint: &'a Endpoint,
     head: &'a Head,
@@ -70,7 +78,7 @@ async fn receive<'a>(
     body: Body,
     identity: Identity,
     permit: &RequestPermit,
-) -> Reply<(Post<'a>, Inbound)> {
+) -> Reply<(Post<'a>, Bytes)> {
     let options = endpoint.options.load_full();
 
     if !accepts.message && !accepts.stream {
@@ -80,28 +88,35 @@ async fn receive<'a>(
         return Err(HttpError::JsonOnly);
     }
 
-    let body = match body::read(head, body, &options.body, permit).await {
-        Ok(body) => body,
-        Err(BodyError::Http(error)) => return Err(error),
+    match body::read(head, body, &options.body, permit).await {
+        Ok(body) => Ok((Post { endpoint, head, identity, accepts }, body)),
+        Err(BodyError::Http(error)) => Err(error),
         Err(BodyError::Limited(limited)) => {
             audit::refused(&identity, &"a request body", &limited);
-            return Err(limited.into());
+            Err(limited.into())
         }
-    };
-
-    let max_values = options.body.values;
-    let context = MessageContext { version: head.version(), in_session: head.session().is_some() };
-    let owner = identity.owner();
-
-    match Inbound::receive(body, context, max_values, owner, &endpoint.dispatcher).await {
-        Ok(inbound) => Ok((Post { endpoint, head, identity, accepts }, inbound)),
-        Err(Unread::TooManyValues) => Err(HttpError::TooManyValues(max_values)),
-        Err(Unread::Busy(fault)) => Err(fault.into()),
     }
 }
 
+/// Reads a message.
+///
+/// # Errors
+/// It has too many values, or cannot be read now.
+pub(super) async fn read(post: &Post<'_>, message: Bytes) -> Reply<Inbound> {
+    let Post { endpoint, head, identity, .. } = post;
+    let max_values = endpoint.options().body.values;
+    let context = MessageContext { version: head.version(), in_session: head.session().is_some() };
+
+    let read =
+        Inbound::receive(message, context, max_values, identity.owner(), &endpoint.dispatcher);
+    read.await.map_err(|unread| match unread {
+        Unread::TooManyValues => HttpError::TooManyValues(max_values),
+        Unread::Busy(fault) => fault.into(),
+    })
+}
+
 /// Handles a message.
-async fn respond(post: Post<'_>, inbound: Inbound) -> Reply {
+pub(super) async fn respond(post: Post<'_>, inbound: Inbound) -> Reply {
     match inbound {
         Inbound::Modern(request, meta) => {
             let id = request.id.clone();

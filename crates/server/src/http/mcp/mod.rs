@@ -1,5 +1,6 @@
 //! The MCP endpoint: POST, and the streams and the end of legacy sessions.
 
+mod batch;
 mod body;
 mod endpoint;
 mod legacy;
