@@ -31,7 +31,7 @@ use super::{
     login::LoginNeeded,
     remote_session::KeptSession,
     shared::Shared,
-    start::{self, Failed, Started},
+    start::{Failed, Start, Started},
     status::State,
     subscriptions::Subscriptions,
 };
@@ -255,7 +255,7 @@ impl Connection {
         let mut task = self.task.lock();
         if task.is_none() && !self.stop.is_cancelled() {
             let this = Arc::clone(self);
-            *task = Some(tokio::spawn(async move {
+            *task = Some(self.shared.tasks.spawn(async move {
                 if guarded(&this.shared.settings.name, Box::pin(this.live())).await.is_err() {
                     this.restart();
                 }
@@ -375,16 +375,14 @@ impl Connection {
     /// Starts the upstream, and serves it until it ends. `None` once the connection is stopped.
     async fn run_once(&self) -> Option<Failed> {
         let shared = &self.shared;
-        let started = start::start(
-            &shared.settings,
-            &shared.budget,
-            &shared.era,
-            &self.client,
-            self.kept.as_ref(),
-            self.account.as_ref(),
-        );
+        let start = Start {
+            shared,
+            client: &self.client,
+            kept: self.kept.as_ref(),
+            account: self.account.as_ref(),
+        };
         let started = tokio::select! {
-            started = started => started,
+            started = start.run() => started,
             () = self.stop.cancelled() => return None,
         };
         let Started { link, child, .. } = match started {

@@ -277,6 +277,11 @@ impl Connections {
         };
         let closing = connections.values().map(|opened| opened.connection.close());
         futures_util::future::join_all(closing).await;
+
+        // The processes of sessions that have ended are still ending.
+        let tasks = &self.shared.tasks;
+        tasks.close();
+        tasks.wait().await;
     }
 }
 

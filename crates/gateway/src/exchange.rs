@@ -63,12 +63,29 @@ impl Link {
         method: &'static str,
         params: Value,
     ) -> Result<(T, Charge), UpstreamError> {
+        let answer = self.answer_to(method, params);
+        let answer = tokio::time::timeout(self.call_timeout(), answer).await;
+        answer.unwrap_or_else(|_| Err(self.timed_out()))
+    }
+
+    /// As [`Link::request`], without a limit of time.
+    pub(super) async fn request_patiently<T: Answer>(
+        self: &Arc<Self>,
+        method: &'static str,
+        params: Value,
+    ) -> Result<T, UpstreamError> {
+        self.answer_to(method, params).await.map(|(answer, _)| answer)
+    }
+
+    async fn answer_to<T: Answer>(
+        self: &Arc<Self>,
+        method: &'static str,
+        params: Value,
+    ) -> Result<(T, Charge), UpstreamError> {
         let mut exchange = Exchange::begin(self, method, params, method, None)?;
         exchange.send().await;
 
-        let timeout = self.call_timeout();
-        let answer = tokio::time::timeout(timeout, &mut exchange.answer).await;
-        let answer = answer.map_err(|_| self.timed_out())?;
+        let answer = (&mut exchange.answer).await;
         let answer = answer.unwrap_or_else(|_| Err(self.ended_during(method)))?;
 
         let Answered { result, charge, .. } = answer;

@@ -93,7 +93,7 @@ impl Upstream {
         let shared = &self.connections.shared;
         let (state, processes) = self.connections.states();
 
-        let era = shared.era.lock().map(|era| match era {
+        let era = shared.era.lock().found().map(|era| match era {
             Era::Legacy => "legacy".to_owned(),
             Era::Modern => "modern".to_owned(),
         });

@@ -54,6 +54,11 @@ impl RemoteSession {
         self.now.lock().version = version;
     }
 
+    /// The server has not opened a session, or it is not used.
+    pub(super) fn forget(&self) {
+        *self.now.lock() = Session::default();
+    }
+
     /// What another link needs to go on. `None` for a server without sessions.
     pub(super) fn save(&self, capabilities: Capabilities) -> Option<SavedSession> {
         let Session { id, version } = self.now.lock().clone();

@@ -7,14 +7,15 @@ use larder_protocol::Announcement;
 use larder_store::session::SharedParts;
 use parking_lot::Mutex;
 use tokio::sync::broadcast;
+use tokio_util::task::TaskTracker;
 
 use super::{
     budget::MessageBudget,
     catalogue::{Catalogue, CataloguePool},
-    link::Era,
     login::Login,
     names::Naming,
     settings::{RemoteAuth, Settings, Target},
+    start::KnownEra,
     statistics::Statistics,
     token_exchange::TokenExchange,
 };
@@ -26,8 +27,8 @@ pub(super) struct Shared {
     pub(super) budget: Arc<MessageBudget>,
     pub(super) naming: Naming,
 
-    /// The era that the last start has found.
-    pub(super) era: Mutex<Option<Era>>,
+    /// What the last start has found out about the era.
+    pub(super) era: Mutex<KnownEra>,
     /// What the process that was listed last offers.
     pub(super) latest: ArcSwapOption<Catalogue>,
     /// What its sessions are offered, each item once.
@@ -41,6 +42,8 @@ pub(super) struct Shared {
     pub(super) parts: OnceLock<SharedParts>,
 
     pub(super) access: Access,
+    /// The tasks of connections and of processes that end.
+    pub(super) tasks: TaskTracker,
 }
 
 /// How callers get access to the upstream.
@@ -81,6 +84,7 @@ impl Shared {
             statistics: Statistics::default(),
             changes: OnceLock::new(),
             parts: OnceLock::new(),
+            tasks: TaskTracker::new(),
         }
     }
 

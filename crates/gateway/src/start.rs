@@ -1,21 +1,23 @@
 //! Opens a link to an upstream and finds out its protocol era.
 
+mod negotiation;
+
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use larder_protocol::ProtocolVersion;
-use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncWriteExt, BufReader},
     process::{ChildStdin, ChildStdout},
     sync::mpsc,
+    time::Instant,
 };
 use tokio_util::sync::CancellationToken;
 
+pub(super) use self::negotiation::KnownEra;
+use self::negotiation::{FirstQuestion, Negotiation, is_answer};
 use super::{
     account::Account,
-    budget::MessageBudget,
     error::UpstreamError,
     guarded::{PANICKED, guarded},
     http,
@@ -25,16 +27,15 @@ use super::{
         line::{Incoming, read_line},
     },
     process::Process,
-    received::{Capabilities, Discovered, Done, Initialized, VersionName},
+    received::Done,
     remote_session::{KeptSession, RemoteSession, SavedSession},
-    settings::{Settings, Target},
+    settings::Target,
+    shared::Shared,
     stderr::LastLines,
-    wire,
 };
 
-/// How long an upstream may be silent on `server/discover` before it counts as
-/// legacy.
-const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long a server over HTTP may take to show that it still knows a session.
+const RESUME_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long the output of a process that has ended may still be read.
 const LAST_OUTPUT: Duration = Duration::from_secs(1);
 
@@ -101,175 +102,181 @@ impl From<UpstreamError> for Failed {
     }
 }
 
-/// Starts the process, if there is one, and opens the protocol. `known` is the era that an earlier
-/// start has found; `client` is what the client can be asked for; `kept` is where an earlier
-/// session of a server over HTTP is found; `account` has the caller's token.
-pub(super) async fn start(
-    settings: &Arc<Settings>,
-    budget: &Arc<MessageBudget>,
-    known: &Mutex<Option<Era>>,
-    client: &Value,
-    kept: Option<&KeptSession>,
-    account: Option<&Arc<Account>>,
-) -> Result<Started, Failed> {
-    if let Some(account) = account {
-        // Checked first: without a token, nothing is found out about the upstream.
-        account.token(None).await?;
+/// The start of an upstream for one connection.
+pub(super) struct Start<'a> {
+    pub(super) shared: &'a Shared,
+    /// What the client can be asked for.
+    pub(super) client: &'a Value,
+    /// Where an earlier session of a server over HTTP is found.
+    pub(super) kept: Option<&'a KeptSession>,
+    /// The caller's token, if the upstream asks for one.
+    pub(super) account: Option<&'a Arc<Account>>,
+}
+
+/// Why a process cannot be used, and whether another one may be.
+struct Unopened {
+    failed: Failed,
+    /// Whether the message of the other era may be the reason.
+    may_be_era: bool,
+}
+
+impl From<Failed> for Unopened {
+    fn from(failed: Failed) -> Self {
+        Self { failed, may_be_era: false }
     }
+}
 
-    if let Some(kept) = kept
-        && let Some((saved, links)) = kept.load().await
-    {
-        let resumed = open(settings, budget, client, Some(&saved), Some(kept), account)?;
-        resumed.link.skip_ids(links);
-        let answer = resumed.link.request::<Done>("ping", json!({}));
-        let answer = tokio::time::timeout(PROBE_TIMEOUT, answer).await;
-
-        if let Ok(Ok(_)) = answer {
-            resumed.link.set_era(Era::Legacy, saved.capabilities);
+impl Start<'_> {
+    /// Starts the process, if there is one, and opens the protocol. Waits for as long as the process
+    /// lives, at most `start_timeout`.
+    pub(super) async fn run(&self) -> Result<Started, Failed> {
+        if let Some(account) = self.account {
+            // Checked first: without a token, nothing is found out about the upstream.
+            account.token(None).await?;
+        }
+        if let Some(resumed) = self.resume().await? {
             return Ok(resumed);
         }
 
-        tokio::spawn(resumed.child.end());
-        if let Ok(Err(error)) = answer
-            && error.is_callers()
-        {
-            return Err(error.into());
+        let deadline = Instant::now() + self.shared.settings.start_timeout;
+        let known = *self.shared.era.lock();
+        let unopened = match self.open_and_ask(known.first_question(), deadline).await {
+            Ok(started) => return Ok(started),
+            Err(unopened) => unopened,
+        };
+
+        if !unopened.may_be_era {
+            return Err(unopened.failed);
+        }
+        // Some servers end at the first message of the other era, or fix their era by it.
+        let again = self.open_and_ask(FirstQuestion::Initialize, deadline).await;
+        again.map_err(|unopened| unopened.failed)
+    }
+
+    /// Goes on with the session of an earlier link, if the server still knows it.
+    async fn resume(&self) -> Result<Option<Started>, Failed> {
+        let Some(kept) = self.kept else { return Ok(None) };
+        let Some((saved, links)) = kept.load().await else { return Ok(None) };
+
+        let resumed = self.open(Some(&saved))?;
+        resumed.link.skip_ids(links);
+        let answer = resumed.link.request::<Done>("ping", json!({}));
+        let answer = tokio::time::timeout(RESUME_TIMEOUT, answer).await;
+
+        if let Ok(Ok(_)) = answer {
+            resumed.link.set_era(Era::Legacy, saved.capabilities);
+            return Ok(Some(resumed));
+        }
+
+        self.discard(resumed.child);
+        match answer {
+            Ok(Err(error)) if error.is_callers() => Err(error.into()),
+            _ => Ok(None),
         }
     }
 
-    let remembered = *known.lock();
-    let era = match remembered {
-        Some(era) => era,
-        None => {
-            let started = open(settings, budget, client, None, kept, account)?;
-            if let Some(capabilities) = discover(&started.link).await? {
-                started.link.set_era(Era::Modern, capabilities);
-                *known.lock() = Some(Era::Modern);
+    /// Opens a link, and finds out its era.
+    async fn open_and_ask(
+        &self,
+        first: FirstQuestion,
+        deadline: Instant,
+    ) -> Result<Started, Unopened> {
+        let started = self.open(None)?;
+        let Started { link, child, session } = &started;
+        let negotiation = Negotiation { link, session };
+
+        let found = tokio::time::timeout_at(deadline, negotiation.run(first)).await;
+        let unopened = match found {
+            Ok(Ok((era, capabilities))) => {
+                if let Some(kept) = self.kept
+                    && let Some(saved) = session.save(capabilities)
+                {
+                    kept.save(&saved).await;
+                }
+                link.set_era(era, capabilities);
+                *self.shared.era.lock() = KnownEra::Found(era);
                 return Ok(started);
             }
-            // Some servers fix the era of a process by its first message.
-            tokio::spawn(started.child.end());
-            Era::Legacy
-        }
-    };
+            Ok(Err(error)) => {
+                let is_process = matches!(self.shared.settings.target, Target::Command(_));
+                let may_be_era = is_process
+                    && first == FirstQuestion::Discover
+                    && (link.has_ended() || is_answer(&error));
+                let failed = Failed::from(error);
+                let may_be_era = may_be_era && failed.caller.is_none();
 
-    let started = open(settings, budget, client, None, kept, account)?;
-    let Started { link, child, session } = &started;
-    let opened = async {
-        match era {
-            Era::Modern => match discover(link).await? {
-                Some(capabilities) => Ok(capabilities),
-                None => Err("it no longer answers server/discover".to_owned().into()),
-            },
-            Era::Legacy => initialize(link, session).await,
-        }
-    };
-
-    let opened = tokio::time::timeout(settings.start_timeout, opened).await;
-    let seconds = settings.start_timeout.as_secs_f64();
-    let opened = opened.unwrap_or_else(|_| {
-        Err(format!("no answer within {seconds} s, upstreams.start_timeout").into())
-    });
-
-    match opened {
-        Ok(capabilities) => {
-            if let Some(kept) = kept
-                && let Some(saved) = session.save(capabilities)
-            {
-                kept.save(&saved).await;
+                if failed.caller.is_none() {
+                    *self.shared.era.lock() = KnownEra::Unknown;
+                }
+                Unopened { failed, may_be_era }
             }
-            link.set_era(era, capabilities);
-            *known.lock() = Some(era);
-            Ok(started)
-        }
-        Err(failed) => {
-            if failed.caller.is_none() {
-                *known.lock() = None;
+            Err(_) => {
+                let mut era = self.shared.era.lock();
+                *era = era.after_silence();
+                let seconds = self.shared.settings.start_timeout.as_secs_f64();
+                let reason = format!("no answer within {seconds} s, upstreams.start_timeout");
+                Failed::from(reason).into()
             }
-            let stderr = child.last_lines.show();
-            tokio::spawn(started.child.end());
-            Err(Failed { stderr, ..failed })
-        }
+        };
+
+        let stderr = child.last_lines.show();
+        self.discard(started.child);
+        Err(Unopened { failed: Failed { stderr, ..unopened.failed }, ..unopened })
+    }
+
+    /// Ends a process that is not used.
+    fn discard(&self, child: Child) {
+        self.shared.tasks.spawn(child.end());
     }
 }
 
-/// The capabilities of a modern server.
-///
-/// # Errors
-/// The caller has no access, so nothing is known of the era.
-async fn discover(link: &Arc<Link>) -> Result<Option<Capabilities>, Failed> {
-    let mut params = json!({});
-    wire::declare_modern(&mut params, &json!({}));
-    let answer = link.request("server/discover", params);
+impl Start<'_> {
+    /// Opens a link to the server, and starts the tasks that serve it.
+    fn open(&self, saved: Option<&SavedSession>) -> Result<Started, Failed> {
+        let Shared { settings, budget, .. } = self.shared;
+        let outlives = self.kept.map_or_else(Arc::default, |kept| Arc::clone(kept.outlives()));
+        let session = Arc::new(RemoteSession::new(saved, outlives));
+        let (link, outgoing) =
+            Link::new(Arc::clone(settings), Arc::clone(budget), self.client.clone());
+        let stop = CancellationToken::new();
+        let last_lines = LastLines::default();
 
-    let Discovered { is_modern, capabilities, instructions } =
-        match tokio::time::timeout(PROBE_TIMEOUT, answer).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(error)) if error.is_callers() => return Err(error.into()),
-            Ok(Err(_)) | Err(_) => return Ok(None),
+        let running = match &settings.target {
+            Target::Remote(remote) => {
+                let served = Arc::clone(&link);
+                let account = self.account.map(Arc::clone);
+                let max = settings.max_message;
+                let serving = http::run(
+                    remote,
+                    max,
+                    Arc::clone(&session),
+                    account,
+                    Arc::clone(&link),
+                    outgoing,
+                    stop.clone(),
+                )?;
+                self.shared.tasks.spawn(serve(served, stop.clone(), serving))
+            }
+            Target::Command(command) => {
+                let (process, pipes) = Process::spawn(command).map_err(|error| {
+                    let program = command.line.first().map_or("", String::as_str);
+                    Failed::from(format!("{program}: {error}"))
+                })?;
+
+                let reading = last_lines.clone().read(settings.name.as_str().into(), pipes.stderr);
+                // A process may block for ever if its standard error is not read.
+                tokio::spawn(serve(Arc::clone(&link), stop.clone(), reading));
+
+                let writing = write(outgoing, pipes.stdin, stop.clone());
+                let writing = tokio::spawn(serve(Arc::clone(&link), stop.clone(), writing));
+                let reading = read(Arc::clone(&link), pipes.stdout, settings.max_message);
+                let running = run(process, Arc::clone(&link), reading, writing, stop.clone());
+                self.shared.tasks.spawn(serve(Arc::clone(&link), stop.clone(), running))
+            }
         };
-    link.set_instructions(instructions);
-    Ok(is_modern.then_some(capabilities))
-}
 
-/// The capabilities of a legacy server.
-async fn initialize(link: &Arc<Link>, session: &RemoteSession) -> Result<Capabilities, Failed> {
-    let params = json!({
-        "protocolVersion": ProtocolVersion::LATEST_LEGACY.as_str(),
-        "capabilities": link.client_capabilities(),
-        "clientInfo": wire::client_info(),
-    });
-
-    let Initialized { version, capabilities, instructions } =
-        link.request("initialize", params).await?;
-    link.set_instructions(instructions);
-    session.negotiated(version.as_ref().map(VersionName::as_str));
-    link.notify("notifications/initialized", &json!({})).await;
-    Ok(capabilities)
-}
-
-/// Opens a link to the server, and starts the tasks that serve it.
-fn open(
-    settings: &Arc<Settings>,
-    budget: &Arc<MessageBudget>,
-    client: &Value,
-    saved: Option<&SavedSession>,
-    kept: Option<&KeptSession>,
-    account: Option<&Arc<Account>>,
-) -> Result<Started, Failed> {
-    let outlives = kept.map_or_else(Arc::default, |kept| Arc::clone(kept.outlives()));
-    let session = Arc::new(RemoteSession::new(saved, outlives));
-    let (link, outgoing) = Link::new(Arc::clone(settings), Arc::clone(budget), client.clone());
-    let (stop, last_lines) = (CancellationToken::new(), LastLines::default());
-
-    let running = match &settings.target {
-        Target::Remote(remote) => {
-            let (link, max) = (Arc::clone(&link), settings.max_message);
-            let (session, account) = (Arc::clone(&session), account.map(Arc::clone));
-            let served = Arc::clone(&link);
-            let serving = http::run(remote, max, session, account, link, outgoing, stop.clone())?;
-            tokio::spawn(serve(served, stop.clone(), serving))
-        }
-        Target::Command(command) => {
-            let (process, pipes) = Process::spawn(command).map_err(|error| {
-                let program = command.line.first().map_or("", String::as_str);
-                Failed::from(format!("{program}: {error}"))
-            })?;
-
-            let reading = last_lines.clone().read(settings.name.as_str().into(), pipes.stderr);
-            // A process may block for ever if its standard error is not read.
-            tokio::spawn(serve(Arc::clone(&link), stop.clone(), reading));
-
-            let writing = write(outgoing, pipes.stdin, stop.clone());
-            let writing = tokio::spawn(serve(Arc::clone(&link), stop.clone(), writing));
-            let reading = read(Arc::clone(&link), pipes.stdout, settings.max_message);
-            let running = run(process, Arc::clone(&link), reading, writing, stop.clone());
-            tokio::spawn(serve(Arc::clone(&link), stop.clone(), running))
-        }
-    };
-
-    Ok(Started { link, child: Child { stop, running, last_lines }, session })
+        Ok(Started { link, child: Child { stop, running, last_lines }, session })
+    }
 }
 
 /// Runs a task of a link. If it panics, the link and the process end, so that calls fail and the next
@@ -306,14 +313,21 @@ async fn run(
     };
 
     if !output_ended && !stop.is_cancelled() {
-        let _ = tokio::time::timeout(LAST_OUTPUT, reading).await;
+        output_ended = tokio::time::timeout(LAST_OUTPUT, &mut reading).await.is_ok();
     }
 
     link.end(&how);
     // Ends the writer, which closes the input.
     stop.cancel();
     let _ = writing.await;
-    process.end().await;
+
+    // What a process writes at its end is read, so that it is not held up.
+    let mut ending = std::pin::pin!(process.end());
+    tokio::select! {
+        () = &mut ending => return,
+        () = &mut reading, if !output_ended => {}
+    }
+    ending.await;
 }
 
 /// Reads messages until the output ends.
