@@ -95,6 +95,9 @@ pub trait Sessions: fmt::Debug + Send + Sync + 'static {
     /// [`SessionError::NotFound`], also for another principal's session.
     async fn get(&self, id: &str, principal: &Principal) -> Result<Arc<Session>, SessionError>;
 
+    /// Whether there is a session of this principal. Does not extend its expiry.
+    async fn exists(&self, id: &str, principal: &Principal) -> Result<bool, SessionError>;
+
     /// Ends a session and its streams. Returns whether it existed.
     async fn delete(&self, id: &str, principal: &Principal) -> Result<bool, SessionError>;
 
@@ -145,6 +148,10 @@ pub trait Sessions: fmt::Debug + Send + Sync + 'static {
     /// the first message that no connection has received. Also returns the event id before that
     /// message.
     async fn standalone(&self, session: &Session) -> Result<(EventId, Deliveries), SessionError>;
+
+    /// Appends a message to the session's standalone stream, if a connection follows the stream now.
+    /// Returns whether one does.
+    async fn send_now(&self, session: &Session, message: Bytes) -> Result<bool, SessionError>;
 
     /// Appends an announcement to the standalone streams of the owner's sessions; an updated
     /// resource only where the session subscribes to it. `changes` are the IDs of the announced

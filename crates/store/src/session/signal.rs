@@ -20,6 +20,8 @@ pub enum Signal {
         /// The result, or the error message.
         outcome: Result<Value, String>,
     },
+    /// The client's roots have changed (`notifications/roots/list_changed`).
+    RootsChanged,
     /// The session has ended.
     Ended,
 }

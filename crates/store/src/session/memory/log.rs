@@ -88,6 +88,19 @@ impl Log {
         self.changed.notify_waiters();
     }
 
+    /// Appends a message, if there is a follower. Returns whether there is one.
+    pub(super) fn append_followed(&self, message: Bytes) -> bool {
+        {
+            let mut state = self.state.lock();
+            if !state.following {
+                return false;
+            }
+            self.push(&mut state, message);
+        }
+        self.changed.notify_waiters();
+        true
+    }
+
     fn push(&self, state: &mut LogState, message: Bytes) {
         if state.closed {
             return;

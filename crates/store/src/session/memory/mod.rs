@@ -128,6 +128,15 @@ impl Sessions for MemorySessions {
         Ok(Arc::clone(&record.session))
     }
 
+    async fn exists(&self, id: &str, principal: &Principal) -> Result<bool, SessionError> {
+        let now = self.inner.clock.now();
+        let idle = self.inner.limits.idle;
+
+        let mut table = self.inner.table.lock();
+        let record = table.record(id).filter(|r| r.session.principal == *principal);
+        Ok(record.is_some_and(|r| r.expires_at(idle) > now))
+    }
+
     async fn delete(&self, id: &str, principal: &Principal) -> Result<bool, SessionError> {
         let now = self.inner.clock.now();
         let idle = self.inner.limits.idle;
@@ -214,6 +223,12 @@ impl Sessions for MemorySessions {
 
         let start = EventId { stream: Arc::clone(&log.stream), position: log.undelivered() };
         Ok((start.clone(), log.follow(start.position)?))
+    }
+
+    async fn send_now(&self, session: &Session, message: Bytes) -> Result<bool, SessionError> {
+        let log =
+            self.inner.with_record(session, |record| record.standalone(|| self.inner.new_log()))?;
+        Ok(log.append_followed(message))
     }
 
     async fn announce(&self, owner: &Owner, announcement: &Announcement, changes: &[Arc<str>]) {

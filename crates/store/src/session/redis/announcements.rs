@@ -8,7 +8,7 @@ use larder_protocol::Announcement;
 use super::{RedisSessionStore, keys::SessionKeys, scripts::with_limits, unavailable};
 use crate::{
     redis::{Shard, escape, millis},
-    session::SessionError,
+    session::{Session, SessionError},
 };
 
 /// The time to live of an announcement's cursor: how far instances may lag behind each other.
@@ -45,6 +45,17 @@ impl RedisSessionStore {
                 return Ok(());
             }
         }
+    }
+
+    /// Appends a message to the standalone stream of a session, if a connection follows it.
+    pub(super) async fn send_now(
+        &self,
+        session: &Session,
+        message: &[u8],
+    ) -> Result<bool, SessionError> {
+        let keys = self.keys(session);
+        let call = keys.session(&self.scripts.send_now).arg(message);
+        Ok(self.call(with_limits(call, &self.limits)).await?[0] == "ok")
     }
 
     pub(super) async fn announce_to_all(

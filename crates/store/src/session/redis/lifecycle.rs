@@ -74,6 +74,19 @@ impl RedisSessionStore {
         Ok(session)
     }
 
+    pub(super) async fn exists(
+        &self,
+        id: &str,
+        principal: &Principal,
+    ) -> Result<bool, SessionError> {
+        let keys = SessionKeys::new(self.redis.keys(), &principal.owner(), id.into());
+        match self.call(keys.session(&self.scripts.exists)).await {
+            Ok(_) => Ok(true),
+            Err(SessionError::NotFound) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     pub(super) async fn delete(&self, id: Arc<str>, owner: &Owner) -> Result<bool, SessionError> {
         let keys = SessionKeys::new(self.redis.keys(), owner, Arc::clone(&id));
         let (notice, acknowledgements) = self.hub.acknowledged_notice(&id, Some(Signal::Ended));

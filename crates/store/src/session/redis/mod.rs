@@ -58,6 +58,7 @@ mod writer;
 use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
@@ -193,6 +194,10 @@ impl Sessions for RedisSessions {
         self.inner.get(id, principal).await
     }
 
+    async fn exists(&self, id: &str, principal: &Principal) -> Result<bool, SessionError> {
+        self.inner.exists(id, principal).await
+    }
+
     async fn delete(&self, id: &str, principal: &Principal) -> Result<bool, SessionError> {
         self.inner.delete(id.into(), &principal.owner()).await
     }
@@ -242,6 +247,10 @@ impl Sessions for RedisSessions {
 
     async fn standalone(&self, session: &Session) -> Result<(EventId, Deliveries), SessionError> {
         self.inner.follow(self.inner.keys(session), None).await
+    }
+
+    async fn send_now(&self, session: &Session, message: Bytes) -> Result<bool, SessionError> {
+        self.inner.send_now(session, &message).await
     }
 
     async fn announce(&self, owner: &Owner, announcement: &Announcement, changes: &[Arc<str>]) {

@@ -49,6 +49,21 @@ pub async fn announcements_wait_for_a_connection(harness: &dyn Harness) {
     expect_next(&mut events, &[updated("a:1")]).await;
 }
 
+/// A message for a connection that is there now is delivered in its order, and not without one.
+pub async fn a_message_is_sent_to_a_present_connection_alone(harness: &dyn Harness) {
+    let stage = Stage::new(harness).await;
+    let Stage { one, other, session } = &stage;
+    assert_eq!(one.send_now(session, "nobody".into()).await, Ok(false));
+
+    let mut events = stage.standalone().await;
+    for sessions in [one, other] {
+        announce(sessions, &LIST).await;
+        assert_eq!(sessions.send_now(session, "now".into()).await, Ok(true));
+        expect_next(&mut events, &[LIST]).await;
+        assert_eq!(next(&mut events).await.as_deref(), Some("now"));
+    }
+}
+
 /// A repeated announcement is not delivered again until the first one is.
 pub async fn a_repeated_announcement_waits_until_the_first_is_delivered(harness: &dyn Harness) {
     let stage = Stage::new(harness).await;

@@ -176,6 +176,24 @@ pub async fn an_idle_session_expires_and_one_in_use_does_not(harness: &dyn Harne
     }
 }
 
+/// Asking whether a session exists tells so for its principal, and does not extend its expiry.
+pub async fn asking_for_a_session_does_not_extend_its_expiry(harness: &dyn Harness) {
+    let limits = SessionLimits { idle: harness.tick() * 6, ..SessionLimits::default() };
+    let Stage { one, other, session } = Stage::limited(harness, limits).await;
+    let stranger = Principal::Static { name: "stranger".into() };
+
+    for sessions in [&one, &other] {
+        assert_eq!(sessions.exists(&session.id, &Principal::Local).await, Ok(true));
+        assert_eq!(sessions.exists(&session.id, &stranger).await, Ok(false));
+        assert_eq!(sessions.exists("unknown", &Principal::Local).await, Ok(false));
+    }
+    for _ in 0..2 {
+        harness.pass(harness.tick() * 4).await;
+        let _ = one.exists(&session.id, &Principal::Local).await;
+    }
+    assert_eq!(other.exists(&session.id, &Principal::Local).await, Ok(false));
+}
+
 /// A running call extends the expiry of its session, for as long as it runs.
 pub async fn a_session_with_a_running_call_does_not_expire(harness: &dyn Harness) {
     let tick = harness.tick();
@@ -240,6 +258,7 @@ pub async fn every_method_fails_in_a_session_that_has_ended(harness: &dyn Harnes
         other.open(session, &call()).await.err(),
         other.follow(session, &start).await.err(),
         other.standalone(session).await.err(),
+        other.send_now(session, "a".into()).await.err(),
     ];
-    assert_eq!(refused, [const { Some(SessionError::NotFound) }; 6]);
+    assert_eq!(refused, [const { Some(SessionError::NotFound) }; 7]);
 }

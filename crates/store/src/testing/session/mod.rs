@@ -102,12 +102,14 @@ macro_rules! session_contract {
                 sessions_of_all_principals_are_limited,
                 living_sessions_are_counted,
                 an_idle_session_expires_and_one_in_use_does_not,
+                asking_for_a_session_does_not_extend_its_expiry,
                 a_session_with_a_running_call_does_not_expire,
                 a_finished_stream_can_be_resumed_for_a_while,
                 deleting_a_session_ends_its_streams,
                 every_method_fails_in_a_session_that_has_ended;
             announcing:
                 announcements_wait_for_a_connection,
+                a_message_is_sent_to_a_present_connection_alone,
                 a_repeated_announcement_waits_until_the_first_is_delivered,
                 a_connection_without_a_cursor_continues_where_the_last_one_stopped,
                 only_subscribed_resources_are_announced,
