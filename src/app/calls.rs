@@ -1,12 +1,12 @@
 //! [`Calls`]: how requests become calls, in both protocol eras.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use larder_server::{
     admission::Limits,
     dispatch::Dispatcher,
     era::{Legacy, Modern, StateSealer},
-    registry::Registry,
+    registry::{Registry, SessionClients},
 };
 use larder_store::{session::Sessions, store::Store, task::Tasks};
 
@@ -35,8 +35,13 @@ impl Calls {
         let delete_resources = base.config.sessions.delete_resources;
         let sessions = Arc::clone(sessions);
         let legacy = Legacy::new(Arc::clone(&dispatcher), sessions, max, delete_resources);
+        let legacy = Arc::new(legacy);
 
-        Self { dispatcher, legacy: Arc::new(legacy), modern }
+        let clients: Weak<Legacy> = Arc::downgrade(&legacy);
+        let clients: Weak<dyn SessionClients> = clients;
+        dispatcher.registry().reach_clients(clients);
+
+        Self { dispatcher, legacy, modern }
     }
 
     /// Waits until all calls have ended, those without a connection included.

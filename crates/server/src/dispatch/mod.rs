@@ -120,6 +120,10 @@ pub struct Dispatcher {
     traffic: Arc<Traffic>,
 }
 
+/// The member of `_meta` of a list of tools that names the servers behind this one whose tools may be
+/// missing.
+const TROUBLED: &str = "larder/upstreams";
+
 impl Dispatcher {
     /// Creates a dispatcher. `caller_limits` limits what each caller uses.
     pub fn new(
@@ -170,6 +174,11 @@ impl Dispatcher {
     /// Replaces the limits for new calls.
     pub fn set_limits(&self, limits: DispatchLimits) {
         self.limits.store(Arc::new(limits));
+    }
+
+    /// A random ID.
+    pub(crate) fn new_id(&self) -> String {
+        self.random.id()
     }
 
     /// The registry.
@@ -341,6 +350,10 @@ impl Dispatcher {
         let page = self.registry.tools_page(parse_cursor(params)?.as_deref(), scope).await?;
         let mut result = model::ListToolsResult::with_all_items(page.items);
         result.next_cursor = page.next;
+        if let Some(troubled) = self.registry.troubled_providers() {
+            let meta = result.meta.get_or_insert_default();
+            meta.0.insert(TROUBLED.to_owned(), troubled);
+        }
         Ok(Reply::Tools(result, self.list_hint(self.registry.has_provided_tools())))
     }
 

@@ -1,6 +1,6 @@
 //! [`Registry`]: a server's definition, with the items that it offers now.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use arc_swap::ArcSwap;
 use futures_util::{StreamExt, future::join_all, stream};
@@ -8,11 +8,13 @@ use larder_protocol::Announcement;
 use larder_store::session::SharedParts;
 use parking_lot::RwLock;
 use rmcp::model;
+use serde_json::Value;
 use tokio::sync::broadcast;
 
 use super::{
     BuildError, OutputRules,
     catalog::Catalog,
+    clients::SessionClients,
     provider::{Followed, Instructions, Offer, SessionClient, Subscriber},
     providers::Providers,
     scope_rules::ScopeRules,
@@ -42,6 +44,7 @@ pub struct Registry {
     pub(super) parts: OnceLock<SharedParts>,
     content_links: OnceLock<Arc<ContentLinks>>,
     pub(super) login_site: OnceLock<super::LoginSite>,
+    pub(super) clients: OnceLock<Weak<dyn SessionClients>>,
 }
 
 /// The parts of a registry that do not change while the server runs.
@@ -72,6 +75,7 @@ impl Registry {
             parts: OnceLock::new(),
             content_links: OnceLock::new(),
             login_site: OnceLock::new(),
+            clients: OnceLock::new(),
         }
     }
 
@@ -150,6 +154,15 @@ impl Registry {
         self.definition.providers.iter().filter_map(|provider| provider.state()).collect()
     }
 
+    /// The servers behind this one whose tools may be missing in a list, and why: `None` if there are
+    /// none.
+    pub fn troubled_providers(&self) -> Option<Value> {
+        let states = self.provider_states();
+        let troubled = states.iter().filter(|state| state.may_lack_tools());
+        let troubled: Vec<_> = troubled.map(super::ProviderState::trouble).collect();
+        (!troubled.is_empty()).then(|| troubled.into())
+    }
+
     /// Whether callers log in at a provider's server.
     pub fn has_logins(&self) -> bool {
         self.definition.providers.iter().any(|provider| provider.has_logins())
@@ -171,6 +184,22 @@ impl Registry {
     pub fn share_sessions(&self, parts: &SharedParts) {
         let _ = self.parts.set(parts.clone());
         self.definition.providers.iter().for_each(|provider| provider.share_sessions(parts));
+    }
+
+    /// Lets the providers reach the clients of sessions.
+    pub fn reach_clients(&self, clients: Weak<dyn SessionClients>) {
+        for provider in &self.definition.providers {
+            provider.reach_clients(Weak::clone(&clients));
+        }
+        // Set once, at the start.
+        let _ = self.clients.set(clients);
+    }
+
+    /// The roots of a session's client have changed. Returns whether a provider works for the session.
+    pub fn roots_changed(&self, session: &str) -> bool {
+        let providers = self.definition.providers.load();
+        // All of them are told.
+        providers.iter().filter(|provider| provider.roots_changed(session)).count() > 0
     }
 
     /// Follows resources of the providers for a subscriber.

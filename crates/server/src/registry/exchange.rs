@@ -1,6 +1,9 @@
 //! Exchanging providers while the server runs, and their counters.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use larder_protocol::Announcement;
 
@@ -21,6 +24,9 @@ impl Registry {
             }
             if let Some(site) = self.login_site.get() {
                 provider.open_logins(site);
+            }
+            if let Some(clients) = self.clients.get() {
+                provider.reach_clients(Weak::clone(clients));
             }
         }
 

@@ -2,7 +2,11 @@
 //! Scopes, limits, spilling, audit and metrics apply in front of providers, so none
 //! bypasses them.
 
-use std::{any::Any, sync::Arc, time::Duration};
+use std::{
+    any::Any,
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use larder_oauth::Identity;
@@ -10,10 +14,11 @@ use larder_protocol::{Announcement, ClientFacts, Fault, quote::shortened, schema
 use larder_store::{session::SharedParts, store::ChangeFeed};
 use rmcp::model::{self, CallToolResult, JsonObject};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::broadcast;
 
 use super::{
+    clients::SessionClients,
     complete::CompletionInput,
     headers::{self, HeaderParameter},
     output_rules::Spill,
@@ -218,6 +223,15 @@ pub trait Provider: Send + Sync + 'static {
     /// that serve them. Called at most once, before the first use.
     fn share_sessions(&self, _parts: &SharedParts) {}
 
+    /// Gives the provider the clients of sessions. Called at most once, before the first use.
+    fn reach_clients(&self, _clients: Weak<dyn SessionClients>) {}
+
+    /// The roots of a session's client have changed. Returns whether the provider works for the
+    /// session.
+    fn roots_changed(&self, _session: &str) -> bool {
+        false
+    }
+
     /// Ends the work that was started for a client's session, which has ended.
     fn end_session(&self, _id: &str) {}
 
@@ -276,6 +290,28 @@ pub struct ProviderState {
     pub last_error: Option<&'static str>,
     /// The seconds since the last error.
     pub error_seconds_ago: Option<u64>,
+}
+
+impl ProviderState {
+    /// Whether a list of tools may lack those of the server.
+    pub(super) fn may_lack_tools(&self) -> bool {
+        match self.state {
+            "down" | "degraded" => true,
+            "starting" => self.tools.is_none(),
+            _ => false,
+        }
+    }
+
+    /// What a client is told of it.
+    pub(super) fn trouble(&self) -> Value {
+        let Self { name, state, degraded, last_error, .. } = self;
+        let last_error = last_error.filter(|_| *state == "down").map(str::to_owned);
+        let mut trouble = json!({ "name": name, "state": state });
+        if let Some(problem) = degraded.clone().or(last_error) {
+            trouble["problem"] = problem.into();
+        }
+        trouble
+    }
 }
 
 /// The server that lists a tool.

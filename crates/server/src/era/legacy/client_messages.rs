@@ -2,12 +2,17 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use futures_util::StreamExt;
-use larder_protocol::{Fault, Message, Params, RequestId};
+use larder_oauth::Principal;
+use larder_protocol::{Fault, Message, Outgoing, Params, RequestId};
 use larder_store::session::{Session, Signal};
 use serde_json::Value;
 
 use super::Legacy;
+use crate::registry::{NoAnswer, SessionClients};
+
+const ROOTS_CHANGED: &str = "notifications/roots/list_changed";
 
 impl Legacy {
     /// Handles a notification of the client.
@@ -25,6 +30,10 @@ impl Legacy {
             && !self.active_calls.cancel(&session.id, &request)
         {
             self.sessions.signal(session, Signal::Cancelled(request)).await?;
+        }
+
+        if method == ROOTS_CHANGED && !self.dispatcher.registry().roots_changed(&session.id) {
+            self.sessions.signal(session, Signal::RootsChanged).await?;
         }
         Ok(())
     }
@@ -57,11 +66,48 @@ impl Legacy {
                 Signal::Answered { question, outcome } => {
                     self.active_calls.answer(&session, &question, outcome);
                 }
+                Signal::RootsChanged => {
+                    self.dispatcher.registry().roots_changed(&session);
+                }
                 Signal::Ended => {
                     self.active_calls.cancel_all(&session);
                     self.dispatcher.registry().end_session(&session);
                 }
             }
         }
+    }
+}
+
+#[async_trait]
+impl SessionClients for Legacy {
+    async fn ask(
+        &self,
+        session: &str,
+        principal: &Principal,
+        method: &'static str,
+        params: Value,
+    ) -> Result<Value, NoAnswer> {
+        let ended = || NoAnswer::Refused("The session has ended.".into());
+        let session = self.sessions.get(session, principal).await.map_err(|_| ended())?;
+
+        let id = RequestId::String(format!("larder-{}", self.dispatcher.new_id()).into());
+        let answer = self.active_calls.route(&session.id).expect(&id);
+        let Some(message) = (Outgoing::Ask { id, method, params }).encode() else {
+            return Err(NoAnswer::NoConnection);
+        };
+
+        match self.sessions.send_now(&session, message).await {
+            Ok(true) => {}
+            Ok(false) => return Err(NoAnswer::NoConnection),
+            Err(_) => return Err(ended()),
+        }
+        match answer.await {
+            Ok(answer) => answer.map_err(NoAnswer::Refused),
+            Err(_) => Err(ended()),
+        }
+    }
+
+    async fn exists(&self, session: &str, principal: &Principal) -> bool {
+        self.sessions.exists(session, principal).await.unwrap_or(true)
     }
 }
