@@ -165,8 +165,9 @@ fn reloaded(current: &Config, new: &Config) -> Config {
     next.log.level.clone_from(&new.log.level);
 
     // The set of tools is fixed at startup.
-    let ToolsConfig { write, listing, .. } = current.tools;
-    next.tools = ToolsConfig { write, listing, ..new.tools.clone() };
+    let ToolsConfig { write, listing, ref catalogue_cache, .. } = current.tools;
+    let catalogue_cache = catalogue_cache.clone();
+    next.tools = ToolsConfig { write, listing, catalogue_cache, ..new.tools.clone() };
 
     next.server.allowed_hosts.clone_from(&new.server.allowed_hosts);
     next.server.allowed_origins.clone_from(&new.server.allowed_origins);

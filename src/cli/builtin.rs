@@ -11,7 +11,7 @@ use larder_server::{
     workflow,
 };
 
-use super::named::NamedUpstreams;
+use super::{host_upstreams, named::NamedUpstreams};
 use crate::config::{Config, ToolListing, UpstreamConfig, WorkflowLocations};
 
 /// What is served.
@@ -29,11 +29,19 @@ impl From<Registry> for Server {
     }
 }
 
+/// How clients reach the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Transport {
+    Http,
+    Stdio,
+}
+
 /// The built-in tools, the workflows of the configuration, and the upstreams.
 pub(super) fn registry(
     config: &Config,
     locations: &WorkflowLocations,
     named: &NamedUpstreams,
+    transport: Transport,
 ) -> Result<Server, BuildError> {
     let problem = |problem: String| BuildError { problems: vec![problem] };
 
@@ -78,14 +86,22 @@ pub(super) fn registry(
         builder = builder.with(workflow::prompt_showing(workflow, move |p| locations.show(p)));
     }
 
-    let configured: Result<_, _> = config.upstreams.iter().map(UpstreamConfig::settings).collect();
-    let configured = configured.map_err(|error| problem(error.to_string()))?;
-    let named = named.settings().map_err(problem)?;
+    let configured: Result<Vec<_>, _> =
+        config.upstreams.iter().map(UpstreamConfig::settings).collect();
+    let mut configured = configured.map_err(|error| problem(error.to_string()))?;
+    let mut fixed = named.settings().map_err(problem)?;
+    if transport == Transport::Stdio {
+        host_upstreams::adopt(&mut configured, config, named);
+        host_upstreams::adopt(&mut fixed, config, named);
+    }
 
-    let upstreams = Upstreams::new(configured, named, builder.tool_names());
+    let upstreams = Upstreams::new(configured, fixed, builder.tool_names());
     let upstreams = upstreams
         .map_err(|error| problem(format!("{error}: name them in the configuration file")))?;
     upstreams.limit_messages(config.limits.upstream_bytes);
+    if let Some(folder) = config.tools.catalogue_folder() {
+        upstreams.remember_in(folder);
+    }
 
     let registry = builder.exchangeable(upstreams.providers()).build()?;
     Ok(Server { registry, upstreams: Some(Arc::new(upstreams)), queries })

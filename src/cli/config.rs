@@ -76,7 +76,12 @@ async fn check(args: ServeArgs, online: bool) -> ExitCode {
     };
 
     let locations = args.workflow_locations();
-    let registry = match builtin::registry(&config, &locations, &NamedUpstreams::default()) {
+    let registry = match builtin::registry(
+        &config,
+        &locations,
+        &NamedUpstreams::default(),
+        builtin::Transport::Http,
+    ) {
         Ok(server) => server.registry,
         Err(error) => return fail(USAGE, &error),
     };

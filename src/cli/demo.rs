@@ -105,8 +105,13 @@ impl Server {
         let path = config.server.path.clone();
         let locations = WorkflowLocations::default();
 
-        let server = builtin::registry(&config, &locations, &NamedUpstreams::default())
-            .map_err(|error| failed(&error))?;
+        let server = builtin::registry(
+            &config,
+            &locations,
+            &NamedUpstreams::default(),
+            builtin::Transport::Http,
+        )
+        .map_err(|error| failed(&error))?;
         let app = App::new(server.registry, config).map_err(|error| failed(&error))?;
 
         let listener = TcpListener::bind("127.0.0.1:0").await.map_err(|error| failed(&error))?;

@@ -10,6 +10,7 @@ mod demo;
 mod dev;
 mod health;
 mod host_file;
+mod host_upstreams;
 mod hosts;
 mod install;
 mod migrate;
@@ -34,7 +35,7 @@ use larder_server::registry::{BuildError, Registry};
 
 pub use self::args::ServeArgs;
 use self::{
-    builtin::Server,
+    builtin::{Server, Transport},
     client::{ClientCommand, exit_code},
     config::ConfigCommand,
     demo::DemoArgs,
@@ -122,8 +123,9 @@ pub fn main() -> ExitCode {
     match parse::<Cli>().command {
         Command::Serve { args, migrate, named } => {
             let workflow_locations = args.workflow_locations();
+            let transport = if args.stdio { Transport::Stdio } else { Transport::Http };
             run_with(args, migrate, move |config| {
-                builtin::registry(config, &workflow_locations, &named)
+                builtin::registry(config, &workflow_locations, &named, transport)
             })
         }
         Command::Host(command) => command.run(&["serve"]),

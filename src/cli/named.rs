@@ -15,7 +15,7 @@ pub(super) struct NamedUpstreams {
     #[arg(long = "header", value_name = "NAME=VARIABLE", value_parser = parse_header, requires = "url")]
     headers: Vec<(String, String)>,
     /// An environment variable that COMMAND inherits; may be repeated. It inherits PATH,
-    /// HOME, LANG and TMPDIR in any case.
+    /// HOME, LANG and TMPDIR in any case, and with --stdio all but Larder's own.
     #[arg(long = "env", value_name = "NAME", requires = "command")]
     env: Vec<String>,
     /// Another MCP server to stand in front of: its tools are offered as they
@@ -34,6 +34,11 @@ fn parse_header(text: &str) -> Result<(String, String), String> {
 }
 
 impl NamedUpstreams {
+    /// The variables with the values of headers.
+    pub(super) fn header_variables(&self) -> impl Iterator<Item = &str> {
+        self.headers.iter().map(|(_, variable)| variable.as_str())
+    }
+
     /// Their settings, with the values of the variables.
     ///
     /// # Errors
@@ -56,7 +61,7 @@ impl NamedUpstreams {
         if !self.command.is_empty() {
             let set = |name: &String| Some((name.clone(), environment::variable(name)?));
             let env = self.env.iter().filter_map(set).collect();
-            let command = Command { line: self.command.clone(), env };
+            let command = Command { line: self.command.clone(), env, ..Command::default() };
             all.push(named(Settings::name_of(&self.command), command));
         }
 

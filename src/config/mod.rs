@@ -10,6 +10,7 @@ mod content;
 mod environment;
 mod error;
 mod exchange;
+mod expand;
 mod limits;
 #[cfg(feature = "cli")]
 mod load;

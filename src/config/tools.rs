@@ -1,7 +1,8 @@
 //! `[tools]`: the built-in tools and the size of results.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::PathBuf};
 
+use larder_runtime::environment::variable_os;
 use larder_server::registry::{OutputRules, Spill};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,9 @@ pub struct ToolsConfig {
     /// How a model gets to know the tools of upstreams: `"all"` are listed, or with `"search"` it
     /// looks for them with find_tools and calls them with call_tool.
     pub listing: ToolListing,
+    /// The folder in which is kept what upstreams offer, so that it is listed before they have
+    /// started: `"auto"` is the folder of the user for caches, `"off"` is none.
+    pub catalogue_cache: String,
 
     /// Largest text result of a tool in bytes, at least 2000. A larger result is stored as a
     /// resource and replaced by a preview with its URI.
@@ -50,6 +54,11 @@ impl ToolsConfig {
     /// # Errors
     /// Names the setting.
     pub(super) fn check(&self) -> Result<(), ConfigError> {
+        if self.catalogue_cache.is_empty() {
+            let problem = "it must be \"auto\", \"off\" or a folder";
+            return Err(ConfigError::new("tools.catalogue_cache", problem));
+        }
+
         let mut budgets = vec![
             ("tools.output_bytes".to_owned(), self.output_bytes),
             ("tools.prompt_bytes".to_owned(), self.prompt_bytes),
@@ -65,6 +74,15 @@ impl ToolsConfig {
         }
     }
 
+    /// The folder in which is kept what upstreams offer. `None` if it is not kept.
+    pub fn catalogue_folder(&self) -> Option<PathBuf> {
+        match self.catalogue_cache.as_str() {
+            "off" => None,
+            "auto" => Some(user_caches()?.join("larder").join("catalogues")),
+            folder => Some(folder.into()),
+        }
+    }
+
     /// The rules for the size of results.
     pub fn output(&self) -> OutputRules {
         OutputRules {
@@ -77,12 +95,25 @@ impl ToolsConfig {
     }
 }
 
+/// The user's folder for caches.
+fn user_caches() -> Option<PathBuf> {
+    let folder =
+        |name: &str| variable_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    if cfg!(windows) {
+        return folder("LOCALAPPDATA");
+    }
+
+    let below_home = if cfg!(target_os = "macos") { "Library/Caches" } else { ".cache" };
+    folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(below_home)))
+}
+
 impl Default for ToolsConfig {
     fn default() -> Self {
         let rules = OutputRules::default();
         Self {
             write: true,
             listing: ToolListing::All,
+            catalogue_cache: "auto".into(),
             output_bytes: rules.output_bytes,
             media_bytes: rules.media_bytes,
             prompt_bytes: rules.prompt_bytes,

@@ -1,7 +1,7 @@
 //! `[[upstreams]]`: other MCP servers behind this one.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ConfigError, UpstreamExchangeConfig,
+    expand::{expand, named_in},
     units::{Size, Span},
 };
 
@@ -45,8 +46,9 @@ pub struct UpstreamConfig {
     /// Needs `auth.mode` = `"oauth"`.
     #[serde(default)]
     pub exchange: Option<UpstreamExchangeConfig>,
-    /// Environment variables of the program, which inherits only PATH, HOME, LANG and TMPDIR.
-    /// ${NAME} is replaced by a variable of the environment of Larder itself.
+    /// Environment variables of the program, which inherits only PATH, HOME, LANG and TMPDIR, and
+    /// over stdio all but those of Larder itself. ${NAME} is replaced by a variable of the
+    /// environment of Larder itself.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
     /// Which tools are offered. A trailing * matches any ending.
@@ -70,7 +72,8 @@ pub struct UpstreamConfig {
     /// used counts as available, because it starts with its first use.
     #[serde(default)]
     pub required: bool,
-    /// How long a process stays without a call.
+    /// How long a process stays without a call, unless it belongs to a session. Over stdio it
+    /// stays.
     #[serde(default = "idle")]
     pub idle: Span,
     /// The most processes at a time. For another one, the process that has been idle for the
@@ -264,7 +267,7 @@ impl UpstreamConfig {
             }
             None => {
                 let env = expand_all("env", &self.env)?;
-                Target::Command(Command { line: self.command.clone(), env })
+                Target::Command(Command { line: self.command.clone(), env, ..Command::default() })
             }
         };
 
@@ -277,7 +280,7 @@ impl UpstreamConfig {
             accept: self.refs.accept.clone(),
             session: self.session,
             required: self.required,
-            idle: self.idle.0,
+            idle: Some(self.idle.0),
             max_processes: self.max_processes,
             start_timeout: self.start_timeout.0,
             list_timeout: self.list_timeout.0,
@@ -289,6 +292,19 @@ impl UpstreamConfig {
             max_parked: self.max_parked,
             max_parked_per_caller: self.max_parked_per_caller,
         })
+    }
+}
+
+impl UpstreamConfig {
+    /// The variables of Larder's environment that these settings fill in: they may be secrets.
+    pub(crate) fn variables(&self) -> BTreeSet<String> {
+        let secret = |auth: &UpstreamAuthConfig| auth.client_secret.clone();
+        let secrets = self.auth.as_ref().and_then(secret);
+        let exchanged = self.exchange.as_ref().and_then(|exchange| exchange.client_secret.clone());
+
+        let values = self.headers.values().chain(self.env.values()).chain(&secrets);
+        let values = values.chain(&exchanged);
+        values.flat_map(|value| named_in(value)).map(str::to_owned).collect()
     }
 }
 
@@ -319,38 +335,4 @@ fn expand_all(
     });
 
     expanded.collect()
-}
-
-/// Replaces each `${NAME}`. The error is the name of a variable that is not set.
-fn expand(value: &str, variable: impl Fn(&str) -> Option<String>) -> Result<String, String> {
-    let mut expanded = String::new();
-    let mut rest = value;
-
-    while let Some((before, after)) = rest.split_once("${") {
-        let Some((name, after)) = after.split_once('}') else { break };
-        expanded += before;
-        expanded += &variable(name).ok_or_else(|| name.to_owned())?;
-        rest = after;
-    }
-
-    Ok(expanded + rest)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn variables_are_filled_in() {
-        let variable = |name: &str| (name == "A").then(|| "${B}".to_owned());
-        for (value, expanded) in [
-            ("x", Ok("x".to_owned())),
-            ("${A}", Ok("${B}".to_owned())),
-            ("Bearer ${A}.", Ok("Bearer ${B}.".to_owned())),
-            ("${C}", Err("C".to_owned())),
-            ("$A ${A", Ok("$A ${A".to_owned())),
-        ] {
-            assert_eq!(expand(value, variable), expanded, "{value}");
-        }
-    }
 }

@@ -1,6 +1,6 @@
 // An MCP server for tests of what goes wrong, without any library. Its tools and manners are
 // chosen by flags; with --record=FILE it writes what it receives to a file, one message a line.
-import { appendFileSync, existsSync } from 'node:fs';
+import { appendFileSync, existsSync, promises, readFileSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
 const flag = (name, otherwise) => {
@@ -33,6 +33,7 @@ const lists = {
     inputSchema: object({ note: { type: 'string' }, fill: { type: 'number' }, size_of: { type: 'string' } }),
   }))],
   waiting: [[tool('echo'), tool('wait')]],
+  living: [[tool('count'), tool('roots'), tool('env'), tool('mute'), tool('die_later')]],
   schemas: [[
     tool('tuple', {
       outputSchema: {
@@ -46,6 +47,8 @@ const lists = {
   ]],
 };
 const extra = [];
+let rootsOfClient = null;
+let locked = false;
 let calls = 0;
 let asked = 0;
 const waiting = new Map();
@@ -59,7 +62,43 @@ const ask = (number) => new Promise((answered) => {
   send({ id, method: 'elicitation/create', params: { message: `Name ${number}?`, requestedSchema } });
 });
 
+// Asks for the roots, and takes as long to look at them as a server does that asks the file system.
+const askRoots = async () => {
+  const id = `r${(asked += 1)}`;
+  const answered = new Promise((taken) => waiting.set(id, taken));
+  send({ id, method: 'roots/list' });
+  const patience = flag('patience');
+  if (patience) {
+    setTimeout(() => {
+      if (!waiting.delete(id)) return;
+      if (record) appendFileSync(record, '"gave up"\n');
+      send({ method: 'notifications/cancelled', params: { requestId: id, reason: 'timeout' } });
+    }, Number(patience));
+  }
+  const { result } = await answered;
+  for (let step = 0; step < 4; step += 1) await promises.stat('/');
+  rootsOfClient = result?.roots.map(({ uri }) => uri) ?? 'refused';
+};
+
+// Refuses a list as often as the file says.
+const refuses = (method) => {
+  const [listed, code, file] = flag('refuse', '').split(',');
+  if (listed !== method) return undefined;
+  if (file) {
+    const left = existsSync(file) ? Number(readFileSync(file, 'utf8')) : 0;
+    if (left <= 0) return undefined;
+    writeFileSync(file, String(left - 1));
+  }
+  return { code: Number(code), message: `no ${method} now` };
+};
+
 const run = {
+  count: async () => text(String((calls += 100))),
+  roots: async () => text(JSON.stringify(rootsOfClient)),
+  die_later: async () => {
+    setTimeout(() => process.kill(process.pid, 'SIGKILL'), 50);
+    return text('soon');
+  },
   echo: async (_, args) => text(JSON.stringify(args)),
   ask: async () => text(JSON.stringify({ pid: process.pid, answer: await ask(1) })),
   pid: async () => text(String(process.pid)),
@@ -126,12 +165,19 @@ function appendOnce(file) {
 const handle = {
   'server/discover': ({ id }) => {
     if (discover === 'exit') process.exit(1);
+    if (discover === 'lock') locked = true;
     if (discover === 'silent') return;
     if (discover !== 'modern') return send({ id, error: { code: -32601, message: 'Method not found' } });
     send({ id, result: { resultType: 'complete', supportedVersions: ['2026-07-28'], capabilities: { tools: {} } } });
   },
-  initialize: ({ id, params }) =>
-    send({ id, result: { protocolVersion: params.protocolVersion, capabilities: { tools: {}, logging: {}, resources: {} }, serverInfo: { name: 'odd', version: '1' } } }),
+  initialize: ({ id, params }) => {
+    if (locked) return send({ id, error: { code: -32602, message: 'Received request before initialization was complete' } });
+    if (flag('modern')) return send({ id, error: { code: -32601, message: 'Method not found' } });
+    send({ id, result: { protocolVersion: params.protocolVersion, capabilities: { tools: {}, logging: {}, resources: {} }, serverInfo: { name: 'odd', version: '1' } } });
+  },
+  ping: ({ id }) => send({ id, result: {} }),
+  'notifications/initialized': () => { if (flag('roots')) askRoots(); },
+  'notifications/roots/list_changed': () => { if (flag('roots')) askRoots(); },
   'resources/list': ({ id }) => send({ id, result: { resources: [{ uri: 'odd://several', name: 'several' }] } }),
   'resources/templates/list': ({ id }) => send({ id, result: { resourceTemplates: [] } }),
   'resources/read': ({ id, params: { uri } }) => {
@@ -159,12 +205,24 @@ const handle = {
   },
 };
 
-createInterface({ input: process.stdin }).on('line', (line) => {
+const listen = () => createInterface({ input: process.stdin }).on('line', (line) => {
   if (record) appendFileSync(record, line + '\n');
   if (flag('hang')) return;
   const message = JSON.parse(line);
   if (message.method === 'notifications/cancelled') late.get(message.params.requestId)?.();
-  if (!message.method) waiting.get(message.id)?.(message);
+  if (!message.method) {
+    waiting.get(message.id)?.(message);
+    waiting.delete(message.id);
+  }
+  const error = refuses(message.method);
+  if (error) return send({ id: message.id, error });
+  if (flag('hangs') === message.method) return;
   handle[message.method]?.(message);
-}).on('close', () => { if (!flag('stubborn')) process.exit(0); });
+}).on('close', () => {
+  if (flag('stubborn')) return;
+  if (!flag('flushes')) process.exit(0);
+  setTimeout(() => { appendFileSync(flag('flushes'), 'flushed\n'); process.exit(0); }, 500);
+});
+// As a server that npx has to install first.
+setTimeout(listen, Number(flag('slow', 0)));
 if (flag('stubborn')) setInterval(() => {}, 1000);

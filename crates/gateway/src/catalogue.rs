@@ -3,6 +3,7 @@
 mod cut;
 mod load;
 mod pool;
+mod record;
 #[cfg(test)]
 mod tests;
 
@@ -18,9 +19,10 @@ use self::{
     pool::{Digest, digest},
 };
 pub(super) use self::{
-    cut::CutList,
-    load::Source,
+    cut::{CutList, Reader},
+    load::{Reading, Source},
     pool::{CataloguePool, Kept},
+    record::Recorded,
 };
 use super::{budget::Charge, error::UpstreamError, received::LeftOut};
 
@@ -56,6 +58,13 @@ pub(super) struct Catalogue {
     _charge: Charge,
 }
 
+/// The lists of an upstream that were read.
+pub(super) struct Loaded {
+    pub(super) catalogue: Arc<Catalogue>,
+    /// The definitions as JSON, if another process would be read likewise and they are not too long.
+    pub(super) record: Option<String>,
+}
+
 /// A tool of an upstream.
 pub(super) struct Tool {
     /// Its name there.
@@ -73,13 +82,27 @@ pub(super) struct Prompt {
 }
 
 impl Catalogue {
-    /// Reads the lists of an upstream, each to its last page or to a bound.
-    pub(super) async fn load(source: Source<'_>) -> Result<Arc<Self>, UpstreamError> {
-        let loaded = Loading::new(source).all().await;
+    /// Reads the lists of an upstream, each to its last page or to a bound. A list that cannot be read
+    /// has the items of an earlier catalogue.
+    pub(super) async fn load(
+        source: Source<'_>,
+        reading: Reading<'_>,
+    ) -> Result<Loaded, UpstreamError> {
+        let loaded = Loading::new(source).all(reading).await;
 
         // Lists that failed have left items behind, too.
         source.pool.sweep();
         loaded
+    }
+
+    /// The catalogue of definitions that were recorded earlier. `None` if there is no room for it.
+    pub(super) async fn restore(source: Source<'_>, recorded: Recorded) -> Option<Arc<Self>> {
+        Loading::new(source).restore(recorded).await
+    }
+
+    /// Why the tools are not known, if they could not be read.
+    pub(super) fn tools_error(&self) -> Option<String> {
+        self.cuts.iter().find_map(CutList::of_tools)
     }
 
     /// The items that are not offered, and why.

@@ -1,6 +1,9 @@
 //! [`Connection`]: keeps an upstream running from its first use on. A call wakes
 //! an upstream that is down at once; otherwise attempts to start it back off.
 
+mod anew;
+mod client;
+mod life;
 mod offering;
 mod pace;
 
@@ -10,7 +13,6 @@ use std::{
 };
 
 use arc_swap::ArcSwapOption;
-use larder_oauth::Identity;
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::{
@@ -20,6 +22,8 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+use self::client::ClientSession;
+pub(super) use self::life::Life;
 use super::{
     account::Account,
     catalogue::Catalogue,
@@ -39,8 +43,6 @@ use super::{
 /// The longest wait between two attempts to start an upstream.
 const MAX_BACKOFF: Duration = Duration::from_secs(60);
 
-type Forget = Box<dyn Fn() -> bool + Send + Sync>;
-
 /// An upstream's process, started when it is first needed.
 pub(super) struct Connection {
     shared: Arc<Shared>,
@@ -52,8 +54,13 @@ pub(super) struct Connection {
     kept: Option<KeptSession>,
     /// The caller's token, if the upstream asks for one.
     account: Option<Arc<Account>>,
-    /// Forgets this connection unless it is in use again; returns whether it did.
-    forget: Forget,
+    life: Life,
+    /// Whether the running process was given calls, and so may keep something of them.
+    has_calls: AtomicBool,
+    /// Why the process is another one than that of the last call.
+    anew: Mutex<Option<String>>,
+    /// The session that has used it last.
+    session: Mutex<Option<ClientSession>>,
 
     /// Who uses it.
     pub(super) users: watch::Sender<Users>,
@@ -63,8 +70,12 @@ pub(super) struct Connection {
     state: watch::Sender<Progress>,
     /// What the process offers, kept while it is down.
     catalogue: ArcSwapOption<Catalogue>,
-    /// Why its lists could not be read last time.
-    list_error: Mutex<Option<UpstreamError>>,
+    /// Counts how often the lists were read.
+    readings: watch::Sender<u64>,
+    /// Lets the lists be read again.
+    relist: Notify,
+    /// Until when lists wait, if they are those of one caller.
+    own_list_deadline: Mutex<Option<Instant>>,
     /// Whether a caller got a list without it.
     is_awaited: AtomicBool,
     /// Wakes the task that waits before its next attempt.
@@ -114,7 +125,7 @@ impl Connection {
         client: Value,
         part: Part,
         account: Option<Arc<Account>>,
-        forget: Forget,
+        mut life: Life,
     ) -> Arc<Self> {
         let (claim, kept) = match part {
             Part::Own => (None, None),
@@ -128,7 +139,10 @@ impl Connection {
             claim,
             kept,
             account,
-            forget,
+            anew: Mutex::new(life.anew.take()),
+            life,
+            has_calls: AtomicBool::new(false),
+            session: Mutex::default(),
             users: watch::Sender::new(Users { count: 0, since: Instant::now() }),
             subscriptions: Arc::new(Subscriptions::new()),
             state: watch::Sender::new(Progress {
@@ -137,24 +151,14 @@ impl Connection {
                 is_failing: false,
             }),
             catalogue: ArcSwapOption::empty(),
-            list_error: Mutex::default(),
+            readings: watch::Sender::new(0),
+            relist: Notify::new(),
+            own_list_deadline: Mutex::default(),
             is_awaited: AtomicBool::new(false),
             wake: Notify::new(),
             task: Mutex::default(),
             stop: CancellationToken::new(),
         })
-    }
-
-    /// A caller of this connection, with its credentials of now.
-    pub(super) fn present(&self, identity: &Identity) {
-        let is_new = self.account.as_ref().is_some_and(|account| account.present(identity));
-        let lacks_access = |phase: &Phase| match phase {
-            Phase::Down(error) => error.caller.is_some(),
-            _ => false,
-        };
-        if is_new && lacks_access(&self.state.borrow().phase) {
-            self.wake.notify_one();
-        }
     }
 
     /// Whether the process runs.
@@ -284,51 +288,6 @@ impl Connection {
         *task = None;
     }
 
-    async fn keep_session(&self) {
-        if let Some(kept) = &self.kept {
-            tokio::select! {
-                () = kept.extend() => {}
-                () = self.stop.cancelled() => {}
-            }
-        }
-    }
-
-    /// Stops the connection if another instance takes its session's process over.
-    async fn keep_claim(&self) {
-        let Some(claim) = &self.claim else { return };
-        tokio::select! {
-            () = claim.keep() => {
-                let upstream = &self.shared.settings.name;
-                tracing::warn!(upstream, "another instance has taken a session over");
-                self.stop.cancel();
-            }
-            () = self.stop.cancelled() => {}
-        }
-    }
-
-    /// Stops the connection when nobody has used it for a while.
-    async fn stop_when_idle(self: Arc<Self>) {
-        let mut users = self.users.subscribe();
-        loop {
-            let unused = async {
-                // The sender lives as long as this task, so the wait cannot fail.
-                let _ = users.wait_for(|users| users.count == 0).await;
-                let used = users.wait_for(|users| users.count > 0);
-                tokio::time::timeout(self.shared.settings.idle, used).await.is_err()
-            };
-            let is_idle = tokio::select! {
-                is_idle = unused => is_idle,
-                () = self.stop.cancelled() => return,
-            };
-
-            if is_idle && (self.forget)() {
-                tracing::debug!(upstream = self.shared.settings.name, "an idle process ends");
-                self.stop.cancel();
-                return;
-            }
-        }
-    }
-
     /// Starts the upstream again and again, until it is stopped.
     async fn run(&self) {
         let mut failures = 0;
@@ -393,12 +352,15 @@ impl Connection {
         let caller = tokio::select! {
             caller = self.serve(&link) => caller,
             () = follow(&link, &self.subscriptions) => None,
+            () = self.answer_outside(&link) => None,
             () = self.stop.cancelled() => {
                 child.end().await;
                 return None;
             }
         };
 
+        let how = link.how_it_ended();
+        self.ended_itself(how.as_deref().unwrap_or("closed"));
         let stderr = child.last_lines.show();
         child.end().await;
         Some(Failed { reason: "it ended".to_owned(), stderr, caller: caller.map(Box::new) })
@@ -451,16 +413,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{budget::MessageBudget, names::Naming, settings::Settings};
+    use crate::{budget::MessageBudget, memory::Folder, names::Naming, settings::Settings};
 
     #[tokio::test(start_paused = true)]
     async fn a_task_that_panics_is_begun_anew_by_the_next_use() {
         let mut settings = Settings::new("missing", vec!["/nowhere/at-all".to_owned()]);
-        settings.idle = Duration::from_secs(60);
+        settings.idle = Some(Duration::from_secs(60));
         let naming =
             Naming { upstream: "missing".into(), is_prefixed: false, reserved: HashSet::new() };
         let budget = Arc::new(MessageBudget::default());
-        let shared = Arc::new(Shared::new(settings, naming, budget));
+        let shared = Arc::new(Shared::new(settings, naming, budget, Folder::default()));
         let panics = Arc::new(std::sync::atomic::AtomicUsize::new(0));
         let forget = {
             let panics = Arc::clone(&panics);
@@ -469,7 +431,8 @@ mod tests {
                 panic!("as the test wants")
             })
         };
-        let connection = Connection::new(shared, json!({}), Part::Own, None, forget);
+        let life = Life { forget, ends_with_session: false, anew: None };
+        let connection = Connection::new(shared, json!({}), Part::Own, None, life);
 
         for times in 1..=2 {
             let error = connection.link().await.err().unwrap();

@@ -7,16 +7,17 @@ use larder_oauth::{Identity, Owner};
 use larder_protocol::ClientFacts;
 use larder_server::handler::Scope;
 use parking_lot::Mutex;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{
     account::Account,
     budget::MessageBudget,
-    catalogue::{Catalogue, Tool},
+    catalogue::{Catalogue, Reader, Tool},
     claim::Claim,
-    connection::{Connection, Part},
+    connection::{Connection, Life, Part},
     error::UpstreamError,
+    memory::Folder,
     names::Naming,
     questions::capabilities,
     remote_session::KeptSession,
@@ -40,7 +41,19 @@ pub(super) enum Key {
 #[derive(Default)]
 struct Open {
     connections: HashMap<Key, Opened>,
+    /// Why the processes of these were ended, for their next call.
+    lost: HashMap<Key, String>,
     is_closed: bool,
+}
+
+/// The most ended processes that are remembered.
+const MAX_LOST: usize = 10_000;
+
+/// Why there is no connection.
+enum Unconnected {
+    /// All processes are in use: one of them may be free soon.
+    NoRoom(UpstreamError),
+    Other(UpstreamError),
 }
 
 struct Opened {
@@ -74,34 +87,98 @@ impl Clone for InUse {
 
 impl Drop for InUse {
     fn drop(&mut self) {
+        let mut is_free = false;
         self.0.users.send_modify(|users| {
             users.count -= 1;
             users.since = Instant::now();
+            is_free = users.count == 0;
         });
+        if is_free {
+            self.0.is_free();
+        }
     }
 }
 
 impl Connections {
-    pub(super) fn new(settings: Settings, naming: Naming, budget: Arc<MessageBudget>) -> Self {
-        let shared = Arc::new(Shared::new(settings, naming, budget));
+    pub(super) fn new(
+        settings: Settings,
+        naming: Naming,
+        budget: Arc<MessageBudget>,
+        folder: Folder,
+    ) -> Self {
+        let shared = Arc::new(Shared::new(settings, naming, budget, folder));
         Self { shared, open: Arc::default() }
     }
 
-    /// The connection of a call. The process starts when it is needed.
+    /// The connection of a call. The process starts when it is needed. If all processes are in use, the
+    /// call waits for its turn, as long as a start may take.
     pub(super) async fn of(&self, scope: &Scope) -> Result<InUse, UpstreamError> {
         self.of_caller(&scope.identity, &scope.client, scope.client_session.as_ref()).await
     }
 
-    /// The connection of a caller.
+    /// The connection of a caller. Waits for its turn.
     pub(super) async fn of_caller(
         &self,
         identity: &Identity,
         client: &ClientFacts,
         session: Option<&Arc<str>>,
     ) -> Result<InUse, UpstreamError> {
+        let deadline = Instant::now() + self.shared.settings.start_timeout;
+        loop {
+            let mut room = std::pin::pin!(self.shared.room.notified());
+            // Registered before there is found to be no room, so that none is missed.
+            room.as_mut().enable();
+
+            match self.at_once(identity, client, session).await {
+                Ok(connection) => return Ok(connection),
+                Err(Unconnected::NoRoom(error)) => {
+                    if tokio::time::timeout_at(deadline, room).await.is_err() {
+                        return Err(error);
+                    }
+                }
+                Err(Unconnected::Other(error)) => return Err(error),
+            }
+        }
+    }
+
+    /// What the upstream offers to a caller. Waits for an upstream that was never listed, but not for
+    /// long; while no process runs for the caller, this is what a fresh one offers.
+    pub(super) async fn offered(
+        &self,
+        scope: &Scope,
+    ) -> Result<Option<Arc<Catalogue>>, UpstreamError> {
+        let (identity, client) = (&scope.identity, &*scope.client);
+        let session = scope.client_session.as_ref();
+        let key = self.shared.settings.session.key(identity.owner(), client, session);
+
+        let is_process = matches!(self.shared.settings.target, Target::Command(_));
+        if is_process && self.shared.is_open() && self.existing(&key).is_none() {
+            let declared = key.declared(client);
+            if let Some(remembered) = self.shared.recall(&declared).await {
+                return Ok(Some(remembered));
+            }
+        }
+
+        match self.at_once(identity, client, session).await {
+            Ok(connection) => Ok(connection.catalogue().await),
+            Err(Unconnected::NoRoom(error)) => {
+                tracing::warn!(%error);
+                Ok(self.shared.latest.load_full().filter(|_| self.shared.is_open()))
+            }
+            Err(Unconnected::Other(error)) => Err(error),
+        }
+    }
+
+    /// The connection of a caller, if there is room for it now.
+    async fn at_once(
+        &self,
+        identity: &Identity,
+        client: &ClientFacts,
+        session: Option<&Arc<str>>,
+    ) -> Result<InUse, Unconnected> {
         let key = self.shared.settings.session.key(identity.owner(), client, session);
         if let Some(connection) = self.existing(&key) {
-            connection.present(identity);
+            connection.present(identity, session);
             return Ok(connection);
         }
 
@@ -109,7 +186,8 @@ impl Connections {
         let part = match (&key, self.shared.parts.get()) {
             (Key::Session(session), Some(parts)) => match settings.target {
                 Target::Command(_) => {
-                    Part::Claimed(Claim::take(&parts.claims, session, &settings.name).await?)
+                    let claim = Claim::take(&parts.claims, session, &settings.name).await;
+                    Part::Claimed(claim.map_err(Unconnected::Other)?)
                 }
                 Target::Remote(_) => {
                     Part::Kept(KeptSession::new(&parts.notes, session, &settings.name))
@@ -118,7 +196,9 @@ impl Connections {
             _ => Part::Own,
         };
 
-        self.connect(key, identity, client, part)
+        let connection = self.connect(key, identity, client, part)?;
+        connection.present(identity, session);
+        Ok(connection)
     }
 
     fn existing(&self, key: &Key) -> Option<InUse> {
@@ -131,39 +211,47 @@ impl Connections {
         identity: &Identity,
         client: &ClientFacts,
         part: Part,
-    ) -> Result<InUse, UpstreamError> {
+    ) -> Result<InUse, Unconnected> {
         let mut open = self.open.lock();
         if open.is_closed {
-            return Err(self.invalid("it is being stopped"));
+            return Err(Unconnected::Other(self.invalid("it is being stopped")));
         }
 
         // Another request of the same session may have been faster.
         if let Some(opened) = open.connections.get(&key) {
-            opened.connection.present(identity);
             return Ok(InUse::new(&opened.connection));
         }
 
-        self.make_room(&mut open, identity.owner())?;
+        self.make_room(&mut open, identity.owner()).map_err(Unconnected::NoRoom)?;
 
-        // A shared process declares no capabilities: it could ask one caller about another.
-        let client = match key {
-            Key::Session(_) | Key::Caller { .. } => capabilities(client),
-            Key::All => json!({}),
-        };
+        let client = key.declared(client);
         let forget = {
             let (open, key) = (Arc::downgrade(&self.open), key.clone());
-            Box::new(move || open.upgrade().is_none_or(|open| open.lock().forget_idle(&key)))
+            let why = self.idle_reason();
+            Box::new(move || open.upgrade().is_none_or(|open| open.lock().forget_idle(&key, &why)))
         };
         let account = match key {
             Key::All => None,
             Key::Session(_) | Key::Caller { .. } => Account::of(&self.shared.access, identity),
         };
         let account = account.map(Arc::new);
+        let life = Life {
+            forget,
+            // A claimed process would keep the session from moving to another instance.
+            ends_with_session: matches!(key, Key::Session(_)) && !matches!(part, Part::Claimed(_)),
+            anew: open.lost.remove(&key),
+        };
 
-        let connection = Connection::new(Arc::clone(&self.shared), client, part, account, forget);
+        let connection = Connection::new(Arc::clone(&self.shared), client, part, account, life);
         let owner = identity.owner().clone();
         open.connections.insert(key, Opened { owner, connection: Arc::clone(&connection) });
         Ok(InUse::new(&connection))
+    }
+
+    /// Why an idle process ends.
+    fn idle_reason(&self) -> String {
+        let idle = self.shared.settings.idle.unwrap_or_default().as_secs_f64();
+        format!("nobody had used it for {idle} s (upstreams.idle)")
     }
 
     /// The connection of a session, if there is one.
@@ -176,6 +264,14 @@ impl Connections {
         let key = self.shared.settings.session.key(owner, client, Some(session));
         let open = self.open.lock();
         open.connections.get(&key).map(|opened| Arc::clone(&opened.connection))
+    }
+
+    /// The roots of a session's client have changed. Returns whether the session has a connection.
+    pub(super) fn roots_changed(&self, session: &str) -> bool {
+        let of_session = |connection: &Arc<Connection>| connection.is_of(session);
+        let connections: Vec<_> = self.all().into_iter().filter(of_session).collect();
+        connections.iter().for_each(|connection| connection.roots_changed());
+        !connections.is_empty()
     }
 
     /// If there is no room for another connection of this caller, ends the one that has
@@ -208,6 +304,8 @@ impl Connections {
         };
 
         if let Some(opened) = open.connections.remove(&key) {
+            let why = "its process was needed for other calls (upstreams.max_processes)";
+            open.note_lost(key, &opened.connection, why);
             opened.connection.stop();
         }
         Ok(())
@@ -241,11 +339,10 @@ impl Connections {
         })
     }
 
-    /// Why a part of the lists is not offered, in a process that runs. `show` gives the text of an
-    /// error.
-    pub(super) fn degraded(&self, show: impl Fn(&UpstreamError) -> String) -> Option<String> {
+    /// Why a part of the lists is not offered, in a process that runs.
+    pub(super) fn degraded(&self, reader: Reader) -> Option<String> {
         let is_degraded = |connection: &&Arc<Connection>| connection.status() == State::Degraded;
-        self.all().iter().find(is_degraded)?.degraded(show)
+        self.all().iter().find(is_degraded)?.degraded(reader)
     }
 
     /// Waits until the calls of now have ended.
@@ -261,7 +358,9 @@ impl Connections {
         let mut open = self.open.lock();
         if let Some(opened) = open.connections.remove(&Key::Session(Arc::clone(&session))) {
             opened.connection.end_session();
+            self.shared.room.notify_waiters();
         }
+        open.lost.remove(&Key::Session(Arc::clone(&session)));
 
         open.connections
             .values()
@@ -288,16 +387,38 @@ impl Connections {
 impl Open {
     /// Forgets a connection, unless it is in use again. Returns whether it is
     /// forgotten.
-    fn forget_idle(&mut self, key: &Key) -> bool {
+    fn forget_idle(&mut self, key: &Key, why: &str) -> bool {
         let is_used = self
             .connections
             .get(key)
             .is_some_and(|opened| opened.connection.users.borrow().count > 0);
 
-        if !is_used {
-            self.connections.remove(key);
+        if !is_used && let Some(opened) = self.connections.remove(key) {
+            self.note_lost(key.clone(), &opened.connection, why);
+            opened.connection.is_free();
         }
         !is_used
+    }
+
+    /// Remembers why a process was ended, if it, or one before it, may have kept something of earlier
+    /// calls.
+    fn note_lost(&mut self, key: Key, connection: &Connection, why: &str) {
+        if let Some(why) = connection.loss(why)
+            && self.lost.len() < MAX_LOST
+        {
+            self.lost.insert(key, why);
+        }
+    }
+}
+
+impl Key {
+    /// What an upstream is told of the client.
+    fn declared(&self, client: &ClientFacts) -> Value {
+        match self {
+            Self::Session(_) | Self::Caller { .. } => capabilities(client),
+            // A shared process declares no capabilities: it could ask one caller about another.
+            Self::All => json!({}),
+        }
     }
 }
 

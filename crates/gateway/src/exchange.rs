@@ -36,6 +36,9 @@ pub(super) struct Exchange {
     events: mpsc::Receiver<Event>,
     /// The upstream's questions that wait for the client's next round, or for the first one.
     questions: Vec<Question>,
+    /// Whether the client has answered a question about roots since the upstream was seen to take
+    /// answers.
+    has_new_roots: bool,
 }
 
 /// How far an exchange has come.
@@ -132,7 +135,9 @@ impl Exchange {
         let Opened { id, answer, events, questions, era } = link.open(caller, expects)?;
         let (link, what) = (Arc::clone(link), what.to_owned());
         let message = None;
-        let mut exchange = Self { link, id, method, what, era, message, answer, events, questions };
+        let has_new_roots = false;
+        let mut exchange =
+            Self { link, id, method, what, era, message, answer, events, questions, has_new_roots };
 
         if scope.is_some_and(|scope| scope.progress_token.is_some()) {
             wire::add_meta(&mut params, "progressToken", json!(id));
@@ -201,10 +206,9 @@ impl Exchange {
     }
 
     async fn send(&mut self) {
-        if let Some(message) = self.message.clone() {
-            self.link.send(message).await;
-            self.message = None;
-        }
+        let Some(message) = self.message.clone() else { return };
+        self.link.send(message).await;
+        self.message = None;
     }
 
     /// Runs on until the response comes or the client has to be asked in a round. Passes on
@@ -230,6 +234,9 @@ impl Exchange {
 
             // An upstream may need the answer to an earlier question for this request.
             if asked.is_empty() {
+                if std::mem::take(&mut self.has_new_roots) && self.message.is_some() {
+                    self.link.settle().await;
+                }
                 self.send().await;
             }
 
@@ -254,7 +261,10 @@ impl Exchange {
 
                     return Ok(Step::Done(result));
                 }
-                () = asked.answered() => deadline = Instant::now() + timeout,
+                is_about_roots = asked.answered() => {
+                    self.has_new_roots |= is_about_roots;
+                    deadline = Instant::now() + timeout;
+                }
                 // The client's time to answer has a limit of its own.
                 () = tokio::time::sleep_until(deadline), if asked.is_empty() => {
                     return Err(self.link.timed_out());
@@ -322,6 +332,7 @@ impl Exchange {
         for question in std::mem::take(&mut self.questions) {
             match responses.get(&question.key()).filter(|response| response.is_object()) {
                 Some(response) => {
+                    self.has_new_roots |= question.is_about_roots();
                     self.link.send(wire::response(&question.id, response.clone())).await;
                 }
                 None => left.push(question),

@@ -21,6 +21,7 @@ mod http;
 mod link;
 mod log_rate;
 mod login;
+mod memory;
 mod message;
 mod mirrored;
 mod names;
@@ -51,7 +52,7 @@ pub use process::supervise_programs;
 pub use provider::Upstream;
 pub use set::Upstreams;
 pub use settings::{
-    Command, LoginIssuer, OAuth, OAuthClient, Remote, RemoteAuth, SessionPolicy, Settings, Target,
-    TokenExchangeSettings, TokenServer, ToolFilter,
+    Command, Inherited, LoginIssuer, OAuth, OAuthClient, Remote, RemoteAuth, SessionPolicy,
+    Settings, Target, TokenExchangeSettings, TokenServer, ToolFilter,
 };
 pub use status::{LastError, State, Status};

@@ -3,13 +3,14 @@
 
 mod errors;
 mod incoming;
+mod outside;
 mod receiving;
 
 use std::{
     collections::BTreeMap,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicI64, Ordering},
+        atomic::{AtomicBool, AtomicI64, Ordering},
     },
     time::Duration,
 };
@@ -19,14 +20,20 @@ use larder_oauth::{Identity, Owner};
 use larder_protocol::{LogLevel, RequestId};
 use larder_server::handler::{ReceivedResult, Receiving};
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio::sync::{
-    mpsc::{self, error::TrySendError},
-    oneshot, watch,
+use tokio::{
+    sync::{
+        mpsc::{self, error::TrySendError},
+        oneshot, watch,
+    },
+    time::Instant,
 };
 use tokio_util::sync::CancellationToken;
 
 pub(super) use self::incoming::Source;
+pub(super) use self::outside::AskedOutside;
+use self::outside::Outside;
 use super::{
     budget::{Charge, MessageBudget},
     error::UpstreamError,
@@ -48,7 +55,8 @@ const EVENTS_CAPACITY: usize = 64;
 const MAX_WAITING: usize = 8;
 
 /// The protocol era of an upstream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(super) enum Era {
     Legacy,
     Modern,
@@ -66,6 +74,7 @@ pub(super) struct Link {
     outgoing: mpsc::Sender<Bytes>,
     state: Mutex<LinkState>,
     next_id: AtomicI64,
+    is_resumed: AtomicBool,
 
     /// Cancelled when the process has ended.
     ended: CancellationToken,
@@ -77,6 +86,9 @@ pub(super) struct Link {
     updates: OnceLock<Arc<Subscriptions>>,
     /// What the upstream tells models.
     instructions: OnceLock<Arc<str>>,
+
+    /// The question that is asked outside of calls.
+    outside: Outside,
 
     /// The arguments that are mirrored into headers.
     pub(super) mirrored: Mirrored,
@@ -94,8 +106,17 @@ struct LinkState {
     /// The level of log messages that the upstream was told to send.
     log_level: Option<LogLevel>,
     capabilities: Capabilities,
-    /// Questions that came while no call was running. The next call asks them.
-    waiting: Vec<Question>,
+    /// Questions that came while no call was running. The next call asks them, unless the client
+    /// can be asked before.
+    waiting: Vec<WaitingQuestion>,
+    /// Whether a question about roots has got no answer.
+    owes_roots: bool,
+}
+
+/// A question that waits for somebody who can be asked.
+struct WaitingQuestion {
+    question: Question,
+    since: Instant,
 }
 
 /// A running request.
@@ -180,11 +201,13 @@ impl Link {
             outgoing,
             state: Mutex::default(),
             next_id: AtomicI64::new(1),
+            is_resumed: AtomicBool::new(false),
             ended: CancellationToken::new(),
             lists_changed: watch::Sender::new(0),
             acknowledged: watch::Sender::new(0),
             updates: OnceLock::new(),
             instructions: OnceLock::new(),
+            outside: Outside::default(),
             mirrored: Mirrored::default(),
             log_rate: Mutex::new(LogRate::new()),
         };
@@ -223,8 +246,14 @@ impl Link {
         self.settings.call_timeout
     }
 
+    /// Whether an earlier link has begun the session of the upstream.
+    pub(super) fn is_resumed(&self) -> bool {
+        self.is_resumed.load(Ordering::Relaxed)
+    }
+
     /// Begins with the ids of the n-th link in one session of the upstream.
     pub(super) fn skip_ids(&self, links: u32) {
+        self.is_resumed.store(true, Ordering::Relaxed);
         self.next_id.store((i64::from(links) << 32) + 1, Ordering::Relaxed);
     }
 
@@ -247,6 +276,7 @@ impl Link {
             Some(_) => std::mem::take(&mut state.waiting),
             None => Vec::new(),
         };
+        let questions = questions.into_iter().map(|waiting| waiting.question).collect();
 
         state.running.insert(id, Running { reply, events, caller, expects, is_parked: false });
         Ok(Opened { id, answer, events: messages, questions, era: state.era })
@@ -255,6 +285,11 @@ impl Link {
     /// Whose request it is; `None` for one of Larder's own, and for one that has ended.
     pub(super) fn caller(&self, id: i64) -> Option<Identity> {
         self.state.lock().running.get(&id)?.caller.clone()
+    }
+
+    /// Whether a request waits for its answer.
+    pub(super) fn is_running(&self, id: i64) -> bool {
+        self.state.lock().running.contains_key(&id)
     }
 
     /// Forgets a request. Returns whether the upstream has not answered it.
@@ -270,11 +305,12 @@ impl Link {
     }
 
     /// Gives back questions that no call has asked.
-    pub(super) fn give_back(&self, mut questions: Vec<Question>) {
+    pub(super) fn give_back(&self, questions: Vec<Question>) {
+        let since = Instant::now();
         let mut state = self.state.lock();
-        questions.append(&mut state.waiting);
-        questions.truncate(MAX_WAITING);
-        state.waiting = questions;
+        let later = std::mem::take(&mut state.waiting);
+        let given = questions.into_iter().map(|question| WaitingQuestion { question, since });
+        state.waiting = given.chain(later).take(MAX_WAITING).collect();
     }
 
     /// Whether a legacy upstream has to be told that the caller wants these log messages:
@@ -351,6 +387,11 @@ impl Link {
         self.ended.is_cancelled()
     }
 
+    /// How the process has ended.
+    pub(super) fn how_it_ended(&self) -> Option<Arc<str>> {
+        self.state.lock().ended.clone()
+    }
+
     /// How often the upstream has announced a change of its lists.
     pub(super) fn lists_changed(&self) -> watch::Receiver<u64> {
         self.lists_changed.subscribe()
@@ -398,7 +439,8 @@ impl Link {
             },
             // A question about roots concerns no call; the call of any other question has ended.
             None if question.is_about_roots() && state.waiting.len() < MAX_WAITING => {
-                state.waiting.push(question);
+                state.waiting.push(WaitingQuestion { question, since: Instant::now() });
+                self.outside.wake();
                 None
             }
             None => Some(question),
@@ -418,7 +460,11 @@ impl Link {
     /// The upstream no longer waits for the answer to a question.
     fn withdraw(&self, question: &RequestId) {
         let mut state = self.state.lock();
-        state.waiting.retain(|waiting| waiting.id != *question);
+        let waiting = state.waiting.len();
+        state.waiting.retain(|waiting| waiting.question.id != *question);
+        // Only questions about roots wait.
+        let is_lost = state.waiting.len() < waiting || self.outside.withdraw(question);
+        state.owes_roots |= is_lost;
         for call in state.running.values().filter(|call| call.caller.is_some()) {
             let _ = call.events.try_send(Event::Withdrawn(question.clone()));
         }

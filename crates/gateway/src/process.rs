@@ -3,6 +3,7 @@
 //! have left the group.
 
 use std::{
+    ffi::OsString,
     io,
     process::{ExitStatus, Stdio},
     sync::atomic::{AtomicBool, Ordering},
@@ -18,10 +19,16 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 
 #[cfg(target_os = "linux")]
 use super::supervisor;
-use super::{program, settings};
-use larder_runtime::environment::variable_os;
+use super::{
+    program,
+    settings::{self, Inherited},
+};
+use larder_runtime::environment::{variable_os, variables_os};
 
-/// What a child inherits of the environment.
+/// What the names of Larder's own variables begin with.
+const OWN: &str = "LARDER_";
+
+/// What a child inherits of the environment, unless it inherits all.
 const INHERITED: &[&str] = if cfg!(windows) {
     // Node, Python and cmd.exe find their folders by these.
     &[
@@ -89,8 +96,7 @@ impl Process {
             Command::new(&*program::resolve(program, &settings.env))
         };
 
-        let inherited = INHERITED.iter().filter_map(|name| Some((*name, variable_os(name)?)));
-        command.args(arguments).env_clear().envs(inherited).envs(&settings.env);
+        command.args(arguments).env_clear().envs(inherited(&settings.inherits)).envs(&settings.env);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
 
         let mut command = CommandWrap::from(command);
@@ -165,6 +171,28 @@ impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// The variables that a program inherits.
+fn inherited(inherits: &Inherited) -> Vec<(OsString, OsString)> {
+    match inherits {
+        Inherited::Basic => {
+            let basic = INHERITED.iter().filter_map(|name| Some((name.into(), variable_os(name)?)));
+            basic.collect()
+        }
+        Inherited::AllBut(excluded) => {
+            let is_own = |name: &str| {
+                name.to_ascii_uppercase().starts_with(OWN)
+                    || excluded.iter().any(|other| is_same_variable(name, other))
+            };
+            variables_os().filter(|(name, _)| !is_own(&name.to_string_lossy())).collect()
+        }
+    }
+}
+
+/// Whether two names are of one variable.
+fn is_same_variable(name: &str, other: &str) -> bool {
+    if cfg!(windows) { name.eq_ignore_ascii_case(other) } else { name == other }
 }
 
 /// The command of a supervisor, to which the program and its arguments are added.

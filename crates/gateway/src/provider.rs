@@ -3,9 +3,14 @@
 mod calling;
 mod logged_in;
 mod reading;
+mod reported;
 mod telling;
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{
+    collections::HashSet,
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use larder_protocol::{Announcement, Fault};
@@ -13,7 +18,8 @@ use larder_server::{
     handler::{Contents, IntoToolResult, Scope, ToolError},
     registry::{
         CompletionInput, Followed, FoundTool, Instructions, LoginSite, Offer, ProvidedTool,
-        Provider, ProviderLogin, ProviderState, SessionClient, Subscriber, is_match,
+        Provider, ProviderLogin, ProviderState, SessionClient, SessionClients, Subscriber,
+        is_match,
     },
 };
 use larder_store::{session::SharedParts, store::ResourceUri};
@@ -27,14 +33,14 @@ use super::{
     catalogue::Catalogue,
     connections::{Connections, InUse},
     error::UpstreamError,
-    link::Era,
     login,
+    memory::Folder,
     names::Naming,
     received::{Answer, Completed, GotPrompt, RawResult},
     requests::Requests,
     settings::{Settings, Target},
     shared::Access,
-    status::{LastError, State, Status},
+    status::State,
     subscriptions::Follower,
 };
 
@@ -60,7 +66,8 @@ impl Upstream {
 
         let upstreams = settings.into_iter().map(|settings| {
             let (reserved, budget) = (reserved.clone(), Arc::clone(&budget));
-            Arc::new(Self::new(settings, is_prefixed, reserved, budget)) as Arc<dyn Provider>
+            let upstream = Self::new(settings, is_prefixed, reserved, budget, Folder::default());
+            Arc::new(upstream) as Arc<dyn Provider>
         });
         upstreams.collect()
     }
@@ -71,10 +78,11 @@ impl Upstream {
         is_prefixed: bool,
         reserved: HashSet<String>,
         budget: Arc<MessageBudget>,
+        folder: Folder,
     ) -> Self {
         let naming = Naming { upstream: settings.name.clone(), is_prefixed, reserved };
         let is_remote = matches!(settings.target, Target::Remote(_));
-        let connections = Connections::new(settings, naming.clone(), budget);
+        let connections = Connections::new(settings, naming.clone(), budget, folder);
         let requests = Requests::new(&connections.shared.settings);
         Self { naming, connections, requests, is_remote }
     }
@@ -88,42 +96,18 @@ impl Upstream {
         self.settings() == settings && self.naming.is_prefixed == is_prefixed
     }
 
-    /// What an operator may know about it.
-    pub(super) fn status(&self) -> Status {
-        let shared = &self.connections.shared;
-        let (state, processes) = self.connections.states();
-
-        let era = shared.era.lock().found().map(|era| match era {
-            Era::Legacy => "legacy".to_owned(),
-            Era::Modern => "modern".to_owned(),
-        });
-        let last_error = shared
-            .statistics
-            .last_error()
-            .map(|error| LastError { text: error.text, seconds_ago: error.at.elapsed().as_secs() });
-
-        Status {
-            name: self.naming.upstream.clone(),
-            state,
-            degraded: self.connections.degraded(UpstreamError::to_string),
-            processes,
-            era,
-            tools: shared.latest.load().as_ref().map(|latest| latest.tools.len()),
-            left_out: shared
-                .latest
-                .load()
-                .as_ref()
-                .map(|latest| latest.left_out())
-                .unwrap_or_default(),
-            renamed: shared
-                .latest
-                .load()
-                .as_ref()
-                .map(|latest| latest.renamed())
-                .unwrap_or_default(),
-            kept_out_bytes: shared.statistics.kept_out(),
-            failures: shared.statistics.failures(),
-            last_error,
+    /// What the upstream offers to the caller. Starts no process if that is known.
+    ///
+    /// # Errors
+    /// The session's process is on another instance.
+    async fn offered(&self, scope: &Scope) -> Result<Option<Arc<Catalogue>>, Fault> {
+        match self.connections.offered(scope).await {
+            Ok(offered) => Ok(offered),
+            Err(error @ UpstreamError::OtherInstance { .. }) => Err(error.into_fault()),
+            Err(error) => {
+                tracing::warn!(%error);
+                Ok(None)
+            }
         }
     }
 
@@ -189,18 +173,7 @@ impl Upstream {
 #[async_trait]
 impl Provider for Upstream {
     fn state(&self) -> Option<ProviderState> {
-        let Status { name, state, tools, .. } = self.status();
-        let degraded = self.connections.degraded(|error| error.kind().to_owned());
-        let error = self.connections.shared.statistics.last_error();
-
-        Some(ProviderState {
-            name,
-            state: state.as_str(),
-            degraded,
-            tools,
-            last_error: error.as_ref().map(|error| error.kind),
-            error_seconds_ago: error.map(|error| error.at.elapsed().as_secs()),
-        })
+        Some(self.reported())
     }
 
     /// Everything, because nothing is known before the start.
@@ -209,8 +182,8 @@ impl Provider for Upstream {
     }
 
     async fn tools(&self, scope: &Arc<Scope>) -> Result<Vec<Arc<ProvidedTool>>, Fault> {
-        let listed = self.listed(scope).await?.map(|(_, catalogue)| catalogue);
-        if listed.is_none()
+        let offered = self.offered(scope).await?;
+        if offered.is_none()
             && self.connections.shared.login().is_some()
             && let Ok(connection) = self.connections.of(scope).await
             && connection.login_needed().is_some()
@@ -219,8 +192,8 @@ impl Provider for Upstream {
         }
 
         // The tools of an upstream that is down stay listed.
-        let listed = listed.or_else(|| self.connections.shared.latest.load_full());
-        let tools = listed.iter().flat_map(|catalogue| &catalogue.tools);
+        let offered = offered.or_else(|| self.connections.shared.latest.load_full());
+        let tools = offered.iter().flat_map(|catalogue| &catalogue.tools);
         Ok(tools.map(|tool| Arc::clone(&tool.provided)).collect())
     }
 
@@ -229,9 +202,11 @@ impl Provider for Upstream {
             return Ok(None);
         }
 
-        if let Some((_, catalogue)) = self.listed(scope).await? {
+        if let Some(catalogue) = self.offered(scope).await? {
             let listed = catalogue.tool(name).map(|tool| Arc::clone(&tool.provided));
-            return Ok(listed.map(FoundTool::Listed));
+            // The call says why the tools are not known.
+            let unlisted = catalogue.tools_error().map(|_| FoundTool::Unlisted);
+            return Ok(listed.map(FoundTool::Listed).or(unlisted));
         }
 
         // The call says why the upstream does not start.
@@ -299,8 +274,8 @@ impl Provider for Upstream {
     }
 
     async fn prompts(&self, scope: &Arc<Scope>) -> Result<Vec<model::Prompt>, Fault> {
-        let listed = self.listed(scope).await?;
-        Ok(listed.map(|(_, catalogue)| catalogue.prompts()).unwrap_or_default())
+        let offered = self.offered(scope).await?;
+        Ok(offered.map(|catalogue| catalogue.prompts()).unwrap_or_default())
     }
 
     async fn get_prompt(
@@ -334,13 +309,13 @@ impl Provider for Upstream {
     }
 
     async fn resources(&self, scope: &Arc<Scope>) -> Result<Vec<model::Resource>, Fault> {
-        let listed = self.listed(scope).await?;
-        Ok(listed.map(|(_, catalogue)| catalogue.resources()).unwrap_or_default())
+        let offered = self.offered(scope).await?;
+        Ok(offered.map(|catalogue| catalogue.resources()).unwrap_or_default())
     }
 
     async fn templates(&self, scope: &Arc<Scope>) -> Result<Vec<model::ResourceTemplate>, Fault> {
-        let listed = self.listed(scope).await?;
-        Ok(listed.map(|(_, catalogue)| catalogue.templates()).unwrap_or_default())
+        let offered = self.offered(scope).await?;
+        Ok(offered.map(|catalogue| catalogue.templates()).unwrap_or_default())
     }
 
     async fn read(&self, uri: &str, scope: &Arc<Scope>) -> Option<Result<Contents, Fault>> {
@@ -448,6 +423,15 @@ impl Provider for Upstream {
 
     fn login(&self) -> Option<Arc<dyn ProviderLogin>> {
         login::provided(self.connections.shared.login()?)
+    }
+
+    fn reach_clients(&self, clients: Weak<dyn SessionClients>) {
+        // Called once, before the first use, so `set` succeeds.
+        let _ = self.connections.shared.clients.set(clients);
+    }
+
+    fn roots_changed(&self, session: &str) -> bool {
+        self.connections.roots_changed(session)
     }
 
     fn end_session(&self, id: &str) {

@@ -48,21 +48,23 @@ impl Question {
 pub(super) fn capabilities(client: &ClientFacts) -> Value {
     let declared = serde_json::to_value(&client.capabilities).unwrap_or_default();
     let mut passed_on = Map::new();
-    for name in ["elicitation", "sampling"] {
+    for name in ["elicitation", "sampling", "roots"] {
         if let Some(capability) = declared.get(name) {
             passed_on.insert(name.into(), capability.clone());
         }
     }
 
-    if declared.get("roots").is_some() {
-        // Declared without `listChanged`, since that notification is not passed on.
-        passed_on.insert("roots".into(), json!({}));
-    }
-
     Value::Object(passed_on)
 }
 
-type Asked = BoxFuture<'static, (RequestId, Result<Value, AskError>)>;
+type Asked = BoxFuture<'static, Answered>;
+
+/// The answer to a question.
+struct Answered {
+    id: RequestId,
+    is_about_roots: bool,
+    answer: Result<Value, AskError>,
+}
 
 /// The open questions of a call. Dropping it tells the upstream that nobody
 /// answers.
@@ -84,13 +86,14 @@ impl OpenQuestions {
     /// Asks the client.
     pub(super) fn ask(&mut self, question: Question, context: &Context) {
         let key = question.key();
+        let is_about_roots = question.is_about_roots();
         let Question { id, request: InputRequest { method, params }, charge } = question;
         self.ids.push(id.clone());
         let context = context.clone();
         self.asked.push(Box::pin(async move {
             let answer = context.forward(&key, &method, params).await;
             drop(charge);
-            (id, answer)
+            Answered { id, is_about_roots, answer }
         }));
     }
 
@@ -99,15 +102,15 @@ impl OpenQuestions {
         self.ids.retain(|open| open != id);
     }
 
-    /// Waits for an answer, and sends it to the upstream. Pending without
-    /// questions.
-    pub(super) async fn answered(&mut self) {
-        let Some((id, answer)) = self.asked.next().await else {
+    /// Waits for an answer, and sends it to the upstream. Returns whether it names roots. Pending
+    /// without questions.
+    pub(super) async fn answered(&mut self) -> bool {
+        let Some(Answered { id, is_about_roots, answer }) = self.asked.next().await else {
             return std::future::pending().await;
         };
         if !self.ids.contains(&id) {
             // The upstream has withdrawn the question.
-            return;
+            return false;
         }
 
         self.ids.retain(|open| *open != id);
@@ -118,6 +121,7 @@ impl OpenQuestions {
 
         // Fails only if the upstream has ended.
         let _ = self.outgoing.send(message).await;
+        is_about_roots
     }
 }
 

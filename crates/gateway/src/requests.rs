@@ -97,6 +97,7 @@ impl Requests {
         }
 
         link.set_log_level(scope.log_level).await;
+        link.roots_settled().await;
         let exchange = Exchange::begin(link, method, params, what, Some(scope))?;
         self.finish(exchange, in_use, scope).await
     }

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeSet, HashSet},
+    path::PathBuf,
     sync::Arc,
 };
 
@@ -11,6 +12,7 @@ use parking_lot::Mutex;
 
 use super::{
     budget::MessageBudget,
+    memory::Folder,
     names::label,
     provider::Upstream,
     settings::Settings,
@@ -25,6 +27,8 @@ pub struct Upstreams {
     reserved: HashSet<String>,
     /// The memory for their messages.
     budget: Arc<MessageBudget>,
+    /// Where is remembered what they offer.
+    folder: Folder,
     current: Mutex<Vec<Arc<Upstream>>>,
     /// The names that the metrics have.
     measured: Mutex<BTreeSet<String>>,
@@ -42,8 +46,14 @@ impl Upstreams {
         reserved: impl IntoIterator<Item = &'a str>,
     ) -> Result<Self, String> {
         let reserved = reserved.into_iter().map(str::to_owned).collect();
-        let (budget, current, measured) = (Arc::default(), Mutex::default(), Mutex::default());
-        let upstreams = Self { fixed, reserved, budget, current, measured };
+        let upstreams = Self {
+            fixed,
+            reserved,
+            budget: Arc::default(),
+            folder: Folder::default(),
+            current: Mutex::default(),
+            measured: Mutex::default(),
+        };
         upstreams.check(&configured)?;
         upstreams.replace(configured);
         Ok(upstreams)
@@ -81,7 +91,8 @@ impl Upstreams {
             let known = current.iter().find(|known| known.is_of(&settings, is_prefixed));
             known.cloned().unwrap_or_else(|| {
                 let (reserved, budget) = (self.reserved.clone(), Arc::clone(&self.budget));
-                Arc::new(Upstream::new(settings, is_prefixed, reserved, budget))
+                let folder = Arc::clone(&self.folder);
+                Arc::new(Upstream::new(settings, is_prefixed, reserved, budget, folder))
             })
         });
         let next = next.collect();
@@ -91,6 +102,12 @@ impl Upstreams {
     /// Limits the messages of all upstreams together that are received or in use, in bytes.
     pub fn limit_messages(&self, bytes: usize) {
         self.budget.set_max(bytes);
+    }
+
+    /// Remembers in files of this folder what the upstreams offer, from their next start on. Set once,
+    /// before the first use.
+    pub fn remember_in(&self, folder: PathBuf) {
+        let _ = self.folder.set(folder);
     }
 
     /// The upstreams as providers of a registry.

@@ -1,6 +1,10 @@
 //! [`Settings`] of one upstream.
 
-use std::{collections::BTreeMap, fmt, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    time::Duration,
+};
 
 use larder_server::registry::Spill;
 use schemars::JsonSchema;
@@ -34,8 +38,21 @@ pub enum Target {
 pub struct Command {
     /// The program and its arguments.
     pub line: Vec<String>,
-    /// Environment variables beside PATH, HOME, LANG and TMPDIR.
+    /// Environment variables beside those that it inherits.
     pub env: BTreeMap<String, String>,
+    /// What it inherits of Larder's environment.
+    pub inherits: Inherited,
+}
+
+/// What a program inherits of Larder's environment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Inherited {
+    /// PATH, HOME, LANG and TMPDIR, and on Windows the variables that name folders of the system and
+    /// of the user.
+    #[default]
+    Basic,
+    /// All variables but Larder's own, which begin with `LARDER_`, and those with these names.
+    AllBut(BTreeSet<String>),
 }
 
 /// A server over Streamable HTTP.
@@ -176,7 +193,7 @@ impl fmt::Debug for Remote {
 
 impl From<Vec<String>> for Target {
     fn from(line: Vec<String>) -> Self {
-        Self::Command(Command { line, env: BTreeMap::new() })
+        Self::Command(Command { line, ..Command::default() })
     }
 }
 
@@ -249,8 +266,8 @@ pub struct Settings {
     pub session: SessionPolicy,
     /// Whether the server is not ready while this one is down.
     pub required: bool,
-    /// How long a process stays without a call.
-    pub idle: Duration,
+    /// How long a process stays without a call, unless it belongs to a session. `None`: for ever.
+    pub idle: Option<Duration>,
     /// The most processes at a time.
     pub max_processes: usize,
 
@@ -288,7 +305,7 @@ impl Settings {
             accept: vec!["*".to_owned()],
             session: SessionPolicy::default(),
             required: false,
-            idle: Duration::from_secs(600),
+            idle: Some(Duration::from_secs(600)),
             max_processes: 16,
             start_timeout: Duration::from_secs(30),
             list_timeout: Duration::from_secs(5),

@@ -1,18 +1,23 @@
 //! [`Shared`]: what the connections of an upstream have in common.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use arc_swap::ArcSwapOption;
 use larder_protocol::Announcement;
+use larder_server::registry::SessionClients;
 use larder_store::session::SharedParts;
 use parking_lot::Mutex;
-use tokio::sync::broadcast;
+use tokio::{
+    sync::{Notify, broadcast},
+    time::Instant,
+};
 use tokio_util::task::TaskTracker;
 
 use super::{
     budget::MessageBudget,
-    catalogue::{Catalogue, CataloguePool},
+    catalogue::{Catalogue, CataloguePool, Source},
     login::Login,
+    memory::{Folder, Memory},
     names::Naming,
     settings::{RemoteAuth, Settings, Target},
     start::KnownEra,
@@ -31,6 +36,10 @@ pub(super) struct Shared {
     pub(super) era: Mutex<KnownEra>,
     /// What the process that was listed last offers.
     pub(super) latest: ArcSwapOption<Catalogue>,
+    /// What fresh processes have offered.
+    pub(super) memory: Memory,
+    /// Until when lists wait for an upstream that was never listed. They wait for it once.
+    pub(super) list_deadline: Mutex<Option<Instant>>,
     /// What its sessions are offered, each item once.
     pub(super) catalogues: CataloguePool,
     pub(super) statistics: Statistics,
@@ -40,8 +49,12 @@ pub(super) struct Shared {
     /// How instances share what belongs to sessions. Set once, before the first use; empty if
     /// this is the only instance.
     pub(super) parts: OnceLock<SharedParts>,
+    /// The clients of sessions. Set once, before the first use.
+    pub(super) clients: OnceLock<Weak<dyn SessionClients>>,
 
     pub(super) access: Access,
+    /// Wakes the calls that wait for another process to be free.
+    pub(super) room: Notify,
     /// The tasks of connections and of processes that end.
     pub(super) tasks: TaskTracker,
 }
@@ -72,7 +85,12 @@ impl Access {
 }
 
 impl Shared {
-    pub(super) fn new(settings: Settings, naming: Naming, budget: Arc<MessageBudget>) -> Self {
+    pub(super) fn new(
+        settings: Settings,
+        naming: Naming,
+        budget: Arc<MessageBudget>,
+        folder: Folder,
+    ) -> Self {
         Self {
             access: Access::of(&settings).unwrap_or(Access::Open),
             settings: Arc::new(settings),
@@ -80,12 +98,27 @@ impl Shared {
             naming,
             era: Mutex::default(),
             latest: ArcSwapOption::empty(),
+            memory: Memory::new(folder),
+            list_deadline: Mutex::default(),
             catalogues: CataloguePool::default(),
             statistics: Statistics::default(),
             changes: OnceLock::new(),
             parts: OnceLock::new(),
+            clients: OnceLock::new(),
+            room: Notify::new(),
             tasks: TaskTracker::new(),
         }
+    }
+
+    /// Whether all callers have the same access, so that a fresh process offers the same to each.
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.access, Access::Open)
+    }
+
+    /// What catalogues are made of.
+    pub(super) fn source(&self) -> Source<'_> {
+        let Self { settings, naming, catalogues: pool, budget, .. } = self;
+        Source { settings, naming, pool, budget }
     }
 
     /// The logins of callers, if the upstream asks for them.
@@ -94,6 +127,11 @@ impl Shared {
             Access::Login(login) => Some(login),
             Access::Open | Access::Exchange(_) => None,
         }
+    }
+
+    /// The clients of sessions, while the server runs.
+    pub(super) fn clients(&self) -> Option<Arc<dyn SessionClients>> {
+        self.clients.get()?.upgrade()
     }
 
     pub(super) fn announce(&self, announcement: Announcement) {

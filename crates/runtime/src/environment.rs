@@ -18,6 +18,11 @@ pub fn is_empty(name: &str) -> bool {
     std::env::var_os(name).is_some_and(|value| value.is_empty())
 }
 
+/// All variables as they are, empty ones as well.
+pub fn variables_os() -> impl Iterator<Item = (OsString, OsString)> {
+    std::env::vars_os()
+}
+
 /// All variables that are not empty and whose names and values are Unicode.
 pub fn variables() -> impl Iterator<Item = (String, String)> {
     let texts = std::env::vars_os()

@@ -32,7 +32,7 @@ async fn the_process_of_a_session_lives_on_one_instance() {
     let upstream = |name: &str, idle: u64| {
         let pids = folder.path().join(name);
         let mut settings = odd("odd", &[&format!("--pid={}", pids.display())]);
-        settings.idle = Duration::from_millis(idle);
+        settings.idle = Some(Duration::from_millis(idle));
         (settings, pids)
     };
     let (first, pids) = upstream("first", 500);

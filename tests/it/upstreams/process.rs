@@ -5,8 +5,10 @@ use std::time::Duration;
 use larder::upstream::Settings;
 use serde_json::{Value, json};
 
-use super::{FOLDER, command_line, exists, for_ana_and_bob, in_front_of, lines, odd, text};
-use crate::support::{Legacy, eventually, process::serving_in};
+use super::{
+    FOLDER, command_line, exists, for_ana_and_bob, gateway, in_front_of, lines, odd, text,
+};
+use crate::support::{Legacy, Modern, Server, eventually, process::serving_in};
 
 #[tokio::test]
 async fn a_child_inherits_nothing_but_what_it_needs() {
@@ -59,12 +61,12 @@ fn running(pids: &std::path::Path) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_process_ends_with_its_session_or_when_nobody_uses_it() {
+async fn a_process_ends_with_its_session_and_without_one_when_nobody_uses_it() {
     let folder = tempfile::tempdir().unwrap();
     let pids = folder.path().join("pids");
     let flags = [format!("--pid={}", pids.display()), "--discover=modern".into()];
     let mut settings = odd("odd", &[&flags[0], &flags[1]]);
-    settings.idle = Duration::from_secs(3600);
+    settings.idle = Some(Duration::from_secs(3600));
     let server = in_front_of(vec![settings.clone()]).await;
     let (one, other) = (Legacy::of(&server).await, Legacy::of(&server).await);
     for client in [&one, &other, &one] {
@@ -77,9 +79,10 @@ async fn a_process_ends_with_its_session_or_when_nobody_uses_it() {
     drop(server);
     eventually("the end of both", async || running(&pids).is_empty()).await;
 
-    settings.idle = Duration::from_secs(1);
+    settings.idle = Some(Duration::from_secs(1));
     let server = in_front_of(vec![settings]).await;
-    let clients = [Legacy::of(&server).await, Legacy::of(&server).await];
+    let clients = [json!({}), json!({ "roots": {} })];
+    let clients = clients.map(|capabilities| Modern::at(&server.url).with(capabilities));
     for client in &clients {
         assert_eq!(text(&client.call("echo", json!({})).await.result()), "{}");
     }
@@ -93,13 +96,19 @@ async fn fifty_abandoned_sessions_leave_no_process() {
     let pids = folder.path().join("pids");
     let pid = format!("--pid={}", pids.display());
     let mut settings = odd("odd", &[&pid, "--discover=modern"]);
-    settings.idle = Duration::from_secs(1);
-    let server = in_front_of(vec![settings]).await;
+    settings.idle = Some(Duration::from_secs(1));
+    let registry = gateway(vec![settings]);
+    let server = Server::configured(|setup| {
+        setup.config.sessions.idle = 60;
+        setup.offers = Box::new(|_, _| registry);
+    })
+    .await;
     for _ in 0..50 {
         let abandoned = Legacy::of(&server).await;
         assert_eq!(text(&abandoned.call("echo", json!({})).await.result()), "{}");
     }
     assert_eq!(lines(&pids).len(), 50);
+    server.clock.advance(Duration::from_secs(61));
     eventually("the end of all", async || running(&pids).is_empty()).await;
 }
 
@@ -110,6 +119,7 @@ async fn processes_have_a_limit() {
     let flags = [format!("--pid={}", pids.display()), "--discover=modern".into()];
     let mut settings = odd("odd", &[&flags[0], &flags[1]]);
     settings.max_processes = 2;
+    settings.start_timeout = Duration::from_secs(10);
     let server = in_front_of(vec![settings]).await;
     for _ in 0..5 {
         let client = Legacy::of(&server).await;
@@ -133,6 +143,7 @@ async fn processes_have_a_limit() {
 async fn one_caller_leaves_processes_to_the_others() {
     let mut settings = odd("odd", &["--discover=modern"]);
     settings.max_processes = 4;
+    settings.start_timeout = Duration::from_secs(10);
     let server = for_ana_and_bob(vec![settings]).await;
     let mut waiting = Vec::new();
     for _ in 0..3 {

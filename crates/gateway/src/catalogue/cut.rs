@@ -2,8 +2,16 @@
 
 use std::{fmt, time::Duration};
 
+use larder_protocol::ErrorResponse;
+
 use super::{MAX_ITEMS, MAX_PAGES};
-use crate::error::bytes;
+use crate::{
+    error::{UpstreamError, bytes},
+    received::{List, ToolList},
+};
+
+/// The JSON-RPC code for a method that does not exist.
+pub(super) const METHOD_NOT_FOUND: i64 = -32601;
 
 /// A list that is not offered to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,21 +33,93 @@ pub(crate) enum Cut {
     Time(Duration),
     /// The memory for messages has no room for it.
     NoRoom(usize),
-    /// A request for a part of it failed with an error of this class. The error may have data of
-    /// callers, so only the log has it.
-    Failed(&'static str),
+    /// A request for a part of it failed.
+    Failed(FailedList),
+}
+
+/// Why a request for a list failed.
+#[derive(Debug, Clone)]
+pub(crate) struct FailedList {
+    error: UpstreamError,
+}
+
+impl PartialEq for FailedList {
+    fn eq(&self, other: &Self) -> bool {
+        self.error.to_string() == other.error.to_string()
+    }
+}
+
+impl Eq for FailedList {}
+
+/// Who reads why a list is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// An operator, who reads the error itself.
+    Operator,
+    /// Anybody. An error may have data of callers, so they read its class alone.
+    Anybody,
 }
 
 impl CutList {
-    /// Whether there may be room for the list later.
+    pub(super) fn failed(method: &'static str, error: UpstreamError) -> Self {
+        Self { method, why: Cut::Failed(FailedList { error }) }
+    }
+
+    /// Whether the list may be read to its end later.
     pub(crate) fn is_transient(&self) -> bool {
-        matches!(self.why, Cut::NoRoom(_) | Cut::Time(_) | Cut::Failed(_))
+        match &self.why {
+            Cut::NoRoom(_) | Cut::Time(_) => true,
+            Cut::Failed(failed) => !failed.is_final(),
+            Cut::Items | Cut::Pages | Cut::Circle | Cut::Bytes(_) => false,
+        }
+    }
+
+    /// Whether the upstream has answered with an error that may be another one now.
+    pub(crate) fn may_be_asked_again(&self) -> bool {
+        match &self.why {
+            Cut::Failed(failed) => {
+                !failed.is_final() && !matches!(failed.error, UpstreamError::TimedOut { .. })
+            }
+            _ => false,
+        }
+    }
+
+    /// Why no tool may be known: the reading of their list has failed.
+    pub(super) fn of_tools(&self) -> Option<String> {
+        match &self.why {
+            _ if self.method != ToolList::METHOD => None,
+            Cut::Failed(failed) => Some(failed.error.to_string()),
+            Cut::Time(_) => Some(self.to_string()),
+            _ => None,
+        }
+    }
+
+    /// Why the list is cut, for that reader.
+    pub(crate) fn show(&self, reader: Reader) -> String {
+        match (&self.why, reader) {
+            (Cut::Failed(failed), Reader::Operator) => {
+                format!("{} cannot be read: {}", self.method, failed.error)
+            }
+            _ => self.to_string(),
+        }
+    }
+}
+
+impl FailedList {
+    /// Whether the upstream does not have the list that it has declared.
+    fn is_final(&self) -> bool {
+        matches!(self.error, UpstreamError::Refused(ErrorResponse { code: METHOD_NOT_FOUND, .. }))
     }
 }
 
 impl fmt::Display for CutList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} is cut: ", self.method)?;
+        match &self.why {
+            Cut::Failed(FailedList { error }) => {
+                return write!(f, "{} cannot be read ({})", self.method, error.kind());
+            }
+            _ => write!(f, "{} is cut: ", self.method)?,
+        }
 
         match &self.why {
             Cut::Items => write!(f, "it has more than {MAX_ITEMS} items"),
@@ -49,14 +129,14 @@ impl fmt::Display for CutList {
                 write!(f, "all lists are over {} (upstreams.max_catalogue)", bytes(*max))
             }
             Cut::Time(after) => {
-                write!(f, "it took over {} s (upstreams.call_timeout)", after.as_secs_f64())
+                write!(f, "it took over {} s, and is read again later", after.as_secs_f64())
             }
             Cut::NoRoom(max) => write!(
                 f,
                 "there is no room beside other lists and messages, of {} (limits.upstream_bytes)",
                 bytes(*max)
             ),
-            Cut::Failed(kind) => write!(f, "a request for it failed ({kind}), as the log says"),
+            Cut::Failed(_) => Ok(()),
         }
     }
 }

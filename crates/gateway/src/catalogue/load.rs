@@ -1,16 +1,18 @@
 //! [`Loading`]: reads the lists of an upstream, page by page, within bounds.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use larder_protocol::{ErrorResponse, quote::shortened};
 use larder_server::registry::{ProvidedTool, lookup};
 use rmcp::model;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    Catalogue, Cut, CutList, MAX_ITEMS, MAX_LEFT_OUT, MAX_PAGES, Prompt, Tool,
+    Catalogue, Cut, CutList, Loaded, MAX_ITEMS, MAX_LEFT_OUT, MAX_PAGES, Prompt, Tool,
+    cut::METHOD_NOT_FOUND,
     pool::{CataloguePool, Kept, Table, digest},
+    record::{Record, Recorded},
 };
 use crate::{
     budget::{Charge, MessageBudget, NoRoom, Payer},
@@ -34,7 +36,6 @@ const ITEMS_A_TURN: usize = 32;
 /// Where a catalogue comes from and what it is kept in.
 #[derive(Clone, Copy)]
 pub(crate) struct Source<'a> {
-    pub(crate) link: &'a Arc<Link>,
     pub(crate) settings: &'a Settings,
     pub(crate) naming: &'a Naming,
     pub(crate) pool: &'a CataloguePool,
@@ -47,6 +48,20 @@ pub(super) struct Loading<'a> {
     catalogue: Catalogue,
     /// The bytes of the definitions so far.
     bytes: usize,
+    /// The definitions as they came, for other processes.
+    record: Record,
+}
+
+/// How the lists of a running upstream are read.
+#[derive(Clone, Copy)]
+pub(crate) struct Reading<'a> {
+    pub(crate) link: &'a Arc<Link>,
+    /// What is known already.
+    pub(crate) earlier: Option<&'a Catalogue>,
+    /// How long one list may take.
+    pub(crate) limit: Duration,
+    /// Whether nobody has used the process yet, so that others would be offered the same.
+    pub(crate) is_fresh: bool,
 }
 
 /// A list whose items a catalogue can have.
@@ -57,31 +72,68 @@ trait Offered: List + Sized {
         definition: Definition<Self>,
         page: &mut Charge,
     ) -> impl Future<Output = Result<(), Cut>> + Send;
+
+    /// Puts the items of an earlier catalogue in the place of this list, if there are any.
+    fn keep_earlier(catalogue: &mut Catalogue, earlier: &Catalogue);
 }
 
 impl<'a> Loading<'a> {
     pub(super) fn new(source: Source<'a>) -> Self {
-        let instructions = source.link.instructions();
-        Self { source, catalogue: Catalogue { instructions, ..Catalogue::default() }, bytes: 0 }
+        Self { source, catalogue: Catalogue::default(), bytes: 0, record: Record::default() }
     }
 
-    /// Reads the lists that the upstream declares.
-    pub(super) async fn all(mut self) -> Result<Arc<Catalogue>, UpstreamError> {
-        let declared = self.source.link.capabilities();
-        if declared.tools.is_some() {
-            self.list::<ToolList>().await?;
-            let tools = self.catalogue.tools.iter();
-            self.source.link.mirrored.set(tools.map(|tool| (&tool.own_name, &tool.provided)));
-        }
-        if declared.prompts.is_some() {
-            self.list::<PromptList>().await?;
-        }
-        if declared.resources.is_some() {
-            self.list::<ResourceList>().await?;
-            self.templates().await?;
+    /// Reads the lists that the upstream declares. A list that fails costs no other list; its items
+    /// are those of the earlier catalogue, if there is one.
+    pub(super) async fn all(mut self, reading: Reading<'_>) -> Result<Loaded, UpstreamError> {
+        let link = reading.link;
+        if !reading.is_fresh {
+            self.record = Record::off();
         }
 
-        Ok(self.finish())
+        self.catalogue.instructions = link.instructions();
+
+        let declared = link.capabilities();
+        if declared.tools.is_some() {
+            self.list::<ToolList>(&reading).await?;
+            let tools = self.catalogue.tools.iter();
+            link.mirrored.set(tools.map(|tool| (&tool.own_name, &tool.provided)));
+        }
+        if declared.prompts.is_some() {
+            self.list::<PromptList>(&reading).await?;
+        }
+        if declared.resources.is_some() {
+            self.list::<ResourceList>(&reading).await?;
+            self.list::<TemplateList>(&reading).await?;
+        }
+
+        let record = std::mem::take(&mut self.record);
+        // Another process would be cut likewise.
+        let is_lasting = !self.catalogue.cuts.iter().any(CutList::is_transient);
+        Ok(Loaded { catalogue: self.finish(), record: record.complete().filter(|_| is_lasting) })
+    }
+
+    /// The catalogue of definitions that were recorded earlier. `None` if it cannot be made as a
+    /// whole now.
+    pub(super) async fn restore(mut self, recorded: Recorded) -> Option<Arc<Catalogue>> {
+        let Recorded { tools, prompts, resources, templates } = recorded;
+        self.add_all::<ToolList>(tools).await?;
+        self.add_all::<PromptList>(prompts).await?;
+        self.add_all::<ResourceList>(resources).await?;
+        self.add_all::<TemplateList>(templates).await?;
+        Some(self.finish())
+    }
+
+    async fn add_all<L: Offered>(&mut self, definitions: Vec<Value>) -> Option<()> {
+        for (number, definition) in definitions.into_iter().take(MAX_ITEMS).enumerate() {
+            match Definition::<L>::of(definition) {
+                Ok(definition) => L::add(self, definition, &mut Charge::default()).await.ok()?,
+                Err(left_out) => self.leave_out(left_out),
+            }
+            if number % ITEMS_A_TURN == 0 {
+                tokio::task::yield_now().await;
+            }
+        }
+        Some(())
     }
 
     /// The catalogue, which is that of another session if both are the same.
@@ -110,42 +162,56 @@ impl<'a> Loading<'a> {
     }
 
     /// Reads a list up to its last page, or up to a bound.
-    async fn list<L: Offered>(&mut self) -> Result<(), UpstreamError> {
-        let read = self.pages::<L>().await?;
-        if let Err(why) = read {
-            self.catalogue.cuts.push(CutList { method: L::METHOD, why });
+    async fn list<L: Offered>(&mut self, reading: &Reading<'_>) -> Result<(), UpstreamError> {
+        let Reading { link, earlier, limit, .. } = reading;
+        let error = match self.pages::<L>(link, *limit).await {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(why)) => {
+                if let (Cut::Time(_), Some(earlier)) = (&why, earlier) {
+                    L::keep_earlier(&mut self.catalogue, earlier);
+                }
+                self.catalogue.cuts.push(CutList { method: L::METHOD, why });
+                return Ok(());
+            }
+            // Nothing else would be answered either.
+            Err(error) if error.is_callers() || link.has_ended() => return Err(error),
+            Err(error) => error,
+        };
+
+        // Older servers know no templates.
+        let is_expected = L::METHOD == TemplateList::METHOD
+            && matches!(
+                error,
+                UpstreamError::Refused(ErrorResponse { code: METHOD_NOT_FOUND, .. })
+            );
+        if is_expected {
+            return Ok(());
         }
+
+        if let Some(earlier) = earlier {
+            L::keep_earlier(&mut self.catalogue, earlier);
+        }
+        let upstream = &self.source.settings.name;
+        tracing::warn!(upstream, list = L::METHOD, %error, "a list cannot be read");
+        self.catalogue.cuts.push(CutList::failed(L::METHOD, error));
         Ok(())
     }
 
-    /// Reads the list of templates. Its failure, which is told, costs no other list.
-    async fn templates(&mut self) -> Result<(), UpstreamError> {
-        match self.list::<TemplateList>().await {
-            Err(error) if error.is_callers() => Err(error),
-            // Older servers know no templates.
-            Err(UpstreamError::Refused(ErrorResponse { code: -32601, .. })) | Ok(()) => Ok(()),
-            Err(error) => {
-                tracing::warn!(upstream = %self.source.settings.name, %error, "its templates cannot be read");
-                let why = Cut::Failed(error.kind());
-                self.catalogue.cuts.push(CutList { method: TemplateList::METHOD, why });
-                Ok(())
-            }
-        }
-    }
-
-    async fn pages<L: Offered>(&mut self) -> Result<Result<(), Cut>, UpstreamError> {
-        let limit = self.source.settings.call_timeout;
+    async fn pages<L: Offered>(
+        &mut self,
+        link: &Arc<Link>,
+        limit: Duration,
+    ) -> Result<Result<(), Cut>, UpstreamError> {
         let deadline = Instant::now() + limit;
         let mut seen = HashSet::new();
         let mut params = json!({});
         let mut items = 0;
 
-        for page_number in 0..MAX_PAGES {
-            let page = self.source.link.request_counted::<Page<L>>(L::METHOD, params);
+        for _ in 0..MAX_PAGES {
+            let page = link.request_counted::<Page<L>>(L::METHOD, params);
             let (page, mut charge) = match timeout_at(deadline, page).await {
                 Ok(page) => page?,
-                Err(_) if page_number > 0 => return Ok(Err(Cut::Time(limit))),
-                Err(_) => return Err(self.source.link.timed_out()),
+                Err(_) => return Ok(Err(Cut::Time(limit))),
             };
             let next = page.next.clone();
 
@@ -155,7 +221,10 @@ impl<'a> Loading<'a> {
                     return Ok(Err(Cut::Items));
                 }
                 let added = match definition {
-                    Ok(definition) => L::add(self, definition, &mut charge).await,
+                    Ok(definition) => {
+                        self.record.add(L::METHOD, &definition);
+                        L::add(self, definition, &mut charge).await
+                    }
                     Err(left_out) => {
                         self.leave_out(left_out);
                         Ok(())
@@ -247,6 +316,13 @@ impl Source<'_> {
 }
 
 impl Offered for ToolList {
+    fn keep_earlier(catalogue: &mut Catalogue, earlier: &Catalogue) {
+        if !earlier.tools.is_empty() {
+            catalogue.tools.clone_from(&earlier.tools);
+            catalogue.tools_by_name.clone_from(&earlier.tools_by_name);
+        }
+    }
+
     async fn add(
         loading: &mut Loading<'_>,
         definition: Definition<Self>,
@@ -278,6 +354,13 @@ impl Offered for ToolList {
 }
 
 impl Offered for PromptList {
+    fn keep_earlier(catalogue: &mut Catalogue, earlier: &Catalogue) {
+        if !earlier.prompts.is_empty() {
+            catalogue.prompts.clone_from(&earlier.prompts);
+            catalogue.prompts_by_name.clone_from(&earlier.prompts_by_name);
+        }
+    }
+
     async fn add(
         loading: &mut Loading<'_>,
         definition: Definition<Self>,
@@ -304,6 +387,12 @@ impl Offered for PromptList {
 }
 
 impl Offered for ResourceList {
+    fn keep_earlier(catalogue: &mut Catalogue, earlier: &Catalogue) {
+        if !earlier.resources.is_empty() {
+            catalogue.resources.clone_from(&earlier.resources);
+        }
+    }
+
     async fn add(
         loading: &mut Loading<'_>,
         definition: Definition<Self>,
@@ -323,6 +412,12 @@ impl Offered for ResourceList {
 }
 
 impl Offered for TemplateList {
+    fn keep_earlier(catalogue: &mut Catalogue, earlier: &Catalogue) {
+        if !earlier.templates.is_empty() {
+            catalogue.templates.clone_from(&earlier.templates);
+        }
+    }
+
     async fn add(
         loading: &mut Loading<'_>,
         definition: Definition<Self>,

@@ -5,7 +5,7 @@ use std::{collections::HashSet, sync::Arc};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::{Catalogue, CataloguePool, MAX_ITEMS, MAX_PAGES, Source};
+use super::{Catalogue, CataloguePool, MAX_ITEMS, MAX_PAGES, Reading, Source};
 use crate::{
     budget::{MessageBudget, tests::of},
     link::{Era, Link},
@@ -61,14 +61,15 @@ async fn load(
         }
     });
 
-    let catalogue = Catalogue::load(Source {
-        link: &link,
+    let source = Source {
         settings: &shared.settings,
         naming: &shared.naming,
         pool: &shared.pool,
         budget: &shared.budget,
-    });
-    let catalogue = catalogue.await.unwrap();
+    };
+    let limit = shared.settings.call_timeout;
+    let reading = Reading { link: &link, earlier: None, limit, is_fresh: false };
+    let catalogue = Catalogue::load(source, reading).await.unwrap().catalogue;
 
     answering.abort();
     catalogue
@@ -215,9 +216,7 @@ async fn templates_that_cannot_be_read_are_told_and_cost_no_other_list() {
     })
     .await;
 
-    let expected =
-        "resources/templates/list is cut: a request for it failed (error), as the log says";
-    assert_eq!(cuts(&catalogue), [expected]);
+    assert_eq!(cuts(&catalogue), ["resources/templates/list cannot be read (error)"]);
     assert!(catalogue.cuts[0].is_transient());
     assert_eq!((catalogue.items(), catalogue.templates.len()), (4, 1));
 }

@@ -5,39 +5,81 @@ use std::{
     time::Duration,
 };
 
-use tokio::sync::watch;
+use tokio::{sync::watch, time::Instant};
 
-use super::{Connection, Phase, pace::Pace};
+use super::{Connection, Phase, backoff, pace::Pace};
 use crate::{
-    catalogue::{Catalogue, CutList, Source},
+    catalogue::{Catalogue, CutList, Loaded, Reader, Reading},
     error::UpstreamError,
     link::{Era, Link},
-    shared::Shared,
+    settings::Target,
     status::State,
 };
 
 /// How long the lists wait for the subscription to their changes.
 const SUBSCRIBED: Duration = Duration::from_secs(3);
 
-/// The wait before lists are read again for which there was no room.
-const RETRY: Duration = Duration::from_secs(60);
+/// How long a list waits for another one that is read again because it has failed.
+const ASKED_AGAIN: Duration = Duration::from_secs(1);
 
 impl Connection {
-    /// The lists of the upstream. Waits for an upstream that was never listed,
-    /// but not for long: its lists are announced when they come.
+    /// The lists of the upstream. Waits for an upstream that was never listed, but not for long, and
+    /// once: its lists are announced when they come.
     pub(crate) async fn catalogue(self: &Arc<Self>) -> Option<Arc<Catalogue>> {
-        self.ensure_task();
         if let Some(known) = self.catalogue.load_full() {
-            return Some(known);
+            self.ensure_task();
+            self.ask_again(&known).await;
+            return self.catalogue.load_full();
+        }
+        if let Some(remembered) = self.recall().await {
+            return Some(remembered);
         }
 
+        self.ensure_task();
         let mut state = self.state.subscribe();
         let listed = state.wait_for(|state| !matches!(state.phase, Phase::Starting));
-        let _ = tokio::time::timeout(self.shared.settings.list_timeout, listed).await;
+        let _ = tokio::time::timeout_at(self.list_deadline(), listed).await;
 
         // Set before the catalogue is looked at, so that no catalogue is missed.
         self.is_awaited.store(true, Ordering::SeqCst);
         self.catalogue.load_full()
+    }
+
+    /// What a fresh process of an upstream offers, where that is the same for all callers.
+    async fn recall(self: &Arc<Self>) -> Option<Arc<Catalogue>> {
+        if self.account.is_some() {
+            return None;
+        }
+
+        let remembered = self.shared.recall(&self.client).await?;
+        if matches!(self.shared.settings.target, Target::Remote(_)) {
+            // No process is saved by waiting for the first call.
+            self.ensure_task();
+        }
+        Some(remembered)
+    }
+
+    /// Until when lists wait for an upstream that was never listed.
+    fn list_deadline(&self) -> Instant {
+        let deadline = match self.account {
+            Some(_) => &self.own_list_deadline,
+            None => &self.shared.list_deadline,
+        };
+        let latest = Instant::now() + self.shared.settings.list_timeout;
+        *deadline.lock().get_or_insert(latest)
+    }
+
+    /// Reads the lists again if one has failed, unless the failure takes time.
+    async fn ask_again(&self, known: &Catalogue) {
+        if !known.cuts.iter().any(CutList::may_be_asked_again) {
+            return;
+        }
+
+        let mut readings = self.readings.subscribe();
+        readings.borrow_and_update();
+        self.relist.notify_one();
+        let wait = self.shared.settings.list_timeout.min(ASKED_AGAIN);
+        let _ = tokio::time::timeout(wait, readings.changed()).await;
     }
 
     /// The lists of the upstream, as far as they are known.
@@ -45,9 +87,10 @@ impl Connection {
         self.catalogue.load_full()
     }
 
-    /// The error of a call while nothing is known of what a running upstream offers.
+    /// The error of a call of a tool while the tools of a running upstream cannot be read.
     pub(crate) fn unlisted(&self) -> Option<UpstreamError> {
-        let error = self.list_error.lock().clone()?;
+        let catalogue = self.catalogue.load();
+        let error = catalogue.as_ref()?.tools_error()?;
         let (name, problem) = (self.name(), format!("its lists cannot be read: {error}"));
         Some(UpstreamError::Unavailable { name, problem })
     }
@@ -56,18 +99,14 @@ impl Connection {
     pub(super) fn listed_state(&self) -> State {
         let catalogue = self.catalogue.load();
         let is_whole = catalogue.as_ref().is_none_or(|known| known.cuts.is_empty());
-        let is_read = self.list_error.lock().is_none();
-        if is_whole && is_read { State::Up } else { State::Degraded }
+        if is_whole { State::Up } else { State::Degraded }
     }
 
-    /// Why a part of the lists is not offered. `show` gives the text of an error.
-    pub(crate) fn degraded(&self, show: impl Fn(&UpstreamError) -> String) -> Option<String> {
+    /// Why a part of the lists is not offered.
+    pub(crate) fn degraded(&self, reader: Reader) -> Option<String> {
         let catalogue = self.catalogue.load();
-        let cuts = catalogue.iter().flat_map(|known| &known.cuts).map(ToString::to_string);
-        let error = self.list_error.lock().as_ref().map(show);
-        let failed = error.map(|error| format!("the lists cannot be read: {error}"));
-
-        let reasons: Vec<_> = cuts.chain(failed).collect();
+        let reasons: Vec<_> =
+            catalogue.iter().flat_map(|known| &known.cuts).map(|cut| cut.show(reader)).collect();
         (!reasons.is_empty()).then(|| reasons.join("; "))
     }
 
@@ -84,24 +123,19 @@ impl Connection {
             }
         }
 
+        let mut failures = 0;
+        let mut is_fresh = !link.is_resumed();
         loop {
             changed.borrow_and_update();
             tokio::select! {
-                listed = Catalogue::load(self.source(link)) => match listed {
-                    Ok(catalogue) => {
-                        *self.list_error.lock() = None;
-                        self.offer(&catalogue);
-                    }
-                    // Calls go on with a list that is known, since their tokens may differ.
-                    Err(error) if error.login().is_some()
-                        || error.is_callers() && self.catalogue.load().is_none() => return Some(error),
-                    Err(error) => {
-                        tracing::warn!(upstream = self.shared.settings.name, %error, "its lists cannot be read");
-                        *self.list_error.lock() = Some(error);
-                    }
+                read = self.read_lists(link, failures, is_fresh) => match read {
+                    Ok(in_a_row) => failures = in_a_row,
+                    Err(error) => return Some(error),
                 },
                 () = link.ended() => return None,
             }
+            is_fresh = false;
+            self.readings.send_modify(|readings| *readings += 1);
             pace.read();
 
             self.state.send_if_modified(|state| {
@@ -114,49 +148,92 @@ impl Connection {
             });
 
             tokio::select! {
-                () = self.until_next(&mut changed, &mut pace) => {}
+                () = self.until_next(&mut changed, &mut pace, failures) => {}
                 () = link.ended() => return None,
             }
         }
     }
 
-    /// Waits until the lists should be read again. Changes that are announced during the pause are
-    /// in the lists that are read after it.
-    async fn until_next(&self, changed: &mut watch::Receiver<u64>, pace: &mut Pace) {
+    /// Reads the lists, and offers them. `failures` is how often that has failed in a row; returns the
+    /// same afterwards.
+    ///
+    /// # Errors
+    /// The caller has no access.
+    async fn read_lists(
+        &self,
+        link: &Arc<Link>,
+        failures: u32,
+        is_fresh: bool,
+    ) -> Result<u32, UpstreamError> {
+        let earlier = match self.catalogue.load_full() {
+            Some(earlier) => Some(earlier),
+            None if self.account.is_none() => self.shared.recall(&self.client).await,
+            None => None,
+        };
+
+        let (earlier, limit) = (earlier.as_deref(), self.list_limit(failures));
+        let reading = Reading { link, earlier, limit, is_fresh };
+        match Catalogue::load(self.shared.source(), reading).await {
+            Ok(loaded) => {
+                let has_failed = loaded.catalogue.cuts.iter().any(CutList::is_transient);
+                self.offer(loaded, is_fresh, link.era());
+                Ok(if has_failed { failures + 1 } else { 0 })
+            }
+            // Calls go on with a list that is known, since their tokens may differ.
+            Err(error)
+                if error.login().is_some()
+                    || error.is_callers() && self.catalogue.load().is_none() =>
+            {
+                Err(error)
+            }
+            Err(error) => {
+                let upstream = &self.shared.settings.name;
+                tracing::warn!(upstream, %error, "its lists cannot be read");
+                Ok(failures + 1)
+            }
+        }
+    }
+
+    /// How long one list may take after so many failures in a row: one that hangs must not hold up the
+    /// others for long, and one that is slow must come at last.
+    fn list_limit(&self, failures: u32) -> Duration {
+        let settings = &self.shared.settings;
+        let limit = settings.list_timeout.saturating_mul(1 << failures.min(8));
+        limit.min(settings.call_timeout)
+    }
+
+    /// Waits until the lists should be read again: they have changed, or a list that failed may
+    /// succeed. Changes that are announced during the pause are in the lists that are read after it.
+    async fn until_next(&self, changed: &mut watch::Receiver<u64>, pace: &mut Pace, failures: u32) {
+        let retry = async {
+            match failures {
+                0 => std::future::pending().await,
+                _ => tokio::time::sleep(backoff(failures)).await,
+            }
+        };
         tokio::select! {
             Ok(()) = changed.changed() => tokio::time::sleep(pace.changed()).await,
-            () = self.retry() => {}
+            () = self.relist.notified() => {}
+            () = retry => {}
         }
     }
 
-    /// Waits until the lists should be read again although no change was announced: a list that
-    /// failed may succeed, and a list that was cut may have room.
-    async fn retry(&self) {
-        let may_be_complete_later = {
-            let catalogue = self.catalogue.load();
-            catalogue.iter().flat_map(|known| &known.cuts).any(CutList::is_transient)
-        };
-        let failed = self.list_error.lock().is_some();
+    /// Offers what was read. `is_fresh`: by a process that nobody has used yet.
+    fn offer(&self, loaded: Loaded, is_fresh: bool, era: Option<Era>) {
+        let Loaded { catalogue, record } = loaded;
+        *self.own_list_deadline.lock() = None;
 
-        if may_be_complete_later || failed {
-            tokio::time::sleep(RETRY).await;
-        } else {
-            std::future::pending::<()>().await;
-        }
-    }
-
-    fn source<'a>(&'a self, link: &'a Arc<Link>) -> Source<'a> {
-        let Shared { settings, naming, catalogues: pool, budget, .. } = &*self.shared;
-        Source { link, settings, naming, pool, budget }
-    }
-
-    fn offer(&self, catalogue: &Arc<Catalogue>) {
+        let mut remembered = None;
         // The catalogue of an upstream with accounts belongs to its caller alone.
         if self.account.is_none() {
-            self.shared.latest.store(Some(Arc::clone(catalogue)));
+            *self.shared.list_deadline.lock() = None;
+            self.shared.latest.store(Some(Arc::clone(&catalogue)));
+            if is_fresh && record.is_some() {
+                remembered = self.shared.remember(&self.client, &catalogue, record, era);
+            }
         }
 
-        let changed = match self.catalogue.swap(Some(Arc::clone(catalogue))) {
+        let changed = match self.catalogue.swap(Some(Arc::clone(&catalogue))).or(remembered) {
             Some(known) => catalogue.changes_since(&known),
             None if self.is_awaited.load(Ordering::SeqCst) => {
                 catalogue.changes_since(&Catalogue::default())
@@ -183,13 +260,18 @@ mod tests {
     use serde_json::{Value, json};
     use tokio::{sync::mpsc, time::sleep};
 
-    use super::{super::Part, *};
+    use super::{
+        super::{Life, Part},
+        *,
+    };
     use crate::{
         budget::{Charge, MessageBudget},
         link,
+        memory::Folder,
         message::Arrived,
         names::Naming,
         settings::Settings,
+        shared::Shared,
     };
 
     /// An upstream with one tool.
@@ -237,13 +319,14 @@ mod tests {
         let naming =
             Naming { upstream: "odd".into(), is_prefixed: false, reserved: HashSet::new() };
         let budget = Arc::new(MessageBudget::default());
-        let shared = Arc::new(Shared::new(settings, naming, Arc::clone(&budget)));
+        let shared = Shared::new(settings, naming, Arc::clone(&budget), Folder::default());
+        let shared = Arc::new(shared);
         let (link, requests) = Link::new(Arc::clone(&shared.settings), budget, json!({}));
         let declared = json!({ "tools": { "listChanged": true } });
         link.set_era(Era::Legacy, serde_json::from_value(declared).unwrap());
 
-        let forget = Box::new(|| false);
-        (Connection::new(shared, json!({}), Part::Own, None, forget), link, requests)
+        let life = Life { forget: Box::new(|| false), ends_with_session: false, anew: None };
+        (Connection::new(shared, json!({}), Part::Own, None, life), link, requests)
     }
 
     #[tokio::test(start_paused = true)]

@@ -17,8 +17,8 @@ use crate::{
 
 /// How a call has begun.
 enum Begun {
-    /// It was sent, and this is the result.
-    Sent(RawResult),
+    /// It was sent, and this is the result, with what the caller has to know of the process.
+    Sent(RawResult, Option<String>),
     /// It was the tool that logs in, and the caller is logged in.
     LoggedIn,
 }
@@ -31,10 +31,10 @@ impl Upstream {
         arguments: JsonObject,
         scope: &Arc<Scope>,
     ) -> Result<CallToolResult, UpstreamError> {
-        let result = match self.requests.resume(scope).await {
-            Some(resumed) => resumed?,
+        let (result, note) = match self.requests.resume(scope).await {
+            Some(resumed) => (resumed?, None),
             None => match self.begin_call(name, arguments, scope).await? {
-                Begun::Sent(result) => result,
+                Begun::Sent(result, note) => (result, note),
                 Begun::LoggedIn => {
                     let done = format!("You are logged in to {}.", self.naming.upstream);
                     return Ok(CallToolResult::success(vec![ContentBlock::text(done)]));
@@ -60,6 +60,7 @@ impl Upstream {
 
         self.naming.offer_blocks(&mut result.content);
         self.naming.offer_meta(&mut result.meta);
+        result.content.extend(note.map(ContentBlock::text));
         scope.control.set_exact_content(exact);
         Ok(*result)
     }
@@ -87,8 +88,7 @@ impl Upstream {
                 if self.connections.shared.login().is_some() && name == self.login_tool_name() {
                     return Ok(Begun::LoggedIn);
                 }
-                let unlisted = if catalogue.is_none() { connection.unlisted() } else { None };
-                return Err(unlisted.unwrap_or_else(|| unknown_tool(name)));
+                return Err(connection.unlisted().unwrap_or_else(|| unknown_tool(name)));
             };
 
             let mut params = json!({ "name": tool.own_name });
@@ -100,13 +100,14 @@ impl Upstream {
             wire::add_param(&mut params, "arguments", sent.unwrap_or_default());
 
             let own_name = &tool.own_name;
+            connection.begins_call();
             let sent =
                 self.requests.send(&connection, &link, "tools/call", params, own_name, scope);
             match sent.await {
                 Err(UpstreamError::NotProcessed { .. }) if may_repeat => {}
                 Err(UpstreamError::Ended { .. }) if may_repeat && repeats(tool) => {}
                 Err(error) => return Err(error),
-                Ok(result) => return Ok(Begun::Sent(result)),
+                Ok(result) => return Ok(Begun::Sent(result, connection.take_anew())),
             }
         }
 

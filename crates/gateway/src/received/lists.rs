@@ -81,14 +81,17 @@ impl<L: List> Answer for Page<L> {
 impl<L: List> Page<L> {
     /// Its definitions as they can be shown, which are not read yet.
     pub(crate) fn definitions(self) -> impl Iterator<Item = Result<Definition<L>, LeftOut>> {
-        self.definitions.into_iter().map(|value| {
-            let object = presentable(value, L::KEY)?;
-            Ok(Definition { object, list: PhantomData })
-        })
+        self.definitions.into_iter().map(Definition::of)
     }
 }
 
 impl<L: List> Definition<L> {
+    /// A definition as it can be shown.
+    pub(crate) fn of(value: Value) -> Result<Self, LeftOut> {
+        let object = presentable(value, L::KEY)?;
+        Ok(Self { object, list: PhantomData })
+    }
+
     /// The member that names the item, or an empty text.
     pub(crate) fn name(&self) -> &str {
         self.object.text(L::KEY).unwrap_or_default()

@@ -132,7 +132,10 @@ impl Negotiation<'_> {
         wire::declare_modern(&mut params, &json!({}));
 
         match self.link.request_patiently("server/discover", params).await {
-            Ok(Discovered { is_modern, capabilities }) => Ok(is_modern.then_some(capabilities)),
+            Ok(Discovered { is_modern, capabilities, instructions }) => {
+                self.link.set_instructions(instructions);
+                Ok(is_modern.then_some(capabilities))
+            }
             Err(error) if is_answer(&error) => Ok(None),
             Err(error) => Err(error),
         }
@@ -154,7 +157,8 @@ impl Negotiation<'_> {
     }
 
     async fn legacy(&self, initialized: Initialized) -> (Era, Capabilities) {
-        let Initialized { version, capabilities } = initialized;
+        let Initialized { version, capabilities, instructions } = initialized;
+        self.link.set_instructions(instructions);
         self.session.negotiated(version.as_ref().map(VersionName::as_str));
         self.link.notify("notifications/initialized", &json!({})).await;
         (Era::Legacy, capabilities)

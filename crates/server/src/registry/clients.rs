@@ -1,7 +1,7 @@
 //! [`SessionClients`]: how providers reach the clients of sessions outside of calls.
 
 use async_trait::async_trait;
-use larder_identity::Principal;
+use larder_oauth::Principal;
 use serde_json::Value;
 
 /// Why a client outside of a call has not answered.

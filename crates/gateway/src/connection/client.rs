@@ -1,0 +1,83 @@
+//! The client of a connection: its credentials, and how it is reached outside of calls.
+
+use std::sync::Arc;
+
+use larder_oauth::{Identity, Principal};
+use larder_server::registry::NoAnswer;
+use serde_json::Value;
+
+use super::{Connection, Phase};
+use crate::link::{AskedOutside, Link};
+
+/// A session whose client can be asked.
+#[derive(Clone)]
+pub(super) struct ClientSession {
+    id: Arc<str>,
+    principal: Principal,
+}
+
+impl Connection {
+    /// A caller of this connection, with its credentials of now.
+    pub(crate) fn present(&self, identity: &Identity, session: Option<&Arc<str>>) {
+        if let Some(id) = session {
+            let principal = identity.principal().clone();
+            *self.session.lock() = Some(ClientSession { id: Arc::clone(id), principal });
+        }
+
+        let is_new = self.account.as_ref().is_some_and(|account| account.present(identity));
+        let lacks_access = |phase: &Phase| match phase {
+            Phase::Down(error) => error.caller.is_some(),
+            _ => false,
+        };
+        if is_new && lacks_access(&self.state.borrow().phase) {
+            self.wake.notify_one();
+        }
+    }
+
+    /// Nobody uses it now, so that it may end for another one.
+    pub(crate) fn is_free(&self) {
+        self.shared.room.notify_waiters();
+    }
+
+    /// Whether this session has used it last.
+    pub(crate) fn is_of(&self, session: &str) -> bool {
+        self.session.lock().as_ref().is_some_and(|of| *of.id == *session)
+    }
+
+    /// The client's roots have changed: tells the upstream, if it runs.
+    pub(crate) fn roots_changed(&self) {
+        let link = match &self.state.borrow().phase {
+            Phase::Up(link) => Arc::clone(link),
+            // An upstream that starts asks anyway.
+            _ => return,
+        };
+        if link.owe_roots() {
+            self.shared.tasks.spawn(async move { link.roots_settled().await });
+        }
+    }
+
+    /// Lets the upstream ask the client while no call is running, if the client can be reached then.
+    pub(super) async fn answer_outside(&self, link: &Arc<Link>) {
+        link.ask_outside(|params| self.ask_outside(params)).await;
+    }
+
+    async fn ask_outside(&self, params: Value) -> AskedOutside {
+        let session = self.session.lock().clone();
+        let (Some(session), Some(clients)) = (session, self.shared.clients()) else {
+            return AskedOutside::NotAsked;
+        };
+
+        let ClientSession { id, principal } = session;
+        match clients.ask(&id, &principal, "roots/list", params).await {
+            Ok(result) => AskedOutside::Answered(result),
+            Err(NoAnswer::Refused(reason)) => AskedOutside::Refused(reason),
+            Err(NoAnswer::NoConnection) => AskedOutside::NotAsked,
+        }
+    }
+
+    /// Whether the session of a client still exists; `None` without a session.
+    pub(super) async fn has_session(&self) -> Option<bool> {
+        let ClientSession { id, principal } = self.session.lock().clone()?;
+        Some(self.shared.clients()?.exists(&id, &principal).await)
+    }
+}

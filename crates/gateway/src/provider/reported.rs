@@ -1,0 +1,61 @@
+//! The state of an upstream, for operators.
+
+use larder_server::registry::ProviderState;
+
+use super::Upstream;
+use crate::{
+    catalogue::Reader,
+    link::Era,
+    status::{LastError, Status},
+};
+
+impl Upstream {
+    /// What an operator may know about it.
+    pub(crate) fn status(&self) -> Status {
+        let shared = &self.connections.shared;
+        let (state, processes) = self.connections.states();
+
+        let era = shared.era.lock().found().map(|era| match era {
+            Era::Legacy => "legacy".to_owned(),
+            Era::Modern => "modern".to_owned(),
+        });
+        let last_error = shared
+            .statistics
+            .last_error()
+            .map(|error| LastError { text: error.text, seconds_ago: error.at.elapsed().as_secs() });
+
+        Status {
+            name: self.naming.upstream.clone(),
+            state,
+            degraded: self.connections.degraded(Reader::Operator),
+            processes,
+            era,
+            tools: shared.latest.load().as_ref().map(|latest| latest.tools.len()),
+            left_out: shared
+                .latest
+                .load()
+                .as_ref()
+                .map(|latest| latest.left_out())
+                .unwrap_or_default(),
+            kept_out_bytes: shared.statistics.kept_out(),
+            failures: shared.statistics.failures(),
+            last_error,
+        }
+    }
+
+    /// The same for anybody: errors may have data of callers, so this has only their classes.
+    pub(super) fn reported(&self) -> ProviderState {
+        let Status { name, state, tools, .. } = self.status();
+        let degraded = self.connections.degraded(Reader::Anybody);
+        let error = self.connections.shared.statistics.last_error();
+
+        ProviderState {
+            name,
+            state: state.as_str(),
+            degraded,
+            tools,
+            last_error: error.as_ref().map(|error| error.kind),
+            error_seconds_ago: error.map(|error| error.at.elapsed().as_secs()),
+        }
+    }
+}
