@@ -1,37 +1,39 @@
 //! An upstream over Streamable HTTP: each message is a POST, answered by one
 //! JSON message or by a stream of events.
 
-use std::{
-    collections::HashMap,
-    error::Error,
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+mod outline;
+mod redirect;
+mod response;
+mod session;
+mod stream;
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use futures_util::{StreamExt, TryStreamExt};
 use larder_oauth::Identity;
-use larder_protocol::{
-    self, Member, Message, Meta, ProtocolVersion, RequestId,
-    quote::{bounded, shortened},
-};
+use larder_protocol::ProtocolVersion;
+use parking_lot::Mutex;
 use reqwest::{
-    Client, Method as Verb, RequestBuilder, Response, StatusCode, Url,
-    header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER},
+    Client, Method as Verb, RequestBuilder, Response, Url,
+    header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
     redirect::Policy,
 };
 use tokio::{sync::mpsc, task::JoinSet};
-use tokio_util::{io::StreamReader, sync::CancellationToken};
+use tokio_util::sync::CancellationToken;
 
+use self::{
+    outline::Outline,
+    redirect::MAX_REDIRECTS,
+    response::{describe, is_stream, read_body, refusal},
+};
 use super::{
     account::Account,
-    error::{StatusError, UpstreamError},
+    error::UpstreamError,
     guarded::{PANICKED, guarded},
     link::{Link, Source},
     login::Refused,
-    message::{Arrived, Assembly, Refusal, line::Incoming, sse::read_event},
+    message::{Assembly, sse::Position},
     mirrored::header_text,
-    received::{MESSAGE_CHARS, without_id},
     remote_session::{RemoteSession, Session},
     settings::Remote,
 };
@@ -39,41 +41,20 @@ use super::{
 const SESSION: &str = "mcp-session-id";
 const VERSION: &str = "mcp-protocol-version";
 
-/// How long the end of a session may take.
-const END_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long an attempt to connect may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The longest wait before the stream of notifications is opened again.
-const MAX_BACKOFF: Duration = Duration::from_secs(60);
-/// The most bytes of an error's body.
-const ERROR_BYTES: usize = 64 << 10;
 
 /// The requests to one upstream.
 struct Http {
     client: Client,
-    url: Url,
+    /// Where requests are sent, after the redirects so far.
+    url: Mutex<Url>,
     headers: HeaderMap,
     max_message: usize,
 
     session: Arc<RemoteSession>,
     /// The callers' tokens, if the server asks for them.
     account: Option<Arc<Account>>,
-}
-
-/// What headers repeat of a message.
-#[derive(Default)]
-struct Outline {
-    id: Option<i64>,
-    method: String,
-    /// The tool, prompt or resource.
-    name: Option<String>,
-    is_modern: bool,
-    /// Arguments that are mirrored: names of headers and values.
-    mirrored: Vec<(String, String)>,
-    /// The request that a notification cancels.
-    cancels: Option<i64>,
-    /// Whose request it is; `None` for Larder's own.
-    caller: Option<Identity>,
 }
 
 /// Sends the messages of a link until it is stopped.
@@ -102,7 +83,8 @@ pub(super) fn run(
     }
 
     let url = Url::parse(&remote.url).map_err(|error| format!("its URL is not valid: {error}"))?;
-    let http = Arc::new(Http { client, url, headers, max_message, session, account });
+    let http =
+        Arc::new(Http { client, url: Mutex::new(url), headers, max_message, session, account });
     Ok(serve(http, link, outgoing, stop))
 }
 
@@ -190,7 +172,7 @@ impl Http {
         let response = self.post(link, &session, message, outline).await?;
         let status = response.status();
 
-        if status == StatusCode::NOT_FOUND && session.id.is_some() {
+        if self.has_lost(&session, &response, outline).await {
             return Err(self.gone(link, outline, "its session ended"));
         }
         if outline.method == "initialize" {
@@ -198,7 +180,12 @@ impl Http {
         }
 
         if is_stream(&response) {
-            self.read_stream(link, response, outline.id).await;
+            let mut position = Position::default();
+            self.read_stream(link, response, outline.id, &mut position).await;
+            if let Some(id) = outline.id {
+                let session = self.session.now.lock().clone();
+                self.resume(link, id, outline.caller.as_ref(), &session, &mut position).await;
+            }
             // The error has no effect if the response has come.
             return Err(link.no_answer("it closed the stream without a response"));
         }
@@ -261,12 +248,15 @@ impl Http {
         caller: Option<&Identity>,
         request: impl Fn(Option<&str>) -> RequestBuilder,
     ) -> Result<reqwest::Result<Response>, UpstreamError> {
-        let Some(account) = &self.account else { return Ok(request(None).send().await) };
+        let Some(account) = &self.account else {
+            return Ok(self.send_within_origin(|| request(None)).await);
+        };
 
         let mut may_retry = true;
         loop {
             let token = account.token(caller).await?;
-            let response = match request(token.as_deref()).send().await {
+            let sent = self.send_within_origin(|| request(token.as_deref())).await;
+            let response = match sent {
                 Ok(response) if matches!(response.status().as_u16(), 401 | 403) => response,
                 response => return Ok(response),
             };
@@ -281,9 +271,26 @@ impl Http {
         }
     }
 
+    /// Sends a request, and again to where the server redirects it within its origin, which later
+    /// requests find at once.
+    async fn send_within_origin(
+        &self,
+        request: impl Fn() -> RequestBuilder,
+    ) -> reqwest::Result<Response> {
+        let mut response = request().send().await?;
+        for _ in 0..MAX_REDIRECTS {
+            let url = self.url.lock().clone();
+            let Some(next) = redirect::target(&url, &response) else { break };
+            *self.url.lock() = next;
+            response = request().send().await?;
+        }
+        Ok(response)
+    }
+
     /// A request with the headers of the settings and of the session.
     fn request(&self, verb: Verb, session: &Session, token: Option<&str>) -> RequestBuilder {
-        let mut request = self.client.request(verb, self.url.clone()).headers(self.headers.clone());
+        let url = self.url.lock().clone();
+        let mut request = self.client.request(verb, url).headers(self.headers.clone());
         if let Some(token) = token {
             request = request.bearer_auth(token);
         }
@@ -308,160 +315,4 @@ impl Http {
         link.end(reason);
         error
     }
-
-    /// `request` is the one that the stream answers, if it answers one.
-    async fn read_stream(&self, link: &Link, response: Response, request: Option<i64>) {
-        let bytes = response.bytes_stream().map_err(std::io::Error::other);
-        let mut input = StreamReader::new(bytes);
-        loop {
-            match read_event(&mut input, self.max_message, link, request).await {
-                Ok(Incoming::Message(message)) => {
-                    link.receive(Source::Stream(request), message).await;
-                }
-                Ok(Incoming::Refused { what, why }) => {
-                    link.refuse_message(Source::Stream(request), what, why);
-                }
-                Ok(Incoming::End) | Err(_) => return,
-            }
-        }
-    }
-
-    /// Reads the notifications that a legacy server sends on a stream of its own,
-    /// if it has one.
-    async fn listen(&self, link: &Link) {
-        let mut wait = Duration::from_secs(1);
-        loop {
-            let session = self.session.now.lock().clone();
-            let opened = self.send_with_token(None, |token| {
-                self.request(Verb::GET, &session, token).header(ACCEPT, "text/event-stream")
-            });
-            match opened.await {
-                Ok(Ok(response)) if is_stream(&response) => {
-                    wait = Duration::from_secs(1);
-                    self.read_stream(link, response, None).await;
-                }
-                // The server offers no such stream, or the next request asks for a login.
-                Ok(Ok(_)) | Err(UpstreamError::Login(_)) => return,
-                Ok(Err(_)) | Err(_) => {}
-            }
-
-            tokio::time::sleep(wait).await;
-            wait = (wait * 2).min(MAX_BACKOFF);
-        }
-    }
-
-    async fn end_session(&self) {
-        let session = self.session.now.lock().clone();
-        if session.id.is_some() && !self.session.outlives.load(Ordering::Relaxed) {
-            let ended =
-                self.send_with_token(None, |token| self.request(Verb::DELETE, &session, token));
-            let _ = tokio::time::timeout(END_TIMEOUT, ended).await;
-        }
-    }
-}
-
-impl Outline {
-    fn of(message: &Bytes, link: &Link) -> Self {
-        match larder_protocol::parse(message) {
-            Ok(Message::Request(request)) => {
-                let RequestId::Number(id) = request.id else { return Self::default() };
-                let member = match request.method.as_str() {
-                    "resources/read" => Member::Uri,
-                    _ => Member::Name,
-                };
-                let name: Option<String> =
-                    request.params.text(member).ok().flatten().map(Into::into);
-                let meta = Meta::read(&request.params).unwrap_or_default();
-                let is_modern = meta.protocol_version.is_some();
-
-                let mirrored = match &name {
-                    Some(tool) if is_modern && request.method == "tools/call" => {
-                        link.mirrored.headers(tool, &request.params)
-                    }
-                    _ => Vec::new(),
-                };
-
-                let (method, caller) = (request.method, link.caller(id));
-                Self { id: Some(id), method, name, is_modern, mirrored, cancels: None, caller }
-            }
-            Ok(Message::Notification { method, params }) => {
-                let cancels = match Message::cancelled(&method, &params) {
-                    Some(RequestId::Number(id)) => Some(id),
-                    _ => None,
-                };
-                Self { method, cancels, ..Self::default() }
-            }
-            _ => Self::default(),
-        }
-    }
-}
-
-fn is_stream(response: &Response) -> bool {
-    let media_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    response.status().is_success()
-        && media_type.is_some_and(|media_type| media_type.starts_with("text/event-stream"))
-}
-
-/// Reads the body into the message.
-async fn read_body(
-    response: Response,
-    mut message: Assembly<'_>,
-) -> Result<Result<Arrived, Refusal>, String> {
-    let mut chunks = response.bytes_stream();
-    while let Some(chunk) = chunks.next().await {
-        let chunk = chunk.map_err(|error| describe(&error))?;
-        if let Err(why) = message.push(&chunk).await {
-            return Ok(Err(why));
-        }
-    }
-    Ok(Ok(message.finish()))
-}
-
-/// The error of a response with a status that is no success. An error of JSON-RPC in its body keeps
-/// its meaning, also without an id, as of a request that the server has not read.
-async fn refusal(link: &Link, response: Response) -> UpstreamError {
-    let status = response.status().as_u16();
-    let retry_after = response.headers().get(RETRY_AFTER);
-    let retry_after =
-        retry_after.map(|value| shortened(&String::from_utf8_lossy(value.as_bytes())).into_owned());
-
-    let body = beginning(response).await;
-    if let Some(mut error) = without_id(&body) {
-        let retry = retry_after.map(|after| format!(", Retry-After: {after}"));
-        error.message.push_str(&format!(" (HTTP {status}{})", retry.unwrap_or_default()));
-        return UpstreamError::Refused(error);
-    }
-
-    let body = bounded(String::from_utf8_lossy(&body).trim(), MESSAGE_CHARS).into_owned();
-    UpstreamError::Status(Box::new(StatusError {
-        name: link.name().into(),
-        status,
-        retry_after,
-        body,
-    }))
-}
-
-/// The first bytes of a body.
-async fn beginning(response: Response) -> Vec<u8> {
-    let mut chunks = response.bytes_stream();
-    let mut body = Vec::new();
-    while let Some(Ok(chunk)) = chunks.next().await {
-        let room = ERROR_BYTES - body.len();
-        body.extend_from_slice(&chunk[..chunk.len().min(room)]);
-        if body.len() == ERROR_BYTES {
-            break;
-        }
-    }
-    body
-}
-
-/// The innermost cause, without the URL, which may have secrets.
-fn describe(error: &reqwest::Error) -> String {
-    let mut described = "the request failed".to_owned();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        described = inner.to_string();
-        cause = inner.source();
-    }
-    described
 }

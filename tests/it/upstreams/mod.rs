@@ -6,6 +6,7 @@ mod bounds;
 mod failures;
 mod filesystem;
 mod finding;
+mod healing;
 mod host;
 mod http;
 mod instances;

@@ -4,9 +4,11 @@
 mod assembly;
 mod extractor;
 pub(super) mod line;
+mod line_ends;
 mod refusal;
 pub(super) mod sse;
 mod utf8;
 
 pub(super) use assembly::{Arrived, Assembly, Calls, StoredTexts};
+pub(super) use line_ends::{ByteOrderMark, LineEnds};
 pub(super) use refusal::Refusal;

@@ -1,8 +1,9 @@
 //! Messages in a stream of server-sent events, of a limited length.
 
-use std::io;
+use std::{io, time::Duration};
 
 use bytes::BytesMut;
+use reqwest::header::HeaderValue;
 use tokio::io::AsyncBufRead;
 
 use super::{
@@ -11,6 +12,46 @@ use super::{
     refusal::Refusal,
 };
 
+/// The longest ID of an event, in bytes.
+const MAX_ID_BYTES: usize = 1 << 10;
+
+/// Where a stream goes on after its connection has ended.
+#[derive(Debug, Default)]
+pub(crate) struct Position {
+    /// The ID of the last event that has arrived as a whole.
+    pub(crate) last_id: Option<HeaderValue>,
+    /// How long the server wants to be left alone before.
+    pub(crate) retry: Option<Duration>,
+    /// The ID of the event that is arriving.
+    arriving: Option<HeaderValue>,
+}
+
+impl Position {
+    /// Reads a line that is no data. Other fields and comments change nothing.
+    fn read(&mut self, line: &[u8]) {
+        let value = |name: &[u8]| {
+            let value = line.strip_prefix(name)?.strip_prefix(b":")?;
+            Some(value.strip_prefix(b" ").unwrap_or(value))
+        };
+
+        if let Some(id) = value(b"id").filter(|id| id.len() <= MAX_ID_BYTES) {
+            self.arriving = HeaderValue::from_bytes(id).ok();
+        }
+        if let Some(digits) = value(b"retry").and_then(|digits| str::from_utf8(digits).ok())
+            && let Ok(millis) = digits.parse()
+        {
+            self.retry = Some(Duration::from_millis(millis));
+        }
+    }
+
+    /// An event has arrived as a whole.
+    fn arrived(&mut self) {
+        if let Some(id) = self.arriving.take() {
+            self.last_id = Some(id);
+        }
+    }
+}
+
 /// Reads the data of the next event that has any. `request` is the one that the stream answers,
 /// if it answers one.
 pub(crate) async fn read_event(
@@ -18,6 +59,7 @@ pub(crate) async fn read_event(
     max_bytes: usize,
     calls: &dyn Calls,
     request: Option<i64>,
+    position: &mut Position,
 ) -> io::Result<Incoming> {
     // The field's name is not counted as part of the message.
     const FIELD: usize = "data: ".len() + 1;
@@ -38,6 +80,7 @@ pub(crate) async fn read_event(
                 let bytes = line.bytes;
                 let bytes = bytes.slice(..bytes.len() - usize::from(bytes.ends_with(b"\r")));
                 if bytes.is_empty() {
+                    position.arrived();
                     match data.take() {
                         // A priming event has no data.
                         Some(message) if !message.bytes.is_empty() => {
@@ -47,7 +90,10 @@ pub(crate) async fn read_event(
                     }
                 }
 
-                let Some(value) = bytes.strip_prefix(b"data:") else { continue };
+                let Some(value) = bytes.strip_prefix(b"data:") else {
+                    position.read(&bytes);
+                    continue;
+                };
                 line.bytes = bytes.slice_ref(value.strip_prefix(b" ").unwrap_or(value));
                 data = Some(match data {
                     None => line,
@@ -126,21 +172,50 @@ mod tests {
         let text = "id: 1\nretry: 5\ndata:\n\n: comment\r\nevent: message\r\ndata: {\"a\":\r\ndata: 1}\r\n\r\ndata:x\n\ndata: cut";
         let mut input = tokio::io::BufReader::with_capacity(5, text.as_bytes());
         let mut messages = Vec::new();
+        let mut position = Position::default();
         while let Incoming::Message(message) =
-            read_event(&mut input, 100, &NoCalls::default(), None).await.unwrap()
+            read_event(&mut input, 100, &NoCalls::default(), None, &mut position).await.unwrap()
         {
             messages.push(String::from_utf8(message.bytes.to_vec()).unwrap());
         }
 
         assert_eq!(messages, ["{\"a\":\n1}", "x"]);
+        assert_eq!(position.last_id.unwrap(), "1");
+        assert_eq!(position.retry, Some(Duration::from_millis(5)));
 
         let long = format!(
             "data: {{\"jsonrpc\":\"2.0\",\"id\":4,\"result\":\"{}\"}}\n\n",
             "x".repeat(500)
         );
         let mut input = long.as_bytes();
-        let event = read_event(&mut input, 100, &NoCalls::default(), None).await.unwrap();
+        let event =
+            read_event(&mut input, 100, &NoCalls::default(), None, &mut Position::default())
+                .await
+                .unwrap();
         assert!(matches!(event, Incoming::Refused { why: Refusal::TooLong, .. }));
+    }
+
+    #[tokio::test]
+    async fn a_stream_goes_on_after_the_last_whole_event() {
+        for (text, last) in [
+            ("id: a\ndata: 1\n\nid: b\ndata: cut", Some("a")),
+            ("id:a\n\n", Some("a")),
+            ("id: a\ndata: 1\n\ndata: 2\n\n", Some("a")),
+            ("id: a\ndata: 1\n\nid: b\nevent: message\ndata: 2\n\n", Some("b")),
+            ("data: 1\n\n", None),
+            ("identity: a\nid: \u{1}\nretry: soon\ndata: 1\n\n", None),
+            ("", None),
+        ] {
+            let mut position = Position::default();
+            let mut input = text.as_bytes();
+            while let Incoming::Message(_) =
+                read_event(&mut input, 100, &NoCalls::default(), None, &mut position).await.unwrap()
+            {
+            }
+            let id = position.last_id.as_ref().map(|id| id.to_str().unwrap());
+            assert_eq!(id, last, "{text:?}");
+            assert_eq!(position.retry, None);
+        }
     }
 
     #[tokio::test(start_paused = true)]
@@ -151,12 +226,15 @@ mod tests {
         let event = format!("{lines}\n");
 
         let mut first = event.as_bytes();
-        let kept = read_event(&mut first, 64 << 20, &calls, None).await.unwrap();
+        let kept =
+            read_event(&mut first, 64 << 20, &calls, None, &mut Position::default()).await.unwrap();
         assert!(matches!(&kept, Incoming::Message(message) if !message.charge.is_empty()));
 
         // Two events have no room together.
         let mut second = lines.as_bytes();
-        let refused = read_event(&mut second, 64 << 20, &calls, None).await.unwrap();
+        let refused = read_event(&mut second, 64 << 20, &calls, None, &mut Position::default())
+            .await
+            .unwrap();
         assert!(matches!(refused, Incoming::Refused { why: Refusal::NoRoom, .. }));
     }
 }
