@@ -13,8 +13,8 @@ use std::{
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use self::file::MemoryFile;
-use super::{catalogue::Catalogue, link::Era, shared::Shared, start::KnownEra};
+pub(super) use self::file::MemoryFile;
+use super::{catalogue::Catalogue, settings::Target};
 
 /// The most catalogues of one upstream that are remembered.
 const MAX_KNOWN: usize = 64;
@@ -31,10 +31,19 @@ pub(super) struct Memory {
 
 /// What is known for one kind of client.
 #[derive(Clone)]
-enum Known {
+pub(super) enum Known {
     /// There is no file that can be used.
     Nothing,
     Catalogue(Arc<Catalogue>),
+}
+
+impl Known {
+    pub(super) fn catalogue(self) -> Option<Arc<Catalogue>> {
+        match self {
+            Self::Nothing => None,
+            Self::Catalogue(catalogue) => Some(catalogue),
+        }
+    }
 }
 
 impl Memory {
@@ -42,74 +51,32 @@ impl Memory {
     pub(super) fn new(folder: Folder) -> Self {
         Self { folder, known: Mutex::default() }
     }
-}
 
-impl Shared {
-    /// What a fresh process offers to such a client, as far as it is known. Reads the file once.
-    pub(super) async fn recall(&self, client: &Value) -> Option<Arc<Catalogue>> {
-        let key = client.to_string();
-        match self.memory.known.lock().get(&key) {
-            Some(Known::Catalogue(catalogue)) => return Some(Arc::clone(catalogue)),
-            Some(Known::Nothing) => return None,
-            None => {}
-        }
+    /// What is known for such a client; `None` if the file was not read yet.
+    pub(super) fn get(&self, client: &Value) -> Option<Known> {
+        self.known.lock().get(&client.to_string()).cloned()
+    }
 
-        let read = self.read_file(client).await;
-        let known = read.clone().map_or(Known::Nothing, Known::Catalogue);
-        let mut all = self.memory.known.lock();
+    /// Keeps what a file says, unless a process that was listed meanwhile knows better.
+    pub(super) fn keep(&self, client: &Value, known: Known) {
+        let mut all = self.known.lock();
         if all.len() < MAX_KNOWN {
-            // A process that was listed meanwhile knows better.
-            all.entry(key).or_insert(known);
+            all.entry(client.to_string()).or_insert(known);
         }
-        read
     }
 
-    /// Remembers what a fresh process offers to such a client. Returns what was known before.
-    pub(super) fn remember(
-        &self,
-        client: &Value,
-        catalogue: &Arc<Catalogue>,
-        record: Option<String>,
-        era: Option<Era>,
-    ) -> Option<Arc<Catalogue>> {
+    /// Replaces what is known. Returns what was known before.
+    pub(super) fn replace(&self, client: &Value, catalogue: &Arc<Catalogue>) -> Option<Known> {
         let key = client.to_string();
-        let before = {
-            let mut all = self.memory.known.lock();
-            if all.len() >= MAX_KNOWN && !all.contains_key(&key) {
-                return None;
-            }
-            all.insert(key, Known::Catalogue(Arc::clone(catalogue)))
-        };
-
-        if let (Some(file), Some(record), Some(era)) = (self.file(client), record, era) {
-            self.tasks.spawn_blocking(move || file.write(&record, era));
+        let mut all = self.known.lock();
+        if all.len() >= MAX_KNOWN && !all.contains_key(&key) {
+            return None;
         }
-        match before {
-            Some(Known::Catalogue(before)) => Some(before),
-            Some(Known::Nothing) | None => None,
-        }
+        all.insert(key, Known::Catalogue(Arc::clone(catalogue)))
     }
 
-    async fn read_file(&self, client: &Value) -> Option<Arc<Catalogue>> {
-        let file = self.file(client)?;
-        let read = tokio::task::spawn_blocking(move || file.read()).await.ok()??;
-
-        let catalogue = Catalogue::restore(self.source(), read.lists).await?;
-        if self.latest.load().is_none() {
-            self.latest.store(Some(Arc::clone(&catalogue)));
-        }
-
-        let mut era = self.era.lock();
-        if *era == KnownEra::Unknown {
-            *era = KnownEra::Found(read.era);
-        }
-        Some(catalogue)
-    }
-
-    /// The file for such a client. `None` where callers have access of their own: each may be offered
-    /// something else.
-    fn file(&self, client: &Value) -> Option<MemoryFile> {
-        let folder = self.memory.folder.get()?;
-        self.is_open().then(|| MemoryFile::new(folder, &self.settings.target, client))
+    /// The file for such a client of this upstream, if there is a folder.
+    pub(super) fn file(&self, target: &Target, client: &Value) -> Option<MemoryFile> {
+        Some(MemoryFile::new(self.folder.get()?, target, client))
     }
 }

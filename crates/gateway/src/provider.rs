@@ -265,7 +265,9 @@ impl Provider for Upstream {
 
         match called {
             Ok(result) => Ok(result),
-            Err(error @ UpstreamError::Refused(_)) => Err(error.into_fault()),
+            Err(error @ (UpstreamError::Refused(_) | UpstreamError::OtherInstance { .. })) => {
+                Err(error.into_fault())
+            }
             Err(error) if error.is_permanent() => {
                 Ok(ToolError::permanent(error.to_string()).into_tool_result())
             }

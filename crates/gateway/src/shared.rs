@@ -16,11 +16,11 @@ use tokio_util::task::TaskTracker;
 use super::{
     budget::MessageBudget,
     catalogue::{Catalogue, CataloguePool, Source},
+    era::KnownEra,
     login::Login,
     memory::{Folder, Memory},
     names::Naming,
     settings::{RemoteAuth, Settings, Target},
-    start::KnownEra,
     statistics::Statistics,
     token_exchange::TokenExchange,
 };

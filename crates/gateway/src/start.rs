@@ -14,10 +14,10 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-pub(super) use self::negotiation::KnownEra;
 use self::negotiation::{FirstQuestion, Negotiation, is_answer};
 use super::{
     account::Account,
+    era::KnownEra,
     error::UpstreamError,
     guarded::{PANICKED, guarded},
     http,
@@ -140,7 +140,7 @@ impl Start<'_> {
 
         let deadline = Instant::now() + self.shared.settings.start_timeout;
         let known = *self.shared.era.lock();
-        let unopened = match self.open_and_ask(known.first_question(), deadline).await {
+        let unopened = match self.open_and_ask(FirstQuestion::of(known), deadline).await {
             Ok(started) => return Ok(started),
             Err(unopened) => unopened,
         };

@@ -58,7 +58,7 @@ pub(crate) struct Reading<'a> {
     pub(crate) link: &'a Arc<Link>,
     /// What is known already.
     pub(crate) earlier: Option<&'a Catalogue>,
-    /// How long one list may take.
+    /// How long one page may take.
     pub(crate) limit: Duration,
     /// Whether nobody has used the process yet, so that others would be offered the same.
     pub(crate) is_fresh: bool,
@@ -202,16 +202,18 @@ impl<'a> Loading<'a> {
         link: &Arc<Link>,
         limit: Duration,
     ) -> Result<Result<(), Cut>, UpstreamError> {
-        let deadline = Instant::now() + limit;
+        let whole = self.source.settings.call_timeout;
+        let deadline = Instant::now() + whole;
         let mut seen = HashSet::new();
         let mut params = json!({});
         let mut items = 0;
 
         for _ in 0..MAX_PAGES {
             let page = link.request_counted::<Page<L>>(L::METHOD, params);
-            let (page, mut charge) = match timeout_at(deadline, page).await {
+            let page_deadline = Instant::now() + limit;
+            let (page, mut charge) = match timeout_at(deadline.min(page_deadline), page).await {
                 Ok(page) => page?,
-                Err(_) => return Ok(Err(Cut::Time(limit))),
+                Err(_) => return Ok(Err(Cut::Time(limit.min(whole)))),
             };
             let next = page.next.clone();
 

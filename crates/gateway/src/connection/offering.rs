@@ -194,7 +194,7 @@ impl Connection {
         }
     }
 
-    /// How long one list may take after so many failures in a row: one that hangs must not hold up the
+    /// How long one page of a list may take after so many failures in a row: one that hangs must not hold up the
     /// others for long, and one that is slow must come at last.
     fn list_limit(&self, failures: u32) -> Duration {
         let settings = &self.shared.settings;

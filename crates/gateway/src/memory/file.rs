@@ -25,17 +25,17 @@ const MAX_FILES: usize = 256;
 const EXTENSION: &str = "v1.json";
 
 /// A file with what an upstream offers to one kind of client.
-pub(super) struct MemoryFile {
+pub(crate) struct MemoryFile {
     folder: PathBuf,
     path: PathBuf,
 }
 
 /// The content of a file.
 #[derive(Deserialize)]
-pub(super) struct Content {
-    pub(super) era: Era,
+pub(crate) struct Content {
+    pub(crate) era: Era,
     #[serde(flatten)]
-    pub(super) lists: Recorded,
+    pub(crate) lists: Recorded,
 }
 
 /// What comes before the lists.
@@ -51,7 +51,7 @@ impl MemoryFile {
     }
 
     /// The content. `None` if there is none that can be used.
-    pub(super) fn read(&self) -> Option<Content> {
+    pub(crate) fn read(&self) -> Option<Content> {
         let file = File::open(&self.path).ok()?;
         let mut text = Vec::new();
         file.take(MAX_BYTES + 1).read_to_end(&mut text).ok()?;
@@ -69,7 +69,7 @@ impl MemoryFile {
     }
 
     /// Replaces the content.
-    pub(super) fn write(&self, lists: &str, era: Era) {
+    pub(crate) fn write(&self, lists: &str, era: Era) {
         let head = serde_json::to_string(&Head { era }).unwrap_or_default();
         let (Some(head), Some(lists)) = (head.strip_suffix('}'), lists.strip_prefix('{')) else {
             return;

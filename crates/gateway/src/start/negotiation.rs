@@ -10,6 +10,7 @@ use larder_protocol::ProtocolVersion;
 use serde_json::json;
 
 use crate::{
+    era::KnownEra,
     error::UpstreamError,
     link::{Era, Link},
     received::{Capabilities, Discovered, Initialized, VersionName},
@@ -21,40 +22,6 @@ use crate::{
 /// that leaves unknown methods unanswered; a slow one finds both, and answers one of them.
 const ALONE: Duration = Duration::from_secs(3);
 
-/// What earlier starts have found out about the era of an upstream.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum KnownEra {
-    #[default]
-    Unknown,
-    /// The last start that succeeded has found this era.
-    Found(Era),
-    /// The last start has brought no answer to `server/discover`, which may have confused the server.
-    Silent,
-}
-
-impl KnownEra {
-    /// The era that the last start has found.
-    pub(crate) fn found(self) -> Option<Era> {
-        match self {
-            Self::Found(era) => Some(era),
-            Self::Unknown | Self::Silent => None,
-        }
-    }
-
-    /// What an upstream is asked first.
-    pub(super) fn first_question(self) -> FirstQuestion {
-        match self {
-            Self::Unknown | Self::Found(Era::Modern) => FirstQuestion::Discover,
-            Self::Found(Era::Legacy) | Self::Silent => FirstQuestion::Initialize,
-        }
-    }
-
-    /// What is known after a start that has brought no answer in time.
-    pub(super) fn after_silence(self) -> Self {
-        if self == Self::Unknown { Self::Silent } else { Self::Unknown }
-    }
-}
-
 /// What an upstream is asked first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FirstQuestion {
@@ -62,6 +29,16 @@ pub(super) enum FirstQuestion {
     Discover,
     /// `initialize`, of the legacy era.
     Initialize,
+}
+
+impl FirstQuestion {
+    /// The question that fits what is known.
+    pub(super) fn of(known: KnownEra) -> Self {
+        match known {
+            KnownEra::Unknown | KnownEra::Found(Era::Modern) => Self::Discover,
+            KnownEra::Found(Era::Legacy) | KnownEra::Silent => Self::Initialize,
+        }
+    }
 }
 
 /// A link whose era is being found out.
