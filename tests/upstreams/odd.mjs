@@ -221,7 +221,7 @@ const listen = () => createInterface({ input: process.stdin }).on('line', (line)
 }).on('close', () => {
   if (flag('stubborn')) return;
   if (!flag('flushes')) process.exit(0);
-  setTimeout(() => { appendFileSync(flag('flushes'), 'flushed\n'); process.exit(0); }, 500);
+  setTimeout(() => { appendFileSync(flag('flushes'), 'flushed\n'); process.exit(0); }, 2000);
 });
 // As a server that npx has to install first.
 setTimeout(listen, Number(flag('slow', 0)));
