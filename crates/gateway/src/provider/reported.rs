@@ -24,19 +24,16 @@ impl Upstream {
             .last_error()
             .map(|error| LastError { text: error.text, seconds_ago: error.at.elapsed().as_secs() });
 
+        let latest = shared.latest.load();
         Status {
             name: self.naming.upstream.clone(),
             state,
             degraded: self.connections.degraded(Reader::Operator),
             processes,
             era,
-            tools: shared.latest.load().as_ref().map(|latest| latest.tools.len()),
-            left_out: shared
-                .latest
-                .load()
-                .as_ref()
-                .map(|latest| latest.left_out())
-                .unwrap_or_default(),
+            tools: latest.as_ref().map(|latest| latest.tools.len()),
+            left_out: latest.as_ref().map(|latest| latest.left_out()).unwrap_or_default(),
+            renamed: latest.as_ref().map(|latest| latest.renamed()).unwrap_or_default(),
             kept_out_bytes: shared.statistics.kept_out(),
             failures: shared.statistics.failures(),
             last_error,
