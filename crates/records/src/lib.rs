@@ -15,12 +15,14 @@ mod lexer;
 mod lines;
 mod lists;
 mod locator;
+pub mod notes;
 mod pointer;
 pub mod preview;
 mod record_lines;
 mod rows;
 mod scanner;
 mod splitter;
+pub mod typing;
 
 use serde::{Deserialize, Serialize};
 

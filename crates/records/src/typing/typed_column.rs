@@ -1,0 +1,302 @@
+//! [`TypedColumn`]: the type of a column, what its values were, and the notes about them.
+
+use larder_protocol::quote::visible;
+
+use super::{
+    Field,
+    column_type::ColumnType,
+    typing_pass::{Decimals, Sort, Tallies, Tally},
+};
+use crate::{
+    notes::{Note, NoteKind},
+    preview::words::{cut, number},
+};
+
+/// The longest example in bytes.
+const MAX_EXAMPLE: usize = 40;
+/// The most words for no value that a note names.
+const MAX_WORDS: usize = 4;
+
+/// A value of a column, and the number of its record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Example {
+    /// The number of the record, from 0.
+    pub record: u64,
+    /// The value as it is written, cut with an ellipsis if it is long.
+    pub text: String,
+}
+
+impl Example {
+    pub(super) fn new(record: u64, field: Field<'_>) -> Self {
+        let text = match field {
+            Field::Delimited(text) | Field::Json(text) | Field::Text(text) => text,
+            Field::Number(number) => return Self { record, text: number.to_string() },
+        };
+        let end = if text.len() > MAX_EXAMPLE { "…" } else { "" };
+        Self { record, text: format!("{}{end}", cut(text, MAX_EXAMPLE)) }
+    }
+
+    /// The value for a message: without control characters.
+    fn shown(&self) -> String {
+        visible(self.text.trim()).into_owned()
+    }
+}
+
+/// A word for no value, and how often it occurs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NullWord {
+    pub(super) word: u8,
+    /// The number of values.
+    pub count: u64,
+    /// The word, as it is written first.
+    pub written: String,
+}
+
+/// A column with its type.
+#[derive(Debug, Clone)]
+pub struct TypedColumn {
+    pub(super) column_type: ColumnType,
+    pub(super) tallies: Tallies,
+    pub(super) is_json: bool,
+    pub(super) decimals: Decimals,
+    pub(super) words: Vec<NullWord>,
+    /// Whether the column is text because its numbers are versions.
+    pub(super) has_versions: bool,
+    /// Whether two numbers that are written differently may be the same.
+    pub(super) is_ambiguous: bool,
+}
+
+impl TypedColumn {
+    /// The type.
+    pub fn column_type(&self) -> ColumnType {
+        self.column_type
+    }
+
+    fn tally(&self, sort: Sort) -> &Tally {
+        &self.tallies[sort as usize]
+    }
+
+    fn count(&self, sort: Sort) -> u64 {
+        self.tally(sort).count
+    }
+
+    /// The number of values that are not null.
+    pub fn filled(&self) -> u64 {
+        let empty = self.count(Sort::Null);
+        let blank = self.count(Sort::Blank);
+        // Blanks and words are values of texts.
+        let unread = if self.column_type.has_null_words() || self.column_type == ColumnType::Null {
+            blank + self.count(Sort::NullWord)
+        } else {
+            0
+        };
+        self.tallies.iter().map(|tally| tally.count).sum::<u64>() - empty - unread
+    }
+
+    /// The number of values that were taken for null because of a word.
+    pub fn null_words(&self) -> u64 {
+        if !self.column_type.has_null_words() {
+            return 0;
+        }
+        let empty_texts = if self.is_json { self.count(Sort::Blank) } else { 0 };
+        self.count(Sort::NullWord) + empty_texts
+    }
+
+    /// The number of values that look like numbers, whatever the type is.
+    pub fn numeric(&self) -> u64 {
+        [Sort::Integer, Sort::BigInteger, Sort::Decimal, Sort::Code, Sort::NumericText]
+            .map(|sort| self.count(sort))
+            .iter()
+            .sum()
+    }
+
+    /// Whether there are integers.
+    pub fn has_integers(&self) -> bool {
+        self.count(Sort::Integer) + self.count(Sort::BigInteger) > 0
+    }
+
+    /// Whether there are numbers or booleans, which are numbers in SQL.
+    pub fn has_numbers(&self) -> bool {
+        self.has_integers() || self.count(Sort::Decimal) + self.count(Sort::Boolean) > 0
+    }
+
+    /// The first value that is not null.
+    pub fn example(&self) -> Option<&Example> {
+        let skipped = if self.column_type.has_null_words() { 3 } else { 1 };
+        let firsts = self.tallies.iter().skip(skipped).filter_map(|tally| tally.first.as_deref());
+        firsts.min_by_key(|first| first.record)
+    }
+
+    /// The first value because of which the column is text, although others look like numbers: a
+    /// text, a code such as `00501`, or a version such as `3.10`.
+    pub fn why_text(&self) -> Option<&Example> {
+        if self.column_type != ColumnType::Text || self.numeric() == 0 {
+            return None;
+        }
+        let sorts = [Sort::Text, Sort::Date, Sort::Boolean, Sort::Code, Sort::NumericText];
+        let texts = sorts.iter().filter_map(|sort| self.tally(*sort).first.as_deref());
+        let versions = || self.decimals.with_zeros.first.as_deref();
+        texts.min_by_key(|first| first.record).or_else(versions)
+    }
+
+    /// The names of the types of the values, with their counts; a single one unless the type is
+    /// [`ColumnType::Mixed`].
+    pub fn kinds(&self) -> Vec<(&'static str, u64)> {
+        if self.column_type != ColumnType::Mixed {
+            return vec![(self.column_type.name(), self.filled())];
+        }
+
+        let sum = |sorts: &[Sort]| sorts.iter().map(|sort| self.count(*sort)).sum::<u64>();
+        let texts =
+            [Sort::Text, Sort::Date, Sort::NumericText, Sort::Code, Sort::NullWord, Sort::Blank];
+        let kinds = [
+            ("integer", sum(&[Sort::Integer, Sort::BigInteger])),
+            ("number", sum(&[Sort::Decimal])),
+            ("text", sum(&texts)),
+            ("boolean", sum(&[Sort::Boolean])),
+            ("list", sum(&[Sort::List])),
+            ("object", sum(&[Sort::Object])),
+        ];
+        kinds.into_iter().filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// The notes about the column, which has this name in SQL.
+    pub fn notes(&self, column: &str) -> Vec<Note> {
+        let all = [
+            self.null_note(),
+            self.text_note(),
+            self.big_integer_note(),
+            self.ambiguous_note(),
+            self.rounded_note(),
+            self.exponent_note(),
+            self.boolean_note(),
+        ];
+        let named = all.into_iter().flatten();
+        named.map(|note| Note { column: Some(column.to_owned()), ..note }).collect()
+    }
+
+    /// `2 of 3 are`, of the values that are not empty.
+    fn share(&self, count: u64) -> String {
+        let blanks = if self.is_json { 0 } else { self.count(Sort::Blank) };
+        let all: u64 = self.tallies.iter().map(|tally| tally.count).sum();
+        let all = all - self.count(Sort::Null) - blanks;
+        let verb = if count == 1 { "is" } else { "are" };
+        format!("{} of {} {verb}", number(count), number(all))
+    }
+
+    fn null_note(&self) -> Option<Note> {
+        let count = self.null_words();
+        if count == 0 {
+            return None;
+        }
+
+        let mut words: Vec<_> = self.words.iter().take(MAX_WORDS).map(written_word).collect();
+        if self.is_json && self.count(Sort::Blank) > 0 {
+            words.push("\"\"".to_owned());
+        }
+        let listed: u64 = self.words.iter().take(MAX_WORDS).map(|word| word.count).sum();
+        if listed < self.count(Sort::NullWord) {
+            words.push("other words".to_owned());
+        }
+
+        let firsts = [Sort::NullWord, Sort::Blank].map(|sort| &self.tally(sort).first);
+        let first = firsts.into_iter().flatten().map(|first| first.record).min();
+        let place = first.map_or_else(String::new, |record| {
+            format!(" (first in record {})", number(record + 1))
+        });
+        let text = format!("{} {}, taken as null{place}", self.share(count), words.join(" or "));
+        Some(note(NoteKind::Null, count, first, text))
+    }
+
+    /// A column of CSV is text, although most of its values look like numbers. Codes alone say so
+    /// themselves.
+    fn text_note(&self) -> Option<Note> {
+        let why = self.why_text()?;
+        let shown = why.shown();
+        if self.has_versions {
+            let zeros = &self.decimals.with_zeros;
+            let text = format!(
+                "text as written, as of versions: {} like {shown}, whose last zero others lack",
+                self.share(zeros.count)
+            );
+            return Some(note(NoteKind::Text, zeros.count, Some(why.record), text));
+        }
+
+        let numbers = self.numeric() - self.count(Sort::NumericText);
+        let others = self.filled() - self.numeric();
+        if self.is_json || others == 0 || numbers < others {
+            return None;
+        }
+
+        let text = format!(
+            "text as written: {} no number, such as {shown} (record {})",
+            self.share(others),
+            number(why.record + 1)
+        );
+        Some(note(NoteKind::Text, others, Some(why.record), text))
+    }
+
+    fn big_integer_note(&self) -> Option<Note> {
+        let tally = self.tally(Sort::BigInteger);
+        let first = tally.first.as_deref()?;
+        if self.column_type != ColumnType::BigInteger {
+            return None;
+        }
+
+        let text = format!(
+            "{} beyond 64 bits, such as {}: all are text as written, compared as numbers",
+            self.share(tally.count),
+            first.shown()
+        );
+        Some(note(NoteKind::BigInteger, tally.count, Some(first.record), text))
+    }
+
+    fn ambiguous_note(&self) -> Option<Note> {
+        if self.column_type != ColumnType::Number || !self.is_ambiguous {
+            return None;
+        }
+        self.number_note(&self.decimals.with_zeros, "written with zeros at the end")
+    }
+
+    fn rounded_note(&self) -> Option<Note> {
+        let is_number = self.column_type == ColumnType::Number;
+        let big = self.tally(Sort::BigInteger);
+        let tally = if self.decimals.rounded.count > 0 { &self.decimals.rounded } else { big };
+        is_number.then(|| self.number_note(tally, "rounded to 64 bits"))?
+    }
+
+    fn exponent_note(&self) -> Option<Note> {
+        let bare = &self.decimals.bare_exponents;
+        let is_only = bare.count == self.count(Sort::Decimal) && !self.is_json;
+        if self.column_type != ColumnType::Number || !is_only {
+            return None;
+        }
+        self.number_note(bare, "read as a number with an exponent")
+    }
+
+    fn boolean_note(&self) -> Option<Note> {
+        let tally = self.tally(Sort::Boolean);
+        let first = tally.first.as_deref()?;
+        let has_others = self.has_integers() || self.count(Sort::Decimal) > 0;
+        if self.column_type != ColumnType::Mixed || !has_others {
+            return None;
+        }
+
+        let text = format!("{} true or false, which sql reads as 1 and 0", self.share(tally.count));
+        Some(note(NoteKind::Number, tally.count, Some(first.record), text))
+    }
+
+    fn number_note(&self, tally: &Tally, how: &str) -> Option<Note> {
+        let first = tally.first.as_deref()?;
+        let text = format!("{} {how}, such as {}", self.share(tally.count), first.shown());
+        Some(note(NoteKind::Number, tally.count, Some(first.record), text))
+    }
+}
+
+fn written_word(word: &NullWord) -> String {
+    visible(word.written.trim()).into_owned()
+}
+
+fn note(kind: NoteKind, count: u64, first: Option<u64>, text: String) -> Note {
+    Note { kind, table: None, column: None, count, first, text }
+}

@@ -1,0 +1,220 @@
+//! [`ColumnTyping`]: collects what the type of a column depends on, value by value.
+
+use super::{
+    Field,
+    class::Class,
+    column_type::ColumnType,
+    notation::Decimal,
+    typed_column::{Example, NullWord, TypedColumn},
+};
+
+/// The most spellings of words for no value that are counted by themselves.
+const MAX_WORDS: usize = 8;
+
+/// The sorts of values that are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sort {
+    Null,
+    Blank,
+    NullWord,
+    Boolean,
+    Integer,
+    BigInteger,
+    Decimal,
+    Date,
+    Code,
+    NumericText,
+    Text,
+    List,
+    Object,
+}
+
+/// The number of [`Sort`]s.
+const SORTS: usize = 13;
+
+/// A count of values, with the first of them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tally {
+    pub(super) count: u64,
+    pub(super) first: Option<Box<Example>>,
+}
+
+impl Tally {
+    #[inline]
+    fn add(&mut self, record: u64, field: Field<'_>) {
+        self.count += 1;
+        let is_first = self.first.as_ref().is_none_or(|first| record < first.record);
+        if is_first {
+            self.first = Some(Box::new(Example::new(record, field)));
+        }
+    }
+}
+
+/// How the decimals of a column are written.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Decimals {
+    /// The numbers of decimals that occur, as bits.
+    seen: u64,
+    /// The numbers of decimals to which a value with zeros at its end can be shortened, as bits.
+    shortened: u64,
+    versions: u64,
+    pub(super) with_zeros: Tally,
+    pub(super) bare_exponents: Tally,
+    pub(super) rounded: Tally,
+}
+
+impl Decimals {
+    fn add(&mut self, decimal: &Decimal, record: u64, field: Field<'_>) {
+        let bits = |count: usize| (1_u64 << count.min(63)) - 1;
+        let digits = decimal.decimals.min(63);
+        self.seen |= 1 << digits;
+        self.versions += u64::from(decimal.is_version);
+
+        if decimal.zeros > 0 {
+            self.shortened |= bits(digits) & !bits(digits.saturating_sub(decimal.zeros));
+            self.with_zeros.add(record, field);
+        }
+        if decimal.is_bare_exponent {
+            self.bare_exponents.add(record, field);
+        }
+        if decimal.is_rounded {
+            self.rounded.add(record, field);
+        }
+    }
+}
+
+/// Collects the values of one column.
+#[derive(Debug, Clone, Default)]
+pub struct ColumnTyping {
+    tallies: [Tally; SORTS],
+    /// Whether values came from JSON, which tells its types.
+    is_json: bool,
+    decimals: Decimals,
+    words: Vec<NullWord>,
+}
+
+impl ColumnTyping {
+    /// Adds the value of a record, by its number.
+    #[inline]
+    pub fn add(&mut self, record: u64, field: Field<'_>) {
+        let class = Class::of(field);
+        self.is_json |= matches!(field, Field::Json(_));
+
+        let sort = match class {
+            Class::Null => Sort::Null,
+            Class::Blank => Sort::Blank,
+            Class::NullWord(_) => Sort::NullWord,
+            Class::Boolean => Sort::Boolean,
+            Class::Integer => Sort::Integer,
+            Class::BigInteger => Sort::BigInteger,
+            Class::Decimal(_) => Sort::Decimal,
+            Class::Date => Sort::Date,
+            Class::Code => Sort::Code,
+            Class::NumericText => Sort::NumericText,
+            Class::Text => Sort::Text,
+            Class::List => Sort::List,
+            Class::Object => Sort::Object,
+        };
+        self.tallies[sort as usize].add(record, field);
+
+        match class {
+            Class::Decimal(decimal) => self.decimals.add(&decimal, record, field),
+            Class::NullWord(word) => self.add_word(word, record, field),
+            _ => {}
+        }
+    }
+
+    fn add_word(&mut self, word: u8, record: u64, field: Field<'_>) {
+        if let Some(known) = self.words.iter_mut().find(|known| known.word == word) {
+            known.count += 1;
+            return;
+        }
+
+        if self.words.len() < MAX_WORDS {
+            let written = Example::new(record, field).text;
+            self.words.push(NullWord { word, count: 1, written });
+        }
+    }
+
+    fn count(&self, sort: Sort) -> u64 {
+        self.tallies[sort as usize].count
+    }
+
+    /// The type of the column with the values so far.
+    pub fn column_type(&self) -> ColumnType {
+        let count = |sort| self.count(sort);
+        let numbers = count(Sort::Integer) + count(Sort::BigInteger) + count(Sort::Decimal);
+        let words = count(Sort::NullWord);
+
+        let texts = count(Sort::Text) + count(Sort::Code) + count(Sort::NumericText);
+        // An empty string of JSON is a value, unless it stands among numbers.
+        let blanks = if self.is_json { count(Sort::Blank) } else { 0 };
+        let groups = [
+            (count(Sort::Boolean), ColumnType::Boolean),
+            (numbers, self.number_type()),
+            (count(Sort::Date), ColumnType::DateTime),
+            (texts, ColumnType::Text),
+            (count(Sort::List), ColumnType::List),
+            (count(Sort::Object), ColumnType::Object),
+        ];
+
+        let mut present = groups.iter().filter(|(count, _)| *count > 0).map(|(_, kind)| *kind);
+        match (present.next(), present.next(), present.next()) {
+            (None, ..) if words + blanks == 0 => ColumnType::Null,
+            (None, ..) => ColumnType::Text,
+            (Some(only), None, _) if only.has_null_words() || words + blanks == 0 => only,
+            (
+                Some(ColumnType::DateTime | ColumnType::Text),
+                None | Some(ColumnType::Text),
+                None,
+            ) => ColumnType::Text,
+            _ if self.is_json => ColumnType::Mixed,
+            _ => ColumnType::Text,
+        }
+    }
+
+    /// The type of a column with nothing but numbers.
+    fn number_type(&self) -> ColumnType {
+        let decimals = self.count(Sort::Decimal);
+        match self.count(Sort::BigInteger) {
+            _ if self.are_versions() => ColumnType::Text,
+            0 if decimals == 0 => ColumnType::Integer,
+            _ if decimals == 0 => ColumnType::BigInteger,
+            _ => ColumnType::Number,
+        }
+    }
+
+    /// Whether numbers of CSV are versions: each is two numbers with a point between, and a value
+    /// with zeros at its end may be another one without them, as `3.10` and `3.1`.
+    fn are_versions(&self) -> bool {
+        let decimals = self.count(Sort::Decimal);
+        !self.is_json
+            && decimals > 0
+            && self.count(Sort::Integer) + self.count(Sort::BigInteger) == 0
+            && self.decimals.versions == decimals
+            && self.is_ambiguous()
+    }
+
+    /// Whether two values that are written differently may be the same number.
+    fn is_ambiguous(&self) -> bool {
+        let whole = u64::from(self.count(Sort::Integer) > 0);
+        (self.decimals.seen | whole) & self.decimals.shortened != 0
+    }
+
+    /// Ends the column.
+    pub fn finish(self) -> TypedColumn {
+        let column_type = self.column_type();
+        let has_versions = column_type == ColumnType::Text
+            && self.count(Sort::Text) + self.count(Sort::Code) == 0
+            && self.count(Sort::Boolean) + self.count(Sort::Date) == 0
+            && self.are_versions();
+        let is_ambiguous = !self.is_json && self.is_ambiguous();
+        let Self { tallies, is_json, decimals, mut words, .. } = self;
+
+        words.sort_by_key(|word| (std::cmp::Reverse(word.count), word.word));
+        TypedColumn { column_type, tallies, is_json, decimals, words, has_versions, is_ambiguous }
+    }
+}
+
+/// The tallies of a column.
+pub(super) type Tallies = [Tally; SORTS];
