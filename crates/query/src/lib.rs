@@ -5,7 +5,6 @@
 //! and time. Content goes to it block by block through its standard input, when
 //! it asks for it. [`Queries`] starts, feeds and ends these processes.
 
-mod cell;
 mod confinement;
 mod error;
 mod limits;

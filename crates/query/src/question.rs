@@ -1,6 +1,6 @@
 //! [`Question`]: a query as a worker gets it; [`Answer`]: its result.
 
-use larder_records::Layout;
+use larder_records::{Layout, notes::Notes};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -105,4 +105,7 @@ pub struct Answer {
     pub read: ReadCounts,
     /// The JSON Pointers to the rows that were chosen by default, by table.
     pub places: Vec<(String, String)>,
+    /// What the answer has to say about how the content was read.
+    #[serde(default)]
+    pub notes: Notes,
 }

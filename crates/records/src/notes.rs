@@ -36,6 +36,23 @@ pub enum NoteKind {
     Chosen,
 }
 
+impl NoteKind {
+    /// The name, as programs read it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Text => "text",
+            Self::Number => "number",
+            Self::BigInteger => "big_integer",
+            Self::Renamed => "renamed",
+            Self::Ragged => "ragged",
+            Self::Skipped => "skipped",
+            Self::Repaired => "repaired",
+            Self::Chosen => "chosen",
+        }
+    }
+}
+
 /// A note about the content that a query, a description or a page reads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {

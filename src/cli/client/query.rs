@@ -1,6 +1,9 @@
 //! `larder query` and `larder jq`
 
+use std::io::{self, Write};
+
 use clap::Args;
+use larder_protocol::quote::visible;
 use serde_json::{Value, json};
 
 use super::{ClientError, McpClient, ServerArgs, print};
@@ -98,13 +101,15 @@ async fn print_rows(
             return Err(ClientError::unexpected_reply());
         };
 
-        if has_header && !std::mem::take(&mut is_first) {
+        let structured = &output.result["structuredContent"];
+        if std::mem::take(&mut is_first) {
+            print_notes(&structured["notes"]);
+        } else if has_header {
             // A header may have line breaks in quotes.
             rows = rows.get(header_bytes(rows)..).unwrap_or_default();
         }
         print(rows.as_bytes())?;
 
-        let structured = &output.result["structuredContent"];
         if structured["cut"] == true {
             return Err(ClientError::Failed(
                 "A row is longer than one result and was cut: select less.".into(),
@@ -115,6 +120,18 @@ async fn print_rows(
             Value::Object(next) => arguments = Value::Object(next.clone()),
             _ => return Ok(()),
         }
+    }
+}
+
+/// Prints what the answer says about how the content was read, beside the rows.
+fn print_notes(notes: &Value) {
+    for note in notes.as_array().into_iter().flatten() {
+        let name = |name: &str| note[name].as_str().map(|name| format!("{name}: "));
+        let text = note["text"].as_str().unwrap_or_default();
+        let column = name("column").unwrap_or_default();
+        let table = name("table").filter(|table| table != "t: ").unwrap_or_default();
+        // Without standard error there is nobody to tell.
+        let _ = writeln!(io::stderr(), "note: {}", visible(&format!("{table}{column}{text}")));
     }
 }
 

@@ -9,20 +9,21 @@ use jaq_core::{
 use jaq_json::{Map, Num, Val, read, write};
 use larder_records::{
     Fault, Layout, Pointer, Scanner, Splitter,
+    notes::Notes,
     preview::words::{count, cut},
+    typing::{ColumnNames, ColumnType, Field, TypedValue},
 };
 use serde_json::Value;
 
 use super::{
     Deadline,
     channel::Channel,
-    decode::{self, Columns, MAX_RECORD, Sink, content_error},
+    decode::{self, MAX_RECORD, Sink, content_error},
     output::{Stored, Window},
+    profile::Profile,
 };
 use crate::{
-    Answer, Column, QueryError, Question, ReadCounts, ResultFormat, Table,
-    cell::{Cell, Field},
-    wire::Progress,
+    Answer, Column, QueryError, Question, ReadCounts, ResultFormat, Table, wire::Progress,
 };
 
 type Data = data::JustLut<Val>;
@@ -83,6 +84,7 @@ pub(super) fn answer(
         slurped: slurp.then(Vec::new),
         rows: 0,
         root: String::new(),
+        notes: Notes::default(),
     };
 
     let counts = run.inputs(table, channel)?;
@@ -95,7 +97,8 @@ pub(super) fn answer(
     }
 
     let column = Column { name: "value".into(), kind: "json".into() };
-    Ok(run.window.finish(vec![column], counts))
+    let answer = run.window.finish(vec![column], counts);
+    Ok(Answer { notes: run.notes, ..answer })
 }
 
 fn compile(text: &str) -> Result<Filter, QueryError> {
@@ -163,6 +166,7 @@ struct Run<'a> {
     rows: u64,
     /// Describes the only input in errors, because filters often assume another structure.
     root: String,
+    notes: Notes,
 }
 
 impl Run<'_> {
@@ -253,11 +257,24 @@ impl Run<'_> {
         Ok(ReadCounts { bytes, ..counts })
     }
 
-    /// Each row is an input: an object of its columns.
+    /// Each row is an input: an object of its columns, whose values have the types that sql sees.
     fn rows(&mut self, table: &Table, channel: &mut Channel) -> Result<ReadCounts, QueryError> {
         let deadline = self.deadline;
-        let mut objects = Objects { row: Vec::new(), run: self };
-        let mut columns = Columns::default();
+        // The columns of lines need no pass to be known.
+        let is_plain = table.layout == Layout::Log && table.pattern.is_none();
+        let (mut columns, types) = if is_plain {
+            (ColumnNames::of_header(decode::LINE_COLUMNS), Vec::new())
+        } else {
+            let profile = Profile::new(0, table, channel, &deadline)?;
+            let all = (0..profile.columns.len()).collect();
+            self.notes.extend(profile.notes(&all));
+
+            let types = all.iter().map(|column| profile.column_type(*column)).collect();
+            (profile.columns, types)
+        };
+
+        let keys = columns.names().iter().map(|name| Val::utf8_str(name.clone())).collect();
+        let mut objects = Objects { keys, types, row: Map::default(), run: self };
         let mut content = channel.content(0)?;
         let at = Pointer::default();
         decode::read(table, &at, &mut columns, &mut content, &deadline, None, &mut objects)
@@ -388,31 +405,37 @@ fn parse_member(bytes: &[u8]) -> Option<Val> {
 
 /// Makes an input of each row.
 struct Objects<'a, 'b> {
-    row: Vec<(usize, Val)>,
+    /// The names of the columns.
+    keys: Vec<Val>,
+    types: Vec<ColumnType>,
+    row: Map,
     run: &'a mut Run<'b>,
 }
 
 impl Sink for Objects<'_, '_> {
-    fn field(&mut self, column: usize, field: Field<'_>) {
-        let value = match field.cell() {
-            Cell::Null => Val::Null,
-            Cell::Integer(number) => Val::Num(Num::from_integral(number)),
-            // A number of CSV stays as it is written.
-            Cell::Real(number) => match field {
-                Field::Csv(text) => Val::Num(Num::from_dec_str(text)),
-                _ => Val::from(number),
+    fn field(&mut self, _: u64, column: usize, field: Field<'_>) {
+        let column_type = self.types.get(column).copied().unwrap_or_default();
+        let value = match column_type.value(field) {
+            TypedValue::Null => Val::Null,
+            TypedValue::Boolean(value) => Val::Bool(value),
+            TypedValue::Integer(number) => Val::Num(Num::from_integral(number)),
+            TypedValue::Number(number) => Val::Num(Num::Float(number)),
+            TypedValue::BigInteger(digits) => match Num::from_str_radix(&digits, 10) {
+                Some(number) => Val::Num(number),
+                None => Val::utf8_str(digits.into_owned()),
             },
-            Cell::Text(text) => Val::utf8_str(text.into_owned()),
+            TypedValue::Text(text) => Val::utf8_str(text.into_owned()),
+            TypedValue::Json(json) => parse(json.as_bytes()).unwrap_or(Val::Null),
         };
 
-        self.row.push((column, value));
+        if let Some(key) = self.keys.get(column) {
+            self.row.insert(key.clone(), value);
+        }
     }
 
-    fn end(&mut self, columns: &Columns, channel: &mut Channel) -> Result<(), QueryError> {
-        let name = |column: usize| Val::utf8_str(columns.names[column].clone());
-        let members: Map =
-            self.row.drain(..).map(|(column, value)| (name(column), value)).collect();
-        self.run.take(Val::obj(members), channel)
+    fn end(&mut self, channel: &mut Channel) -> Result<(), QueryError> {
+        let row = std::mem::take(&mut self.row);
+        self.run.take(Val::obj(row), channel)
     }
 }
 

@@ -7,6 +7,7 @@ mod deadline;
 mod decode;
 mod jq;
 mod output;
+mod profile;
 mod sql;
 
 use std::{io::Write, process::ExitCode};

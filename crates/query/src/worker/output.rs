@@ -2,7 +2,12 @@
 
 use std::fmt::Write;
 
-use larder_records::preview::words::cut;
+use larder_protocol::quote::shortened;
+use larder_records::{
+    notes::{Note, NoteKind, Notes},
+    preview::words::cut,
+    typing::ColumnNames,
+};
 use rusqlite::{Row, types::ValueRef};
 use serde_json::{Map, Value};
 
@@ -70,7 +75,8 @@ impl<'a> Window<'a> {
 
     pub(super) fn finish(self, columns: Vec<Column>, read: ReadCounts) -> Answer {
         let Self { rows, text, total, cut, .. } = self;
-        Answer { columns, rows, text, total, cut, read, places: Vec::new() }
+        let notes = Notes::default();
+        Answer { columns, rows, text, total, cut, read, places: Vec::new(), notes }
     }
 }
 
@@ -135,8 +141,10 @@ impl Stored {
 
 /// Writes the rows of a result of SQL to the window and the stored result.
 pub(super) struct RowWriter<'a> {
+    /// The names of the columns, each a different one.
     names: Vec<String>,
     kinds: Vec<&'static str>,
+    notes: Notes,
     window: Window<'a>,
     stored: Option<Stored>,
     channel: &'a mut Channel,
@@ -144,10 +152,12 @@ pub(super) struct RowWriter<'a> {
 
 impl<'a> RowWriter<'a> {
     pub(super) fn new(
-        names: Vec<String>,
+        written: &[&str],
         question: &'a Question,
         channel: &'a mut Channel,
     ) -> Result<Self, QueryError> {
+        let columns = ColumnNames::of_header(written.iter().copied());
+        let names = columns.names().to_vec();
         let head = csv_line(names.iter().map(|name| Value::from(&**name)));
         let mut stored = question.store.map(|format| Stored::new(question, format));
         if let Some(stored) = stored.as_mut().filter(|s| s.format() == ResultFormat::Csv) {
@@ -155,7 +165,8 @@ impl<'a> RowWriter<'a> {
         }
 
         let kinds = vec!["null"; names.len()];
-        Ok(Self { names, kinds, window: Window::new(question, head), stored, channel })
+        let window = Window::new(question, head);
+        Ok(Self { names, kinds, notes: renamed(&columns), window, stored, channel })
     }
 
     pub(super) fn row(&mut self, row: &Row<'_>) -> Result<(), QueryError> {
@@ -197,8 +208,22 @@ impl<'a> RowWriter<'a> {
 
         let columns = self.names.into_iter().zip(self.kinds);
         let columns = columns.map(|(name, kind)| Column { name, kind: kind.into() });
-        Ok(self.window.finish(columns.collect(), ReadCounts::default()))
+        let answer = self.window.finish(columns.collect(), ReadCounts::default());
+        Ok(Answer { notes: self.notes, ..answer })
     }
+}
+
+/// The notes about columns of a result that have the name of another one.
+fn renamed(columns: &ColumnNames) -> Notes {
+    let mut notes = Notes::default();
+    for renamed in columns.renamed() {
+        let name = columns.names()[renamed.column].clone();
+        let written = shortened(&renamed.written).into_owned();
+        let text = format!("a further column {written} of the result");
+        let (kind, column) = (NoteKind::Renamed, Some(name));
+        notes.add(Note { kind, table: None, column, count: 1, first: None, text });
+    }
+    notes
 }
 
 /// The type of a column of this type with one more value.

@@ -4,6 +4,7 @@ use super::{
     Sample, estimate,
     words::{count, cut, name_of},
 };
+use crate::typing::{ColumnNames, ColumnType, ColumnTyping, Field};
 
 /// The maximum number of rows that are read.
 const MAX_ROWS: usize = 500;
@@ -66,9 +67,10 @@ pub(super) fn facts(sample: &Sample<'_>, delimiter: u8, budget: usize) -> Vec<St
     let Some((header, rest)) = rows.split_first() else { return Vec::new() };
 
     let end = rows.last().and_then(|row| row.position()).map_or(0, csv::Position::byte);
-    let names = header.iter().map(|name| name_of(name, 80)).enumerate().take(MAX_COLUMNS);
+    let names = ColumnNames::of_header(header);
+    let shown = names.names().iter().map(|name| name_of(name, 80)).enumerate().take(MAX_COLUMNS);
     let columns: Vec<_> =
-        names.map(|(index, name)| format!("{name}: {}", column_type(rest, index))).collect();
+        shown.map(|(index, name)| format!("{name}: {}", column_type(rest, index))).collect();
 
     let mut listed = columns.join(", ");
     if header.len() > MAX_COLUMNS {
@@ -100,35 +102,19 @@ pub(super) fn facts(sample: &Sample<'_>, delimiter: u8, budget: usize) -> Vec<St
     ]
 }
 
-type HasType = fn(&str) -> bool;
-
-/// The type of all non-empty fields of a column.
+/// The type of all fields of a column.
 fn column_type(rows: &[csv::StringRecord], column: usize) -> String {
-    let fields = || rows.iter().filter_map(|row| row.get(column)).map(str::trim);
-    let non_empty = || fields().filter(|field| !field.is_empty());
-    if non_empty().next().is_none() {
-        return "empty".into();
+    let mut typing = ColumnTyping::default();
+    for (record, row) in rows.iter().enumerate() {
+        if let Some(field) = row.get(column) {
+            typing.add(record as u64, Field::Delimited(field));
+        }
     }
 
-    let types: [(&str, HasType); 4] = [
-        ("integer", |f| f.parse::<i64>().is_ok()),
-        ("number", |f| f.parse::<f64>().is_ok_and(f64::is_finite)),
-        ("boolean", |f| matches!(&*f.to_ascii_lowercase(), "true" | "false")),
-        ("date", is_date),
-    ];
-
-    let name = types.iter().find(|(_, has)| non_empty().all(*has)).map_or("text", |(name, _)| name);
-    if fields().any(str::is_empty) { format!("{name} or empty") } else { name.to_owned() }
-}
-
-/// `2026-01-31`, optionally followed by a time.
-fn is_date(field: &str) -> bool {
-    let bytes = field.as_bytes();
-    bytes.len() >= 10
-        && bytes.len() <= 40
-        && bytes[..10].iter().enumerate().all(|(index, b)| match index {
-            4 | 7 => *b == b'-',
-            _ => b.is_ascii_digit(),
-        })
-        && bytes.get(10).is_none_or(|b| matches!(b, b'T' | b' '))
+    let typed = typing.finish();
+    match typed.column_type() {
+        ColumnType::Null => "empty".to_owned(),
+        known if typed.filled() < rows.len() as u64 => format!("{known} or empty"),
+        known => known.name().to_owned(),
+    }
 }

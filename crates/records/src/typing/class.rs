@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::{
     Field,
     notation::{Decimal, Notation, is_plain_integer, notation},
-    null_words::{may_begin_word, null_word},
+    null_words::{is_null_in_json, may_begin_word, null_word},
 };
 
 /// What a single value may be.
@@ -90,6 +90,7 @@ impl Class {
                     Self::NumericText
                 }
                 Self::Boolean => Self::Text,
+                Self::NullWord(word) if !is_null_in_json(word) => Self::Text,
                 class => class,
             },
             Some(b'[') => Self::List,

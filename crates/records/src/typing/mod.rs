@@ -15,6 +15,7 @@ mod decimal;
 mod names;
 mod notation;
 mod null_words;
+mod record_parts;
 mod typed_column;
 mod typing_pass;
 
@@ -24,6 +25,7 @@ mod tests;
 pub use column_type::{ColumnType, TypedValue};
 pub use decimal::compare_decimals;
 pub use names::{ColumnNames, RenamedColumn};
+pub use record_parts::{RecordPart, is_json, member_parts, record_parts};
 pub use typed_column::{Example, NullWord, TypedColumn};
 pub use typing_pass::ColumnTyping;
 

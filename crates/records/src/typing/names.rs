@@ -2,6 +2,16 @@
 
 use std::collections::HashMap;
 
+use larder_protocol::quote::shortened;
+
+use super::RecordPart;
+use crate::notes::{Note, NoteKind};
+
+/// The column of the names of records that are members of an object.
+const KEY: &str = "key";
+/// The column of records that are no objects.
+const VALUE: &str = "value";
+
 /// The columns of a table, in the order in which they are met, and their names: each is reachable
 /// under a name of its own, although names of the content may be empty, occur twice, or differ in
 /// the case of letters, which SQL does not distinguish.
@@ -18,6 +28,8 @@ pub struct ColumnNames {
     taken: HashMap<String, usize>,
     /// The members of objects, by their exact names.
     members: HashMap<String, usize>,
+    /// The column of the records' own keys.
+    record_key: Option<usize>,
 }
 
 /// A column whose name in SQL is not that of the content.
@@ -29,6 +41,24 @@ pub struct RenamedColumn {
     pub written: String,
     /// The column that has this name in SQL; `None` if the name is empty or not possible.
     pub taken_by: Option<usize>,
+}
+
+impl RenamedColumn {
+    /// The note about the column, which is one of these.
+    pub fn note(&self, names: &ColumnNames) -> Note {
+        let name = |column: usize| names.names().get(column).cloned();
+        let text = match self.taken_by.and_then(name) {
+            Some(other) => format!(
+                "named {} in the content, as column {} is",
+                shortened(&self.written),
+                shortened(&other)
+            ),
+            None => "without a name in the content".to_owned(),
+        };
+
+        let column = name(self.column);
+        Note { kind: NoteKind::Renamed, table: None, column, count: 1, first: None, text }
+    }
 }
 
 impl ColumnNames {
@@ -58,7 +88,7 @@ impl ColumnNames {
 
     /// The column of the members with this name, which may be a new one.
     #[inline]
-    pub fn member(&mut self, name: &str) -> usize {
+    fn member(&mut self, name: &str) -> usize {
         if let Some(column) = self.members.get(name) {
             return *column;
         }
@@ -66,6 +96,33 @@ impl ColumnNames {
         let column = self.add(name);
         self.members.insert(name.to_owned(), column);
         column
+    }
+
+    /// The column of a part of JSON records, which may be a new one. The names of records are in
+    /// the column `key`, and a member `key` of a record has another column.
+    #[inline]
+    pub fn of_part(&mut self, part: RecordPart<'_>) -> usize {
+        match part {
+            RecordPart::Member(name) => self.member(name),
+            RecordPart::Value => self.member(VALUE),
+            RecordPart::Key => match self.record_key {
+                Some(column) => column,
+                None => {
+                    let column = self.add(KEY);
+                    self.record_key = Some(column);
+                    column
+                }
+            },
+        }
+    }
+
+    /// The column of a part of JSON records, if there is one.
+    pub fn known(&self, part: RecordPart<'_>) -> Option<usize> {
+        match part {
+            RecordPart::Member(name) => self.members.get(name).copied(),
+            RecordPart::Value => self.members.get(VALUE).copied(),
+            RecordPart::Key => self.record_key,
+        }
     }
 
     /// Gives names to the columns that were added since the last call. The names that columns

@@ -62,7 +62,7 @@ pub struct TypedColumn {
     pub(super) words: Vec<NullWord>,
     /// Whether the column is text because its numbers are versions.
     pub(super) has_versions: bool,
-    /// Whether two numbers that are written differently may be the same.
+    /// Whether numbers with zeros at their end may be no numbers, or the same as others.
     pub(super) is_ambiguous: bool,
 }
 
@@ -113,6 +113,12 @@ impl TypedColumn {
     /// Whether there are integers.
     pub fn has_integers(&self) -> bool {
         self.count(Sort::Integer) + self.count(Sort::BigInteger) > 0
+    }
+
+    /// Whether integers beyond 64 bits are texts in SQL.
+    pub fn has_big_integers_as_text(&self) -> bool {
+        let is_text = matches!(self.column_type, ColumnType::BigInteger | ColumnType::Mixed);
+        is_text && self.count(Sort::BigInteger) > 0
     }
 
     /// Whether there are numbers or booleans, which are numbers in SQL.
@@ -255,7 +261,10 @@ impl TypedColumn {
         if self.column_type != ColumnType::Number || !self.is_ambiguous {
             return None;
         }
-        self.number_note(&self.decimals.with_zeros, "written with zeros at the end")
+        self.number_note(
+            &self.decimals.with_zeros,
+            "written with zeros at the end and read as a number",
+        )
     }
 
     fn rounded_note(&self) -> Option<Note> {

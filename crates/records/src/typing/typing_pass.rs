@@ -184,15 +184,19 @@ impl ColumnTyping {
         }
     }
 
-    /// Whether numbers of CSV are versions: each is two numbers with a point between, and a value
-    /// with zeros at its end may be another one without them, as `3.10` and `3.1`.
+    /// Whether numbers of CSV are versions: they look so, and a value with zeros at its end may be
+    /// another one without them, as `3.10` and `3.1`.
     fn are_versions(&self) -> bool {
+        self.look_like_versions() && self.is_ambiguous()
+    }
+
+    /// Whether each number of CSV is two numbers with a point between, as in `3.10`.
+    fn look_like_versions(&self) -> bool {
         let decimals = self.count(Sort::Decimal);
         !self.is_json
             && decimals > 0
             && self.count(Sort::Integer) + self.count(Sort::BigInteger) == 0
             && self.decimals.versions == decimals
-            && self.is_ambiguous()
     }
 
     /// Whether two values that are written differently may be the same number.
@@ -208,7 +212,7 @@ impl ColumnTyping {
             && self.count(Sort::Text) + self.count(Sort::Code) == 0
             && self.count(Sort::Boolean) + self.count(Sort::Date) == 0
             && self.are_versions();
-        let is_ambiguous = !self.is_json && self.is_ambiguous();
+        let is_ambiguous = !self.is_json && (self.is_ambiguous() || self.look_like_versions());
         let Self { tallies, is_json, decimals, mut words, .. } = self;
 
         words.sort_by_key(|word| (std::cmp::Reverse(word.count), word.word));

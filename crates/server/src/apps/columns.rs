@@ -1,6 +1,12 @@
 //! Cells as a page shows them, and the columns that they are in.
 
-use larder_records::preview::words::cut;
+use larder_records::{
+    preview::words::cut,
+    typing::{
+        ColumnNames, ColumnType, ColumnTyping, Field, RecordPart, TypedColumn, TypedValue, is_json,
+        member_parts, record_parts,
+    },
+};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -35,48 +41,166 @@ pub(super) enum Type {
 }
 
 impl Column {
-    pub(super) fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), r#type: Type::Empty }
+    /// A column of a result of SQL, whose type has this name.
+    pub(super) fn of_result(name: String, kind: &str) -> Self {
+        let r#type = match kind {
+            "null" => Type::Empty,
+            "integer" | "number" => Type::Number,
+            _ => Type::Text,
+        };
+        Self { name, r#type }
     }
 
     pub(super) fn is_number(&self) -> bool {
         self.r#type == Type::Number
     }
+}
 
-    pub(super) fn add(&mut self, seen: Type) {
-        self.r#type = match (self.r#type, seen) {
-            (known, Type::Empty) => known,
-            (Type::Empty, seen) => seen,
-            (known, seen) if known == seen => known,
-            _ => Type::Text,
+impl From<&TypedColumn> for Type {
+    fn from(column: &TypedColumn) -> Self {
+        match column.column_type() {
+            ColumnType::Null => Self::Empty,
+            ColumnType::Boolean => Self::Boolean,
+            ColumnType::Integer | ColumnType::BigInteger | ColumnType::Number => Self::Number,
+            ColumnType::Text | ColumnType::DateTime => Self::Text,
+            ColumnType::List | ColumnType::Object => Self::Json,
+            ColumnType::Mixed => {
+                let is_json =
+                    column.kinds().iter().all(|(kind, _)| ["list", "object"].contains(kind));
+                if is_json { Self::Json } else { Self::Text }
+            }
+        }
+    }
+}
+
+/// A field as it is written.
+enum Written {
+    Delimited(String),
+    Json(String),
+    Text(String),
+}
+
+impl Written {
+    fn new(field: Field<'_>) -> Self {
+        match field {
+            Field::Delimited(text) => Self::Delimited(text.to_owned()),
+            Field::Json(json) => Self::Json(json.to_owned()),
+            Field::Text(text) => Self::Text(text.to_owned()),
+            Field::Number(number) => Self::Json(number.to_string()),
+        }
+    }
+
+    fn field(&self) -> Field<'_> {
+        match self {
+            Self::Delimited(text) => Field::Delimited(text),
+            Self::Json(json) => Field::Json(json),
+            Self::Text(text) => Field::Text(text),
+        }
+    }
+
+    /// The cell in a column of this type.
+    fn cell(&self, column_type: ColumnType) -> Cell {
+        Some(match column_type.value(self.field()) {
+            TypedValue::Null => return None,
+            TypedValue::Boolean(value) => value.to_string(),
+            TypedValue::Integer(number) => number.to_string(),
+            TypedValue::Number(_) => match self {
+                Self::Delimited(text) | Self::Json(text) | Self::Text(text) => {
+                    text.trim().to_owned()
+                }
+            },
+            TypedValue::BigInteger(text) | TypedValue::Text(text) => shortened(&text),
+            TypedValue::Json(json) => shortened(json),
+        })
+    }
+}
+
+/// Records that become rows. Their fields stay as they are written until the types of the columns
+/// are known.
+#[derive(Default)]
+pub(super) struct TableRows {
+    names: ColumnNames,
+    typings: Vec<ColumnTyping>,
+    rows: Vec<Vec<Option<Written>>>,
+}
+
+impl TableRows {
+    /// The rows below this header.
+    pub(super) fn of_header<'a>(header: impl Iterator<Item = &'a str>) -> Self {
+        Self { names: ColumnNames::of_header(header), ..Self::default() }
+    }
+
+    /// Adds a row of fields.
+    pub(super) fn add_fields<'a>(&mut self, fields: impl Iterator<Item = &'a str>) {
+        self.rows.push(Vec::new());
+        for (column, field) in fields.take(MAX_COLUMNS).enumerate() {
+            if column == self.names.len() {
+                self.names.add("");
+            }
+            self.set(column, Field::Delimited(field));
+        }
+    }
+
+    /// Adds a record of JSON; `is_member` if it is a member of an object.
+    pub(super) fn add_json(&mut self, json: &str, is_member: bool) {
+        self.rows.push(Vec::new());
+        let is_valid = if is_member { is_json(&format!("{{{json}}}")) } else { is_json(json) };
+        let mut each = |part: RecordPart<'_>, field: Field<'_>| {
+            if self.names.len() < MAX_COLUMNS || self.names.known(part).is_some() {
+                let column = self.names.of_part(part);
+                self.set(column, field);
+            }
         };
+
+        if !is_valid {
+            each(RecordPart::Value, Field::Text(json));
+            return;
+        }
+        let added =
+            if is_member { member_parts(json, &mut each) } else { record_parts(json, &mut each) };
+        debug_assert!(added.is_ok(), "the record was parsed before");
+    }
+
+    /// Sets a cell of the last row.
+    fn set(&mut self, column: usize, field: Field<'_>) {
+        if column >= self.typings.len() {
+            self.typings.resize_with(column + 1, ColumnTyping::default);
+        }
+        self.typings[column].add(self.rows.len() as u64 - 1, field);
+
+        let Some(row) = self.rows.last_mut() else { return };
+        if column >= row.len() {
+            row.resize_with(column + 1, || None);
+        }
+        row[column] = Some(Written::new(field));
+    }
+
+    /// The columns, and the cells of each row.
+    pub(super) fn finish(mut self) -> (Vec<Column>, Vec<Vec<Cell>>) {
+        self.names.resolve();
+        let count = self.names.len().min(MAX_COLUMNS);
+        self.typings.resize_with(count, ColumnTyping::default);
+        let typed: Vec<_> = self.typings.into_iter().map(ColumnTyping::finish).collect();
+
+        let columns = self.names.names().iter().zip(&typed);
+        let columns =
+            columns.map(|(name, typed)| Column { name: name.clone(), r#type: Type::from(typed) });
+        let rows = self.rows.iter().map(|row| {
+            let cells = row.iter().zip(&typed);
+            let cells = cells.map(|(cell, typed)| cell.as_ref()?.cell(typed.column_type()));
+            cells.collect()
+        });
+        (columns.collect(), rows.collect())
     }
 }
 
-/// A JSON value as a cell.
-pub(super) fn json_cell(value: &Value) -> (Cell, Type) {
+/// A value of a result of SQL as a cell.
+pub(super) fn result_cell(value: &Value) -> Cell {
     match value {
-        Value::Null => (None, Type::Empty),
-        Value::Bool(value) => (Some(value.to_string()), Type::Boolean),
-        Value::Number(number) => (Some(number.to_string()), Type::Number),
-        Value::String(text) => (Some(shortened(text)), Type::Text),
-        Value::Array(_) | Value::Object(_) => (Some(shortened(&value.to_string())), Type::Json),
+        Value::Null => None,
+        Value::String(text) => Some(shortened(text)),
+        value => Some(shortened(&value.to_string())),
     }
-}
-
-/// A field of CSV as a cell.
-pub(super) fn field_cell(field: &str) -> (Cell, Type) {
-    let digits = field.strip_prefix('-').unwrap_or(field);
-    // 00501 is a code.
-    let is_code = digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0.");
-
-    let kind = match field {
-        "" => return (None, Type::Empty),
-        "true" | "false" => Type::Boolean,
-        _ if !is_code && field.parse::<f64>().is_ok_and(f64::is_finite) => Type::Number,
-        _ => Type::Text,
-    };
-    (Some(shortened(field)), kind)
 }
 
 /// The text, cut at a character, with an ellipsis if it is too long.
@@ -89,50 +213,58 @@ pub(super) fn shortened(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+
+    fn column(fields: &[&str], is_json: bool) -> (Type, Vec<Cell>) {
+        let mut table =
+            if is_json { TableRows::default() } else { TableRows::of_header(["a"].into_iter()) };
+        for field in fields {
+            if is_json {
+                table.add_json(field, false);
+            } else {
+                table.add_fields([*field].into_iter());
+            }
+        }
+
+        let (columns, rows) = table.finish();
+        let cells = rows.into_iter().map(|mut row| row.pop().unwrap_or_default());
+        (columns[0].r#type, cells.collect())
+    }
 
     #[test]
     fn cells_show_values_and_columns_their_type() {
-        for (value, cell, kind) in [
-            (json!(null), None, Type::Empty),
-            (json!(true), Some("true"), Type::Boolean),
-            (json!(9_007_199_254_740_993_u64), Some("9007199254740993"), Type::Number),
-            (json!("a"), Some("a"), Type::Text),
-            (json!({ "a": [1] }), Some("{\"a\":[1]}"), Type::Json),
+        let cells =
+            |texts: &[&str]| texts.iter().map(|t| Some((*t).to_owned())).collect::<Vec<_>>();
+
+        for (json, kind) in [
+            ("true", Type::Boolean),
+            ("9007199254740993", Type::Number),
+            ("18446744073709551615", Type::Number),
+            ("[1,{\"a\":1.10}]", Type::Json),
         ] {
-            assert_eq!(json_cell(&value), (cell.map(str::to_owned), kind), "{value}");
+            assert_eq!(
+                column(&[json, "null"], true),
+                (kind, [cells(&[json]), vec![None]].concat())
+            );
         }
 
-        for (field, kind) in [
-            ("", Type::Empty),
-            ("-1.5e3", Type::Number),
-            ("0.5", Type::Number),
-            ("00501", Type::Text),
-            ("inf", Type::Text),
-            ("false", Type::Boolean),
+        for (fields, kind, shown) in [
+            (["-1.5e3", "0.50"], Type::Number, ["-1.5e3", "0.50"]),
+            (["00501", "10001"], Type::Text, ["00501", "10001"]),
+            (["1.10", "1.10.1"], Type::Text, ["1.10", "1.10.1"]),
+            (["inf", " 9"], Type::Text, ["inf", " 9"]),
+            (["False", "TRUE"], Type::Boolean, ["false", "true"]),
         ] {
-            assert_eq!(field_cell(field).1, kind, "{field}");
+            assert_eq!(column(&fields, false), (kind, cells(&shown)), "{fields:?}");
         }
 
-        let mut column = Column::new("a");
-        for (seen, known) in [
-            (Type::Empty, Type::Empty),
-            (Type::Number, Type::Number),
-            (Type::Empty, Type::Number),
-            (Type::Boolean, Type::Text),
-            (Type::Number, Type::Text),
-        ] {
-            column.add(seen);
-            assert_eq!(column.r#type, known);
-        }
+        let nulls = column(&["", "NA", "+3"], false);
+        assert_eq!(nulls, (Type::Number, vec![None, None, Some("3".to_owned())]));
     }
 
     #[test]
     fn long_cells_are_cut_between_characters() {
-        let (cell, _) = field_cell(&"ä".repeat(400));
-        let cell = cell.unwrap_or_default();
+        let cell = result_cell(&Value::from("ä".repeat(400))).unwrap_or_default();
 
         assert_eq!(cell.chars().count(), 251);
         assert!(cell.ends_with('…'));

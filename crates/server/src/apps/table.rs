@@ -5,9 +5,9 @@ use larder_protocol::json_size;
 use larder_records::{Container, Layout, Pointer, RecordIndex};
 use larder_store::store::{RecordWindow, RecordsError, StoredResource};
 use serde::Serialize;
-use serde_json::{Deserializer, Value};
+use serde_json::Deserializer;
 
-use super::columns::{self, Cell, Column, MAX_COLUMNS, Type};
+use super::columns::{Cell, Column, TableRows, Type};
 use crate::{handler::ToolError, spill::record_columns::Rows};
 
 /// The records that a description looks at.
@@ -153,83 +153,36 @@ async fn read(
 fn delimited(window: &RecordWindow, delimiter: u8) -> RowWindow {
     let mut header = Rows::new(delimiter);
     let names = window.header.as_deref().and_then(|row| header.fields(row));
-    let mut columns: Vec<_> =
-        names.into_iter().flatten().take(MAX_COLUMNS).map(Column::new).collect();
+    let mut table = TableRows::of_header(names.into_iter().flatten());
 
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
         .delimiter(delimiter)
         .from_reader(&*window.text);
-    let mut rows = Vec::new();
-
     for record in reader.records().filter_map(Result::ok) {
-        let mut row = Vec::with_capacity(columns.len());
-        for (index, field) in record.iter().take(MAX_COLUMNS).enumerate() {
-            if index == columns.len() {
-                columns.push(Column::new(format!("column_{}", index + 1)));
-            }
-            let (cell, kind) = columns::field_cell(field);
-            columns[index].add(kind);
-            row.push(cell);
-        }
-
-        rows.push(row);
+        table.add_fields(record.iter());
     }
 
-    RowWindow { columns, rows, ..RowWindow::default() }
+    RowWindow::new(table)
 }
 
 /// A record on each line, as JSON.
 fn objects(text: &[u8], layout: Layout, container: Container) -> RowWindow {
     let has_keys = layout == Layout::Json && container == Container::Object;
-    let mut rows = RowWindow::default();
+    let mut table = TableRows::default();
 
     for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-        let (key, value) = if has_keys { member(inside(line)) } else { (None, line) };
-        let mut row = vec![None; rows.columns.len()];
-
-        if let Some(key) = key {
-            rows.set(&mut row, KEY, (Some(columns::shortened(&key)), Type::Text));
-        }
-
-        match serde_json::from_slice(value) {
-            Ok(Value::Object(members)) => {
-                for (name, value) in &members {
-                    rows.set(&mut row, name, columns::json_cell(value));
-                }
-            }
-            Ok(value) => rows.set(&mut row, VALUE, columns::json_cell(&value)),
-            Err(_) => {
-                let text = columns::shortened(&String::from_utf8_lossy(value));
-                rows.set(&mut row, VALUE, (Some(text), Type::Text));
-            }
-        }
-
-        rows.rows.push(row);
+        let record = if has_keys { inside(line) } else { line };
+        table.add_json(&String::from_utf8_lossy(record), has_keys);
     }
-    rows
+    RowWindow::new(table)
 }
 
 impl RowWindow {
-    /// Sets a cell by the name of its column, which may be a new one.
-    fn set(&mut self, row: &mut Vec<Cell>, name: &str, (cell, kind): (Cell, Type)) {
-        let known = self.columns.iter().position(|column| column.name == name);
-        let index = match known {
-            Some(index) => index,
-            None if self.columns.len() == MAX_COLUMNS => return,
-            None => {
-                self.columns.push(Column::new(name));
-                self.columns.len() - 1
-            }
-        };
-
-        if row.len() <= index {
-            row.resize(index + 1, None);
-        }
-
-        self.columns[index].add(kind);
-        row[index] = cell;
+    fn new(table: TableRows) -> Self {
+        let (columns, rows) = table.finish();
+        Self { columns, rows, ..Self::default() }
     }
 }
 

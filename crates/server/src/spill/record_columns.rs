@@ -4,7 +4,6 @@ use std::mem::replace;
 
 use csv_core::ReadRecordResult;
 use larder_records::{Container, Layout, Pointer, Record, RecordIndex, Splitter, preview::Columns};
-use serde_json::Value;
 
 /// The most columns that are named.
 const MAX_NAMES: usize = 30;
@@ -15,15 +14,15 @@ const MAX_NAMES_BYTES: usize = 600;
 /// `id, name, "unit price"`. `None` if there are none.
 pub(super) fn column_names(index: &RecordIndex, head: &[u8]) -> Option<String> {
     let layout = index.layout();
-    let columns = if let (Layout::Rows { delimiter }, Some(header)) = (layout, index.header()) {
+    let mut columns = if let (Layout::Rows { delimiter }, Some(header)) = (layout, index.header()) {
         let end = usize::try_from(header.end).unwrap_or(usize::MAX).min(head.len());
         Columns::of_table(Rows::new(delimiter).fields(&head[..end])?)
     } else {
         let at: Pointer = index.at().parse().unwrap_or_default();
         let mut splitter = Splitter::new(layout, at, head.len());
         let mut records = RecordColumns::new(Columns::default(), index);
-        let mut sink = |record: Record, bytes: &[u8]| {
-            records.add(&record, bytes);
+        let mut sink = |_: Record, bytes: &[u8]| {
+            records.add(bytes);
         };
 
         // The head may end within a value.
@@ -32,7 +31,7 @@ pub(super) fn column_names(index: &RecordIndex, head: &[u8]) -> Option<String> {
     };
 
     let mut names = String::new();
-    for (number, name) in columns.names().map(identifier).enumerate() {
+    for (number, name) in columns.names().iter().map(|name| identifier(name)).enumerate() {
         if number == MAX_NAMES || names.len() + name.len() > MAX_NAMES_BYTES {
             names.push_str(", …");
             break;
@@ -80,29 +79,18 @@ impl RecordColumns {
     }
 
     /// Adds a record. Returns whether it could be parsed.
-    pub(crate) fn add(&mut self, record: &Record, bytes: &[u8]) -> bool {
-        let with_key = match &mut self.form {
+    pub(crate) fn add(&mut self, bytes: &[u8]) -> bool {
+        match &mut self.form {
             Form::Rows(rows) => {
                 let fields = rows.fields(bytes);
                 let is_row = fields.is_some();
                 self.columns.add_row(fields.into_iter().flatten());
-                return is_row;
+                is_row
             }
-            Form::Json { with_key } => *with_key,
-        };
-
-        let start = usize::try_from(record.value - record.start).unwrap_or(0);
-        let (key, value) = bytes.split_at(start.min(bytes.len()));
-        let Ok(value) = serde_json::from_slice::<Value>(value) else { return false };
-
-        let key = with_key.then(|| {
-            let key = String::from_utf8_lossy(key);
-            let key = key.trim_end_matches(|c: char| c.is_whitespace() || c == ':');
-            serde_json::from_str(key).unwrap_or_else(|_| key.to_owned())
-        });
-
-        self.columns.add_json(key.as_deref(), &value);
-        true
+            Form::Json { with_key } => {
+                std::str::from_utf8(bytes).is_ok_and(|json| self.columns.add_json(json, *with_key))
+            }
+        }
     }
 }
 

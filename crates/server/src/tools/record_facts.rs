@@ -139,8 +139,8 @@ impl Survey {
         pass: impl FnOnce(&mut Splitter, &mut dyn FnMut(Record, &[u8])) -> Result<(), Fault>,
     ) {
         let Self { splitter, records, skipped, .. } = self;
-        let mut sink = |record: Record, bytes: &[u8]| {
-            if !records.add(&record, bytes) {
+        let mut sink = |_: Record, bytes: &[u8]| {
+            if !records.add(bytes) {
                 *skipped += 1;
             }
         };

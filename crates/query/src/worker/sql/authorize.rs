@@ -20,7 +20,7 @@ const FUNCTIONS: &str = " -> ->> abs avg char coalesce concat concat_ws count cu
 /// What SQLite has asked about the present statement.
 #[derive(Default)]
 struct Seen {
-    /// Table and column, in lower case.
+    /// Table, in lower case, and column.
     read: BTreeSet<(String, String)>,
     /// What was refused: the name of a function or of a table.
     refused: Option<Refused>,
@@ -92,7 +92,7 @@ fn check(context: &AuthContext<'_>, tables: &BTreeSet<String>, seen: &mut Seen) 
             );
 
             if is_ours {
-                seen.read.insert((table, column_name.to_lowercase()));
+                seen.read.insert((table, column_name.to_owned()));
             }
 
             let allowed = is_ours || is_other;

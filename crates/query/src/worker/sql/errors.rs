@@ -3,11 +3,8 @@
 use larder_records::preview::words::cut;
 use rusqlite::{Error, ErrorCode};
 
-use super::{
-    authorize::{Authorizer, Refused},
-    profile::Profile,
-};
-use crate::{QueryError, Question};
+use super::authorize::{Authorizer, Refused};
+use crate::{QueryError, Question, worker::profile::Profile};
 
 const ONE_SELECT: &str = "Only one SELECT is run.";
 /// The most columns that an error lists.
@@ -93,7 +90,7 @@ fn no_column(column: &str, tables: &[Profile]) -> String {
     let one = shown.len() == 1;
 
     let listed = shown.iter().map(|table| {
-        let names = &table.columns.names;
+        let names = table.columns.names();
         let more = names.len().saturating_sub(MAX_LISTED);
         let names: Vec<_> = names.iter().take(MAX_LISTED).map(|name| cut(name, 100)).collect();
         let more = if more > 0 { format!(", … {more} more") } else { String::new() };

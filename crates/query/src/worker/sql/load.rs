@@ -2,22 +2,20 @@
 
 use std::collections::BTreeSet;
 
+use larder_records::typing::{ColumnType, Field, TypedValue};
 use rusqlite::{
     Connection, Statement,
     types::{ToSqlOutput, Value, ValueRef},
 };
 
-use super::{
-    errors,
-    profile::{Kinds, Profile, quoted},
-};
+use super::{column_types::quoted, errors};
 use crate::{
     QueryError, Question,
-    cell::{Cell, Field},
     worker::{
         Deadline,
         channel::Channel,
-        decode::{Columns, Sink, read},
+        decode::{Sink, read},
+        profile::Profile,
     },
 };
 
@@ -47,18 +45,17 @@ pub(super) fn load(
     // A row needs a column even if none is read.
     let columns: Vec<usize> =
         if wanted.is_empty() { vec![0] } else { wanted.iter().copied().collect() };
-    let names: Vec<_> = columns.iter().map(|c| quoted(&table.columns.names[*c])).collect();
+    let names: Vec<_> = columns.iter().map(|c| quoted(&table.columns.names()[*c])).collect();
     let marks = vec!["?"; columns.len()].join(", ");
     let insert = format!("INSERT INTO {name} ({}) VALUES ({marks})", names.join(", "));
 
-    let mut slots = vec![None; table.columns.names.len()];
+    let mut slots = vec![None; table.columns.len()];
     for (slot, column) in columns.iter().enumerate().filter(|_| !wanted.is_empty()) {
-        slots[*column] = Some(slot);
+        slots[*column] = Some((slot, table.column_type(*column)));
     }
 
     let mut loader = Loader {
         insert: transaction.prepare(&insert).map_err(internal)?,
-        kinds: &table.kinds,
         slots,
         cells: vec![Value::Null; columns.len()],
         question,
@@ -78,27 +75,28 @@ pub(super) fn load(
 /// Inserts the rows of a table.
 struct Loader<'a> {
     insert: Statement<'a>,
-    kinds: &'a Kinds,
-    /// The parameter of the statement for each column; `None` for those that are not loaded.
-    slots: Vec<Option<usize>>,
+    /// The parameter of the statement and the type for each column; `None` for those that are not
+    /// loaded.
+    slots: Vec<Option<(usize, ColumnType)>>,
     /// The values of the present row, by parameter.
     cells: Vec<Value>,
     question: &'a Question,
 }
 
 impl Sink for Loader<'_> {
-    fn field(&mut self, column: usize, field: Field<'_>) {
-        let Some(slot) = self.slots.get(column).copied().flatten() else { return };
-        let cell = if self.kinds.is_code(column) { field.code() } else { field.cell() };
-        self.cells[slot] = match cell {
-            Cell::Null => Value::Null,
-            Cell::Integer(number) => Value::Integer(number),
-            Cell::Real(number) => Value::Real(number),
-            Cell::Text(text) => Value::Text(text.into_owned()),
+    fn field(&mut self, _: u64, column: usize, field: Field<'_>) {
+        let Some((slot, column_type)) = self.slots.get(column).copied().flatten() else { return };
+        self.cells[slot] = match column_type.value(field) {
+            TypedValue::Null => Value::Null,
+            TypedValue::Boolean(value) => Value::Integer(value.into()),
+            TypedValue::Integer(number) => Value::Integer(number),
+            TypedValue::Number(number) => Value::Real(number),
+            TypedValue::BigInteger(text) | TypedValue::Text(text) => Value::Text(text.into_owned()),
+            TypedValue::Json(json) => Value::Text(json.to_owned()),
         };
     }
 
-    fn end(&mut self, _: &Columns, _: &mut Channel) -> Result<(), QueryError> {
+    fn end(&mut self, _: &mut Channel) -> Result<(), QueryError> {
         let insert = &mut self.insert;
         let bound = self.cells.iter().enumerate().try_for_each(|(slot, cell)| {
             insert.raw_bind_parameter(slot + 1, ToSqlOutput::Borrowed(ValueRef::from(cell)))

@@ -1,12 +1,14 @@
 //! SQL over tables in memory, by SQLite.
 
 mod authorize;
+mod big_literals;
+mod column_types;
 mod errors;
 mod functions;
 mod load;
-mod profile;
 
 use std::{
+    borrow::Cow,
     collections::BTreeSet,
     sync::{
         Arc,
@@ -14,10 +16,16 @@ use std::{
     },
 };
 
+use larder_records::typing::compare_decimals;
 use rusqlite::{Connection, Statement, config::DbConfig, limits::Limit};
 
-use self::{authorize::Authorizer, errors::Problem, load::load, profile::Profile};
-use super::{Deadline, channel::Channel, output::RowWriter};
+use self::{
+    authorize::Authorizer,
+    column_types::{ColumnTypes, NUMBERS, create_table},
+    errors::Problem,
+    load::load,
+};
+use super::{Deadline, channel::Channel, output::RowWriter, profile::Profile};
 use crate::{Answer, QueryError, Question, ReadCounts, wire::Progress};
 
 /// The number of virtual machine instructions between two checks of the deadline.
@@ -52,16 +60,16 @@ impl Database {
         let mut connection = connect(free_bytes).map_err(internal)?;
 
         for table in &tables {
-            if table.columns.names.len() > MAX_COLUMNS {
+            if table.columns.len() > MAX_COLUMNS {
                 return Err(QueryError::Content {
                     table: table.spec.name.clone(),
                     problem: format!(
                         "it has {} columns, and sql reads at most {MAX_COLUMNS}: use jq, or rows with another JSON Pointer",
-                        table.columns.names.len()
+                        table.columns.len()
                     ),
                 });
             }
-            connection.execute_batch(&table.create_table()).map_err(internal)?;
+            connection.execute_batch(&create_table(table)).map_err(internal)?;
         }
 
         let names = tables.iter().map(|table| table.spec.name.to_lowercase()).collect();
@@ -90,32 +98,32 @@ impl Database {
         // Preparing against empty tables tells which columns the statement reads. No others are
         // loaded.
         self.authorizer.install(&mut self.connection);
-        drop(self.prepare(question)?);
+        drop(self.prepare(&question.text, question)?);
         let read = self.authorizer.columns_read();
-        let reads_all = joins_by_name(&question.text);
         Authorizer::remove(&mut self.connection);
 
-        for (index, table) in self.tables.iter_mut().enumerate() {
-            let name = table.spec.name.to_lowercase();
-            let wanted: BTreeSet<usize> = table
-                .columns
-                .names
-                .iter()
-                .enumerate()
-                .filter(|(_, column)| {
-                    reads_all || read.contains(&(name.clone(), column.to_lowercase()))
-                })
-                .map(|(column, _)| column)
-                .collect();
+        let types = ColumnTypes::new(&self.tables);
+        let sql = if types.have_big_integers(&read) {
+            big_literals::as_texts(&question.text)
+        } else {
+            Cow::Borrowed(&*question.text)
+        };
 
-            load(&mut self.connection, index, table, &wanted, question, channel, deadline)?;
+        let reads_all = joins_by_name(&question.text);
+        let wanted: Vec<_> =
+            self.tables.iter().map(|table| columns_of(table, &read, reads_all)).collect();
+        for (index, (table, wanted)) in self.tables.iter_mut().zip(&wanted).enumerate() {
+            load(&mut self.connection, index, table, wanted, question, channel, deadline)?;
         }
 
         self.authorizer.install(&mut self.connection);
-        let answer = self.run(question, channel, deadline);
+        let answer = self.run(&sql, question, channel, deadline);
         Authorizer::remove(&mut self.connection);
         let mut answer = answer?;
 
+        for (table, wanted) in self.tables.iter().zip(&wanted) {
+            answer.notes.extend(table.notes(wanted));
+        }
         answer.read = self.tables.iter().fold(ReadCounts::default(), |sum, table| ReadCounts {
             rows: sum.rows + table.counts.rows,
             bytes: sum.bytes + table.counts.bytes,
@@ -127,9 +135,9 @@ impl Database {
         Ok(answer)
     }
 
-    fn prepare(&self, question: &Question) -> Result<Statement<'_>, QueryError> {
+    fn prepare(&self, sql: &str, question: &Question) -> Result<Statement<'_>, QueryError> {
         let problem = |problem| errors::explain(problem, question, &self.tables, &self.authorizer);
-        let statement = self.connection.prepare(&question.text);
+        let statement = self.connection.prepare(sql);
         let statement = statement.map_err(|error| problem(Problem::Sqlite(error)))?;
 
         let is_select = statement.readonly() && statement.column_count() > 0;
@@ -142,13 +150,14 @@ impl Database {
 
     fn run(
         &self,
+        sql: &str,
         question: &Question,
         channel: &mut Channel,
         deadline: &Deadline,
     ) -> Result<Answer, QueryError> {
-        let mut statement = self.prepare(question)?;
-        let names = statement.column_names().map(str::to_owned).collect();
-        let mut writer = RowWriter::new(names, question, channel)?;
+        let mut statement = self.prepare(sql, question)?;
+        let names: Vec<&str> = statement.column_names().collect();
+        let mut writer = RowWriter::new(&names, question, channel)?;
 
         let failed = |error: rusqlite::Error| {
             if errors::is_interrupt(&error) {
@@ -170,6 +179,19 @@ impl Database {
         drop(rows);
         writer.finish()
     }
+}
+
+/// The columns of a table that a statement reads.
+fn columns_of(
+    table: &Profile,
+    read: &BTreeSet<(String, String)>,
+    reads_all: bool,
+) -> BTreeSet<usize> {
+    if reads_all {
+        return (0..table.columns.len()).collect();
+    }
+    let of_table = read.iter().filter(|(name, _)| name.eq_ignore_ascii_case(&table.spec.name));
+    of_table.filter_map(|(_, column)| table.columns.find(column)).collect()
 }
 
 /// Whether a statement may join by names: the authorizer is not asked about these
@@ -214,5 +236,6 @@ fn connect(free_bytes: u64) -> rusqlite::Result<Connection> {
     }
 
     functions::add(&connection)?;
+    connection.create_collation(NUMBERS, compare_decimals)?;
     Ok(connection)
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{Filter, Op, Part, ViewWindow};
 use crate::{
     apps::{
-        columns::{self, Cell, Column, Type},
+        columns::{self, Column},
         table::RowWindow,
     },
     handler::ToolError,
@@ -122,19 +122,24 @@ fn one_condition(filter: &Filter) -> String {
 
     match filter.op {
         Op::Contains => format!("{column} {}", like(value)),
-        // A column of numbers has numbers; a column of codes has texts.
-        Op::Equals => format!("({column} = {} OR {column} = {operand})", literal(value)),
-        Op::Not => {
-            format!(
-                "({column} IS NULL OR NOT ({column} = {} OR {column} = {operand}))",
-                literal(value)
-            )
-        }
+        Op::Equals => equals(&column, value, &operand),
+        Op::Not => format!("({column} IS NULL OR NOT {})", equals(&column, value, &operand)),
         Op::Less => format!("{column} < {operand}"),
         Op::Greater => format!("{column} > {operand}"),
         Op::Empty => format!("({column} IS NULL OR {column} = '')"),
         Op::Filled => format!("({column} IS NOT NULL AND {column} <> '')"),
     }
+}
+
+/// A condition that a column has a value, which a page knows as text: a column of numbers has
+/// numbers, a column of codes texts, and true is 1.
+fn equals(column: &str, value: &str, operand: &str) -> String {
+    let operand = match value {
+        "true" => "1",
+        "false" => "0",
+        _ => operand,
+    };
+    format!("({column} = {} OR {column} = {operand})", literal(value))
 }
 
 /// `LIKE '%text%'`
@@ -161,19 +166,10 @@ fn quoted(name: &str) -> String {
 }
 
 fn rows(answer: Answer) -> RowWindow {
-    let mut columns: Vec<Column> =
-        answer.columns.into_iter().map(|column| Column::new(column.name)).collect();
-
-    let rows = answer.rows.iter().map(|row| {
-        let cells = row.iter().zip(&mut columns).map(|(value, column)| {
-            let (cell, kind): (Cell, Type) = columns::json_cell(value);
-            column.add(kind);
-            cell
-        });
-        cells.collect()
-    });
-    let rows = rows.collect();
-    RowWindow { columns, rows, ..RowWindow::default() }
+    let columns = answer.columns.into_iter();
+    let columns = columns.map(|column| Column::of_result(column.name, &column.kind)).collect();
+    let rows = answer.rows.iter().map(|row| row.iter().map(columns::result_cell).collect());
+    RowWindow { columns, rows: rows.collect(), ..RowWindow::default() }
 }
 
 #[cfg(test)]

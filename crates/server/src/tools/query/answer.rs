@@ -1,7 +1,10 @@
 //! The result of a query, for models and for programs.
 
 use larder_query::{Answer, Engine, Question};
-use larder_records::preview::words::{count, number};
+use larder_records::{
+    notes,
+    preview::words::{count, number},
+};
 use larder_store::store::Entry;
 use rmcp::model::{CallToolResult, ContentBlock};
 use schemars::JsonSchema;
@@ -13,6 +16,9 @@ use crate::{
     handler::Structured,
     spill::tool_calls::{call, type_and_size},
 };
+
+/// The most bytes of notes in the text.
+const MAX_NOTES_BYTES: usize = 600;
 
 /// The structured result.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -36,6 +42,33 @@ pub(super) struct QueryResult {
     stored: Option<String>,
     /// How much was read.
     read: Read,
+    /// What was taken for null, left out or changed while the content was read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<Note>,
+}
+
+/// A note about how the content was read.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Note {
+    /// null, text, number, big_integer, renamed, ragged, skipped, repaired or chosen.
+    kind: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    table: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column: Option<String>,
+    /// How many values, records or lines it concerns.
+    count: u64,
+    /// The offset of the first record, for read_resource.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first: Option<u64>,
+    text: String,
+}
+
+impl Note {
+    fn new(note: &notes::Note) -> Self {
+        let notes::Note { kind, table, column, count, first, text } = note.clone();
+        Self { kind: kind.name().to_owned(), table, column, count, first, text }
+    }
 }
 
 /// Whether the whole result is stored.
@@ -70,7 +103,7 @@ pub(super) fn result(
     question: &Question,
     stored: Stored<'_>,
 ) -> (Structured<QueryResult>, CallToolResult) {
-    let Answer { columns, rows, text, total, cut, read, places } = answer;
+    let Answer { columns, rows, text, total, cut, read, places, notes } = answer;
     let shown = rows.len() as u64;
     let done = args.offset.saturating_add(shown);
     let complete = args.offset == 0 && shown == total && !cut;
@@ -115,6 +148,10 @@ pub(super) fn result(
         head += &format!("; {} skipped", count(read.skipped, "line"));
     }
 
+    if !notes.is_empty() {
+        head += &format!(". Note: {}", notes.text(MAX_NOTES_BYTES));
+    }
+
     if let Some(next) = &next {
         head += &format!(". Next: {}", call("query_resource", next));
     }
@@ -142,6 +179,7 @@ pub(super) fn result(
         next,
         stored: stored.map(|entry| entry.uri.to_string()),
         read: Read { rows: read.rows, bytes: read.bytes, skipped: read.skipped },
+        notes: notes.iter().map(Note::new).collect(),
     };
 
     (Structured(result), CallToolResult::success(content))

@@ -22,7 +22,7 @@ const DEFAULT_LIMIT: u64 = 100;
 /// The tool whose scopes `into` needs.
 const CREATING_TOOL: &str = "create_resource";
 /// Reserved for the text before the rows.
-const HEAD_BYTES: usize = 1_000;
+const HEAD_BYTES: usize = 1_600;
 
 /// Computes answers from stored JSON, NDJSON, CSV, TSV and logs: with sql, one
 /// SELECT in SQLite's dialect; with jq, a filter. Give exactly one of the two.
@@ -30,8 +30,9 @@ const HEAD_BYTES: usize = 1_000;
 ///
 /// In sql one URI is the table t. Its columns are the CSV header, the members of
 /// the JSON records, or for a log line_no, line and the groups of pattern. Nested
-/// JSON is text: col ->> '$.a', json_each(col). Empty CSV cells are NULL, true is
-/// 1, and codes such as 00501 are text. Besides SQLite's functions there are
+/// JSON is text: col ->> '$.a', json_each(col). A column has one type over all
+/// its values: true is 1, empty cells and NA among numbers are NULL, and codes
+/// such as 00501 or 1.10.1 make it text. Besides SQLite's functions there are
 /// median, percentile(x, 95), stddev, regexp (x REGEXP 'a+') and regexp_extract.
 /// In jq the input is the whole JSON value, or each line of NDJSON, or each row
 /// as an object.
