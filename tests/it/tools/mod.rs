@@ -11,3 +11,4 @@ mod query_turns;
 mod quoting;
 mod results;
 mod stored_json;
+mod typing;
