@@ -70,7 +70,10 @@ impl ColumnType {
             Field::Number(number) => TypedValue::Integer(number),
             Field::Text(text) => TypedValue::Text(text.into()),
             Field::Delimited("") => TypedValue::Null,
-            Field::Delimited(text) if self.has_null_words() => self.read(text.trim(), text),
+            // A column of nothing but blanks has no value.
+            Field::Delimited(text) if self.has_null_words() || self == Self::Null => {
+                self.read(text.trim(), text)
+            }
             Field::Delimited(text) => TypedValue::Text(text.into()),
             Field::Json(json) => self.json(json),
         }

@@ -110,6 +110,8 @@ fn values_have_the_type_of_their_column() {
     ];
     assert_eq!(values(&csv(&fields), &fields), expected);
 
+    assert_eq!(values(&csv(&["  "]), &["  "]), [TypedValue::Null]);
+
     let fields = ["true", " False", "-"];
     let expected = [TypedValue::Boolean(true), TypedValue::Boolean(false), TypedValue::Null];
     assert_eq!(values(&csv(&fields), &fields), expected);
