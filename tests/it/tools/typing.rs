@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::query::{Service, output_of, text_of};
 
 /// What a Python program prints as JSON, with an input as JSON.
-async fn python(program: &str, input: &Value) -> Value {
+async fn python(program: &str, input: Value) -> Value {
     let program = format!("import csv, io, json, sys\ndata = json.load(sys.stdin)\n{program}");
     let printed = output_of("python3", &["-c", &program], &input.to_string()).await;
     serde_json::from_str(&printed).unwrap()
@@ -50,11 +50,11 @@ async fn a_column_of_texts_is_text_as_written_everywhere() {
         let quoted: Vec<_> = quoted.iter().map(String::as_str).collect();
         let text = column(name, &quoted);
         service.store("x:texts", "text/csv", &text).await;
-        let python_rows = python(
+        let expected = python(
             "rows = list(csv.reader(io.StringIO(data)))[1:]\nprint(json.dumps([[r[1]] for r in rows]))",
-            &json!(text),
-        );
-        let expected = python_rows.await;
+            json!(text),
+        )
+        .await;
         let all = format!("SELECT {name} FROM t ORDER BY n");
         assert_eq!(service.rows("x:texts", &all).await, expected, "{name}");
         for field in fields {
@@ -100,9 +100,9 @@ async fn numbers_in_any_notation_are_numbers() {
         service.store("x:numbers", "text/csv", &column("v", fields)).await;
         let expected = python(
             "v = [float(x) for x in data]\nprint(json.dumps([[round(sum(v), 9), max(v), min(v), sum(x > 0.1 for x in v)]]))",
-            &json!(fields),
-        );
-        let expected = expected.await;
+            json!(fields),
+        )
+        .await;
         let sql = "SELECT round(total(v), 9), max(v) + 0.0, min(v) + 0.0, count(*) FILTER (WHERE v > 0.1) FROM t";
         assert_eq!(service.rows("x:numbers", sql).await, expected, "{fields:?}");
         let above = jq(&service, "x:numbers", "map(select(.v > 0.1)) | length").await;
@@ -176,9 +176,9 @@ async fn booleans_are_booleans_in_sql_and_jq() {
         service.store("x:flags", "text/csv", &column("active", fields)).await;
         let expected = python(
             "on = [x.strip().lower() == 'true' for x in data]\noff = [x.strip().lower() == 'false' for x in data]\nprint(json.dumps([[sum(on), sum(off)]]))",
-            &json!(fields),
-        );
-        let expected = expected.await;
+            json!(fields),
+        )
+        .await;
         let sql = "SELECT (SELECT count(*) FROM t WHERE active), (SELECT count(*) FROM t WHERE NOT active)";
         assert_eq!(service.rows("x:flags", sql).await, expected, "{fields:?}");
         let filter = "[(map(select(.active)) | length), (map(select(.active == false)) | length)]";
@@ -203,9 +203,9 @@ async fn integers_beyond_64_bits_are_exact() {
     let lines = ids.map(|id| format!("{{\"id\": {id}}}\n")).concat();
     let ordered = python(
         "ids = sorted(int(x) for x in data)\nprint(json.dumps([[str(x)] for x in ids]))",
-        &json!(ids),
-    );
-    let ordered = ordered.await;
+        json!(ids),
+    )
+    .await;
     for (mime, text) in
         [("application/json", &json_text), ("text/csv", &csv), ("application/x-ndjson", &lines)]
     {
@@ -347,5 +347,52 @@ async fn columns_with_one_name_are_all_reachable_and_told() {
         assert_eq!(answer["notes"][0]["text"], "a further column a of the result");
         let stored = service.rows("x:stored", "SELECT a, a_2, b, b_2 FROM t").await;
         assert_eq!(stored, json!([[1, 1, 2, 5], [3, 3, 4, 6]]), "{format}");
+    }
+}
+
+#[tokio::test]
+async fn a_value_that_is_shown_is_found() {
+    const COLUMNS: usize = 60;
+    const PYTHON: &str = r#"
+import random
+random.seed(data)
+pools = [
+    lambda: str(random.randint(-99, 99)), lambda: str(random.randint(0, 2**65)), lambda: f"{random.randint(0, 999)}.{random.randint(0, 99)}",
+    lambda: random.choice(["true", "False", "TRUE"]), lambda: random.choice(["00501", "007", "+491512345678"]),
+    lambda: random.choice(["3e-5", "12e4", ".5", "5.", "+3", " 9"]), lambda: random.choice(["1.10", "1.1", "1.10.1", "3.9"]),
+    lambda: random.choice(["NA", "-", "", " ", "None"]), lambda: random.choice(["2026-01-31", "2026-02-01T09:30:00Z"]),
+    lambda: "".join(random.choices("aé'\",;\n 1.-", k=random.randint(1, 5))),
+]
+def column():
+    used = random.sample(pools, random.randint(1, 3))
+    return [random.choice(used)() for _ in range(10)]
+columns = [column() for _ in range(60)]
+out = io.StringIO()
+writer = csv.writer(out)
+writer.writerow([f"c{n}" for n in range(60)])
+writer.writerows(zip(*columns))
+print(json.dumps(out.getvalue()))
+"#;
+    let service = Service::start().await;
+    for seed in 0..3 {
+        let text = python(PYTHON, json!(seed)).await;
+        service.store("x:any", "text/csv", text.as_str().unwrap()).await;
+        for column in (0..COLUMNS).map(|n| format!("c{n}")) {
+            let groups =
+                format!("SELECT {column}, count(*) FROM t WHERE {column} IS NOT NULL GROUP BY 1");
+            let groups = service.rows("x:any", &groups).await;
+            for group in groups.as_array().unwrap() {
+                let literal = match &group[0] {
+                    Value::String(text) => format!("'{}'", text.replace('\'', "''")),
+                    number => number.to_string(),
+                };
+                let found = format!("SELECT count(*) FROM t WHERE {column} = {literal}");
+                assert_eq!(
+                    service.rows("x:any", &found).await,
+                    json!([[group[1]]]),
+                    "{found}: {text}"
+                );
+            }
+        }
     }
 }
