@@ -150,6 +150,14 @@ fn notes_say_what_was_taken_for_null_and_what_stays_text() {
             "c: 1 of 2 is beyond 64 bits, such as 18446744073709551615: all are text as written, compared as numbers",
         ),
         (
+            csv(&["00501", "10001", "1", "SW1A", "N1", " "]),
+            "c: text as written: 2 of 5 are no numbers, such as SW1A (record 4)",
+        ),
+        (
+            csv(&["3.9", "NA", "3.10"]),
+            "c: text as written, as of versions: 1 of 3 is like 3.10, whose last zero others lack",
+        ),
+        (
             csv(&["1.50", "2.5", "7"]),
             "c: 1 of 3 is written with zeros at the end and read as a number, such as 1.50",
         ),

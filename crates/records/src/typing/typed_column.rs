@@ -17,6 +17,9 @@ const MAX_EXAMPLE: usize = 40;
 /// The most words for no value that a note names.
 const MAX_WORDS: usize = 4;
 
+/// The sorts of values that do not look like numbers.
+const TEXTS: [Sort; 4] = [Sort::Text, Sort::Date, Sort::Boolean, Sort::NullWord];
+
 /// A value of a column, and the number of its record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Example {
@@ -139,10 +142,15 @@ impl TypedColumn {
         if self.column_type != ColumnType::Text || self.numeric() == 0 {
             return None;
         }
-        let sorts = [Sort::Text, Sort::Date, Sort::Boolean, Sort::Code, Sort::NumericText];
-        let texts = sorts.iter().filter_map(|sort| self.tally(*sort).first.as_deref());
-        let versions = || self.decimals.with_zeros.first.as_deref();
-        texts.min_by_key(|first| first.record).or_else(versions)
+        if self.has_versions {
+            return self.decimals.with_zeros.first.as_deref();
+        }
+        self.first_of(&TEXTS).or_else(|| self.first_of(&[Sort::Code, Sort::NumericText]))
+    }
+
+    fn first_of(&self, sorts: &[Sort]) -> Option<&Example> {
+        let firsts = sorts.iter().filter_map(|sort| self.tally(*sort).first.as_deref());
+        firsts.min_by_key(|first| first.record)
     }
 
     /// The names of the types of the values, with their counts; a single one unless the type is
@@ -228,18 +236,17 @@ impl TypedColumn {
             return Some(note(NoteKind::Text, zeros.count, Some(why.record), text));
         }
 
-        let numbers = self.numeric() - self.count(Sort::NumericText);
-        let others = self.filled() - self.numeric();
-        if self.is_json || others == 0 || numbers < others {
-            return None;
-        }
-
+        let others: u64 = TEXTS.iter().map(|sort| self.count(*sort)).sum();
+        let is_told = !self.is_json && others > 0 && others <= self.numeric();
+        let first = self.first_of(&TEXTS).filter(|_| is_told)?;
+        let numbers = if others == 1 { "no number" } else { "no numbers" };
         let text = format!(
-            "text as written: {} no number, such as {shown} (record {})",
+            "text as written: {} {numbers}, such as {} (record {})",
             self.share(others),
-            number(why.record + 1)
+            first.shown(),
+            number(first.record + 1)
         );
-        Some(note(NoteKind::Text, others, Some(why.record), text))
+        Some(note(NoteKind::Text, others, Some(first.record), text))
     }
 
     fn big_integer_note(&self) -> Option<Note> {
