@@ -1,6 +1,6 @@
 //! [`Question`]: a query as a worker gets it; [`Answer`]: its result.
 
-use larder_records::{Layout, notes::Notes};
+use larder_records::{Conversion, Layout, TableOptions, TextEncoding, notes::Notes};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -28,6 +28,15 @@ pub struct Table {
     pub rows: Option<String>,
     /// The regular expression whose named groups are columns of a log.
     pub pattern: Option<String>,
+    /// How the bytes are text, if they are not UTF-8.
+    #[serde(default)]
+    pub encoding: Option<TextEncoding>,
+    /// The change that makes records of the content.
+    #[serde(default)]
+    pub conversion: Option<Conversion>,
+    /// How the fields of a table are written. Its rows are in the layout.
+    #[serde(default)]
+    pub options: TableOptions,
 }
 
 /// The format of a stored result.
@@ -64,6 +73,8 @@ pub struct Question {
     pub seconds: u64,
     /// The worker's memory limit in bytes, which errors name.
     pub memory_bytes: u64,
+    /// The most bytes of text that content in another encoding may become.
+    pub input_bytes: u64,
 }
 
 /// A column of a result.

@@ -8,6 +8,9 @@
 //! content. Records are numbered from 0. [`record_lines`] lays JSON out with a record on
 //! each line.
 
+mod columns_and_rows;
+mod conversion;
+mod escapes;
 mod index;
 mod indexer;
 mod json;
@@ -15,25 +18,40 @@ mod lexer;
 mod lines;
 mod lists;
 mod locator;
+mod loose;
+mod markdown;
+mod misfits;
 pub mod notes;
 mod pointer;
 pub mod preview;
 mod record_lines;
+mod row_parser;
 mod rows;
 mod scanner;
 mod splitter;
+mod table;
+mod table_detection;
+mod text_decoder;
 pub mod typing;
 
 use serde::{Deserialize, Serialize};
 
+pub use conversion::Conversion;
+pub use escapes::{EscapeStripper, has_escapes, without_escapes};
 pub use index::{Mark, RecordIndex};
 pub use indexer::{Indexer, compact_record};
 pub use lists::{List, Lists};
 pub use locator::{Location, Locator};
+pub use loose::{Converted, repair_member, repair_value};
+pub use misfits::Misfits;
 pub use pointer::{InvalidPointer, Pointer};
+pub use preview::{declared_table, possible_table};
 pub use record_lines::record_lines;
+pub use row_parser::RowParser;
 pub use scanner::Scanner;
 pub use splitter::Splitter;
+pub use table::{Character, Charset, Decimal, Delimiter, Dialect, InvalidOption, TableOptions};
+pub use text_decoder::{Compression, DecodeFault, TextDecoder, TextEncoding};
 
 /// The depth of JSON that is accepted, in nested lists and objects.
 pub const MAX_DEPTH: usize = 1_000;
@@ -46,12 +64,9 @@ pub enum Layout {
     Json,
     /// A JSON value on each line; empty lines are no records.
     JsonLines,
-    /// Delimited rows below a header row, which is no record. Fields may be
+    /// Delimited rows, below a header row if there is one, which is no record. Fields may be
     /// quoted and contain line breaks. Empty lines are no records.
-    Rows {
-        /// The byte between fields.
-        delimiter: u8,
-    },
+    Rows(Dialect),
     /// Lines of text, empty ones included.
     Log,
 }

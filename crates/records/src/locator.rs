@@ -195,6 +195,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+    use crate::Dialect;
 
     fn locate_all(layout: Layout, text: &str, block: usize) -> Vec<Location> {
         let offsets = text.match_indices('?').map(|(index, _)| index as u64).collect();
@@ -261,7 +262,7 @@ mod tests {
         let rows = "a,b?\n1,2\n\"x\ny?\",3\n4,?";
         for (layout, text, expected) in [
             (Layout::JsonLines, "{}\n\n{\"a\": \"?\"}\n[\"?\"]", vec![Some(1), Some(2)]),
-            (Layout::Rows { delimiter: b',' }, rows, vec![None, Some(1), Some(2)]),
+            (Layout::Rows(Dialect::delimited(b',')), rows, vec![None, Some(1), Some(2)]),
         ] {
             for block in [1, 4, 1_000] {
                 let found = locate_all(layout, text, block);

@@ -39,7 +39,7 @@ impl Scanner {
             Layout::Json => Records::Json(Box::new(JsonRecords::new(at))),
             Layout::JsonLines => Records::Lines(LineRecords::new(false, 0, 0)),
             Layout::Log => Records::Lines(LineRecords::new(true, 0, 0)),
-            Layout::Rows { delimiter } => Records::Rows(RowRecords::new(delimiter)),
+            Layout::Rows(dialect) => Records::Rows(RowRecords::new(dialect)),
         })
     }
 
@@ -51,9 +51,7 @@ impl Scanner {
             Layout::Json => Records::Json(Box::new(JsonRecords::resume(container, number, offset))),
             Layout::JsonLines => Records::Lines(LineRecords::new(false, number, offset)),
             Layout::Log => Records::Lines(LineRecords::new(true, number, offset)),
-            Layout::Rows { delimiter } => {
-                Records::Rows(RowRecords::resume(delimiter, number, offset))
-            }
+            Layout::Rows(dialect) => Records::Rows(RowRecords::resume(dialect, number, offset)),
         })
     }
 
@@ -89,6 +87,14 @@ impl Scanner {
             Records::Json(records) => records.open(),
             Records::Lines(records) => records.open(),
             Records::Rows(records) => records.open(),
+        }
+    }
+
+    /// Whether the content so far ends within a quoted field of a table.
+    pub fn is_within_quotes(&self) -> bool {
+        match &self.0 {
+            Records::Rows(records) => records.is_within_quotes(),
+            _ => false,
         }
     }
 

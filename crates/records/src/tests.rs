@@ -149,7 +149,7 @@ proptest! {
             fields.push(row);
         }
 
-        let layout = Layout::Rows { delimiter: b',' };
+        let layout = Layout::Rows(Dialect::delimited(b','));
         let found = records_of_every_cut(&text, layout, "");
         prop_assert_eq!(found.len(), fields.len().saturating_sub(1), "the first row is the header");
 
@@ -161,13 +161,36 @@ proptest! {
     }
 
     #[test]
+    fn rows_of_any_dialect_agree_with_the_csv_crate(
+        text in "[ab;\"'#\\\\\r\n]{0,60}",
+        quote in prop::sample::select(vec![None, Some(b'"'), Some(b'\'')]),
+        escape in prop::sample::select(vec![None, Some(b'\\')]),
+        skip in 0_u32..3,
+        header in any::<bool>(),
+    ) {
+        let dialect = Dialect { delimiter: b';', quote, escape, comment: None, skip, header };
+        let mut reader = dialect.reader().from_reader(dialect.below(&text).as_bytes());
+        let rows: Vec<_> = reader.records().map(|row| row.expect("it is a row")).collect();
+        let rows = &rows[usize::from(header).min(rows.len())..];
+
+        let found = records_of_every_cut(&text, Layout::Rows(dialect), "");
+        prop_assert_eq!(found.len(), rows.len());
+
+        let mut parser = RowParser::new(dialect);
+        for (found, row) in found.iter().zip(rows) {
+            let fields = parser.fields(found.as_bytes()).expect("it is a row");
+            prop_assert_eq!(fields.collect::<Vec<_>>(), row.iter().collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
     fn an_index_finds_each_record_again(lines in prop::collection::vec("[a-z]{0,900}", 0..60), block in 1_usize..9000) {
         let json = serde_json::to_string(&lines).expect("it is JSON");
         let ndjson: String = lines.iter().fold(String::new(), |text, line| format!("{text}{line:?}
 "));
         let table: String = std::iter::once("name\n".to_owned()).chain(lines.iter().map(|l| format!("\"{l}\n\"\n"))).collect();
 
-        for (text, layout) in [(json, Layout::Json), (ndjson, Layout::JsonLines), (table, Layout::Rows { delimiter: b',' })] {
+        for (text, layout) in [(json, Layout::Json), (ndjson, Layout::JsonLines), (table, Layout::Rows(Dialect::delimited(b',')))] {
             let mut scanner = Scanner::new(layout, Pointer::default());
             let mut index = RecordIndex::new(layout, &Pointer::default());
             let mut all = Vec::new();
@@ -252,7 +275,7 @@ fn lines_have_no_line_break_and_only_logs_have_blank_records() {
 
 #[test]
 fn rows_span_lines_within_quotes() {
-    let layout = Layout::Rows { delimiter: b'\t' };
+    let layout = Layout::Rows(Dialect::delimited(b'\t'));
     let text = "\u{feff}a\tb\r\n1\t\"x\ny\"\"\r\n\"\r\n\r\n2\tz";
     assert_eq!(records_of_every_cut(text, layout, ""), ["1\t\"x\ny\"\"\r\n\"", "2\tz"]);
 

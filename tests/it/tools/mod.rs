@@ -6,6 +6,7 @@ mod hosts;
 mod query;
 mod query_callers;
 mod query_docs;
+mod query_formats;
 mod query_limits;
 mod query_turns;
 mod quoting;

@@ -1,7 +1,15 @@
 //! The worker's end of the messages, and the content that it asks for.
 
-use std::io::{self, Read, StdinLock, StdoutLock, Write};
+use std::{
+    collections::BTreeSet,
+    io::{self, Read, StdinLock, StdoutLock, Write},
+};
 
+use larder_records::{
+    DecodeFault, Layout, Misfits, TextDecoder, TextEncoding,
+    notes::{Note, NoteKind},
+    preview::words::count,
+};
 use serde::Serialize;
 
 use crate::{
@@ -11,6 +19,8 @@ use crate::{
 
 /// The maximum size of content that is kept for the next pass, in bytes.
 const KEPT_BYTES: usize = 16 << 20;
+/// The most repaired records that are counted.
+const MAX_REPAIRED: usize = 100_000;
 /// The number of rows between two notices of progress.
 const PROGRESS_ROWS: u64 = 100_000;
 
@@ -24,12 +34,46 @@ pub(super) struct Channel {
     pulling: bool,
     /// Small contents that have been read, by the index of their table.
     kept: Vec<Option<Vec<u8>>>,
+    /// How the contents are text, by the index of their table.
+    encodings: Vec<Option<TextEncoding>>,
+    /// The most bytes of text that one content may become.
+    input_bytes: u64,
+    /// What is told about the contents, by the index of their table.
+    told: Vec<Told>,
+    /// The table whose content is read.
+    reading: usize,
+    /// Whether a part of the result to store was sent.
+    has_stored: bool,
+}
+
+/// What is told about a content.
+#[derive(Debug, Clone, Default)]
+struct Told {
+    table: String,
+    /// The layout of content that was changed.
+    layout: Option<Layout>,
+    /// How it was changed.
+    converted: Vec<Note>,
+    misfits: Misfits,
+    /// The records that were repaired, by themselves, and the first of them.
+    repaired: BTreeSet<u64>,
 }
 
 impl Channel {
     pub(super) fn new() -> Self {
         let (input, output) = (io::stdin().lock(), io::stdout().lock());
-        Self { input, output, buffer: Vec::new(), pulling: false, kept: Vec::new() }
+        Self {
+            input,
+            output,
+            buffer: Vec::new(),
+            pulling: false,
+            kept: Vec::new(),
+            encodings: Vec::new(),
+            input_bytes: 0,
+            told: Vec::new(),
+            reading: 0,
+            has_stored: false,
+        }
     }
 
     /// Says that the worker can get questions, and how far it is confined.
@@ -41,7 +85,21 @@ impl Channel {
     pub(super) fn question(&mut self) -> io::Result<Option<Question>> {
         match wire::read(&mut self.input, &mut self.buffer)? {
             None => Ok(None),
-            Some(wire::QUESTION) => Ok(Some(serde_json::from_slice(&self.buffer)?)),
+            Some(wire::QUESTION) => {
+                let question: Question = serde_json::from_slice(&self.buffer)?;
+                self.encodings = question.tables.iter().map(|table| table.encoding).collect();
+                self.input_bytes = question.input_bytes;
+                self.has_stored = false;
+                self.told.resize(question.tables.len(), Told::default());
+                let encodings = self.encodings.iter_mut();
+                let tables = question.tables.iter().zip(encodings);
+                for (told, (table, encoding)) in self.told.iter_mut().zip(tables) {
+                    told.table.clone_from(&table.name);
+                    // Content that was changed is UTF-8.
+                    encoding.take_if(|_| told.layout.is_some());
+                }
+                Ok(Some(question))
+            }
             Some(_) => Err(io::ErrorKind::InvalidData.into()),
         }
     }
@@ -69,7 +127,81 @@ impl Channel {
 
     /// Sends a part of the result to store.
     pub(super) fn store(&mut self, bytes: &[u8]) -> Result<(), QueryError> {
+        self.has_stored = true;
         wire::write(&mut self.output, wire::STORE, bytes).map_err(|_| QueryError::Failed)
+    }
+
+    /// Whether the question can be answered anew: no part of a result was sent.
+    pub(super) fn can_repeat(&self) -> bool {
+        !self.has_stored
+    }
+
+    /// Reads the rest of the content that is on its way.
+    pub(super) fn drain(&mut self) -> io::Result<()> {
+        while self.pulling && self.next_block()? {}
+        Ok(())
+    }
+
+    /// The layout of content that was changed.
+    pub(super) fn converted(&self, table: usize) -> Option<Layout> {
+        self.told.get(table).and_then(|told| told.layout)
+    }
+
+    /// Puts changed content in the place of a table's content.
+    pub(super) fn replace(
+        &mut self,
+        table: usize,
+        layout: Layout,
+        bytes: Vec<u8>,
+        notes: Vec<Note>,
+    ) {
+        self.kept[table] = Some(bytes);
+        self.encodings[table] = None;
+        if let Some(told) = self.told.get_mut(table) {
+            told.layout = Some(layout);
+            told.converted = notes;
+        }
+    }
+
+    /// Drops changed content, so that the stored content is read again.
+    pub(super) fn restore(&mut self, table: usize, encoding: Option<TextEncoding>) {
+        self.kept[table] = None;
+        self.encodings[table] = encoding;
+        if let Some(told) = self.told.get_mut(table) {
+            told.layout = None;
+            told.converted = Vec::new();
+        }
+    }
+
+    /// Notes a record that was repaired.
+    pub(super) fn tell_repaired(&mut self, record: u64) {
+        if let Some(told) = self.told.get_mut(self.reading)
+            && told.repaired.len() < MAX_REPAIRED
+        {
+            told.repaired.insert(record);
+        }
+    }
+
+    /// What is told about the contents.
+    pub(super) fn notes(&self) -> Vec<Note> {
+        let of_table = |told: &Told| {
+            let repaired = (!told.repaired.is_empty()).then(|| Note {
+                kind: NoteKind::Repaired,
+                table: None,
+                column: None,
+                count: told.repaired.len() as u64,
+                first: told.repaired.first().copied(),
+                text: format!(
+                    "{}{} repaired to be JSON",
+                    if told.repaired.len() == MAX_REPAIRED { "at least " } else { "" },
+                    count(told.repaired.len() as u64, "record")
+                ),
+            });
+            let notes = told.converted.iter().cloned().chain(told.misfits.note()).chain(repaired);
+            let table = told.table.clone();
+            notes.map(move |note| Note { table: Some(table.clone()), ..note }).collect::<Vec<_>>()
+        };
+        self.told.iter().flat_map(of_table).collect()
     }
 
     fn send(&mut self, tag: u8, message: &impl Serialize) -> io::Result<()> {
@@ -83,6 +215,7 @@ impl Channel {
             self.kept.resize(table + 1, None);
         }
 
+        self.reading = table;
         let kept = self.kept[table].take();
         if kept.is_none() {
             self.send(wire::PULL, &table).map_err(|_| QueryError::Failed)?;
@@ -91,7 +224,17 @@ impl Channel {
         }
 
         let keeping = if kept.is_none() { Some(Vec::new()) } else { None };
-        Ok(Content { channel: self, table, kept, keeping, at: 0, bytes: 0 })
+        let encoding = self.encodings.get(table).copied().flatten();
+        let decoder = encoding.map(|encoding| TextDecoder::new(encoding, self.input_bytes));
+        Ok(Content {
+            kept,
+            keeping,
+            at: 0,
+            bytes: 0,
+            raw: Raw { decoder, text: Vec::new(), at: 0, fault: None },
+            channel: self,
+            table,
+        })
     }
 
     /// The next block, in the buffer; false at the end.
@@ -119,14 +262,40 @@ pub(super) struct Content<'a> {
     keeping: Option<Vec<u8>>,
     /// The position in the block.
     at: usize,
-    /// The bytes that have been read.
+    /// The bytes that have been read, as UTF-8.
     pub(super) bytes: u64,
+    raw: Raw,
+}
+
+/// Content in another encoding, on its way to UTF-8.
+struct Raw {
+    /// `None` if the content is UTF-8, and after its end.
+    decoder: Option<TextDecoder>,
+    /// The text that was decoded last.
+    text: Vec<u8>,
+    /// The position in the text.
+    at: usize,
+    fault: Option<DecodeFault>,
 }
 
 impl Content<'_> {
     /// The channel, for progress.
     pub(super) fn channel(&mut self) -> &mut Channel {
         self.channel
+    }
+
+    /// Passes over so many lines. A line ends at a line feed, a carriage return, or both.
+    pub(super) fn skip_lines(&mut self, mut lines: u32) -> Result<(), QueryError> {
+        let mut byte = [0];
+        let mut after_return = false;
+
+        // A line feed that is left over is an empty line, which is no row.
+        while lines > 0 && self.read(&mut byte).map_err(|_| QueryError::Failed)? > 0 {
+            let ends = byte[0] == b'\r' || (byte[0] == b'\n' && !after_return);
+            lines -= u32::from(ends);
+            after_return = byte[0] == b'\r';
+        }
+        Ok(())
     }
 
     /// Calls `each` with all blocks.
@@ -139,14 +308,85 @@ impl Content<'_> {
             match self.read(&mut block) {
                 Ok(0) => return Ok(()),
                 Ok(length) => each(&block[..length], self)?,
-                Err(_) => return Err(QueryError::Failed),
+                Err(_) => return Err(self.failure()),
             }
         }
+    }
+
+    /// Notes the rows that do not fit.
+    pub(super) fn tell(&mut self, misfits: Misfits) {
+        if let Some(told) = self.channel.told.get_mut(self.table) {
+            told.misfits = misfits;
+        }
+    }
+
+    /// Why reading has failed.
+    pub(super) fn failure(&self) -> QueryError {
+        match self.raw.fault {
+            None => QueryError::Failed,
+            Some(fault @ DecodeFault::TooLong { .. }) => QueryError::Refused(format!(
+                "The content cannot be read: {fault} (query.input_bytes)."
+            )),
+            Some(fault) => QueryError::Refused(format!("The content cannot be read: {fault}.")),
+        }
+    }
+
+    /// Decodes the next part of the content. Returns whether there is text.
+    fn decode(&mut self) -> Result<bool, DecodeFault> {
+        self.raw.text.clear();
+        self.raw.at = 0;
+
+        while self.raw.text.is_empty() {
+            let Some(mut decoder) = self.raw.decoder.take() else { return Ok(false) };
+            if !self.has_block() {
+                decoder.finish(&mut self.raw.text)?;
+                return Ok(!self.raw.text.is_empty());
+            }
+
+            let block = self.kept.as_ref().unwrap_or(&self.channel.buffer);
+            self.at += decoder.step(&block[self.at..], &mut self.raw.text)?;
+            self.raw.decoder = Some(decoder);
+        }
+        Ok(true)
     }
 }
 
 impl Read for Content<'_> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        if self.raw.decoder.is_none() && self.raw.text.is_empty() {
+            return self.read_stored(to);
+        }
+
+        if self.raw.at == self.raw.text.len() {
+            let decoded = self.decode().map_err(|fault| {
+                self.raw.fault = Some(fault);
+                io::Error::other(fault)
+            })?;
+            if !decoded {
+                return Ok(0);
+            }
+        }
+
+        let rest = &self.raw.text[self.raw.at..];
+        let length = to.len().min(rest.len());
+        to[..length].copy_from_slice(&rest[..length]);
+        self.raw.at += length;
+        self.bytes += length as u64;
+        Ok(length)
+    }
+}
+
+impl Content<'_> {
+    /// Whether the block has unread bytes, after getting the next one if it has none.
+    fn has_block(&mut self) -> bool {
+        self.next_block().is_ok() && {
+            let block = self.kept.as_ref().unwrap_or(&self.channel.buffer);
+            self.at < block.len()
+        }
+    }
+
+    /// Gets the next block if the present one is used up.
+    fn next_block(&mut self) -> io::Result<()> {
         if self.kept.is_none() && self.at == self.channel.buffer.len() {
             // Empty blocks are skipped: a read of no bytes would mean the end.
             while self.channel.pulling && self.channel.next_block()? {
@@ -162,7 +402,12 @@ impl Read for Content<'_> {
                 keeping => *keeping = None,
             }
         }
+        Ok(())
+    }
 
+    /// Reads the stored bytes.
+    fn read_stored(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        self.next_block()?;
         let block = self.kept.as_ref().unwrap_or(&self.channel.buffer);
         let length = to.len().min(block.len() - self.at);
         to[..length].copy_from_slice(&block[self.at..self.at + length]);

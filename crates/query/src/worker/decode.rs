@@ -1,10 +1,14 @@
 //! Rows of content, for tables and for jq: the fields of each record with their
 //! columns.
 
+use std::borrow::Cow;
+
 use larder_protocol::quote::shortened;
 use larder_records::{
-    Fault, Layout, Pointer, Record, Splitter,
+    Dialect, Fault, Layout, Misfits, Pointer, Record, Splitter, TableOptions, repair_member,
+    repair_value,
     typing::{ColumnNames, Field, RecordPart, is_json, member_parts, record_parts},
+    without_escapes,
 };
 use regex::Regex;
 
@@ -43,7 +47,7 @@ pub(super) fn read(
     let mut rows = Rows { table: &table.name, columns, deadline, total, counts, sink };
 
     match table.layout {
-        Layout::Rows { delimiter } => rows.read_csv(content, delimiter)?,
+        Layout::Rows(dialect) => rows.read_csv(content, dialect, &table.options)?,
         Layout::Log => rows.read_log(content, table.pattern.as_deref())?,
         Layout::Json | Layout::JsonLines => rows.read_json(content, table.layout, at)?,
     }
@@ -89,22 +93,31 @@ impl<S: Sink> Rows<'_, S> {
         Progress { read: self.counts.rows, total: self.total }
     }
 
-    fn read_csv(&mut self, content: &mut Content<'_>, delimiter: u8) -> Result<(), QueryError> {
-        let mut reader = csv::ReaderBuilder::new()
-            .has_headers(false)
-            .flexible(true)
-            .delimiter(delimiter)
-            .from_reader(&mut *content);
+    fn read_csv(
+        &mut self,
+        content: &mut Content<'_>,
+        dialect: Dialect,
+        options: &TableOptions,
+    ) -> Result<(), QueryError> {
+        content.skip_lines(dialect.skip)?;
+        let mut reader = dialect.reader().from_reader(&mut *content);
         let mut row = csv::StringRecord::new();
-        let mut is_header = true;
+        let mut is_header = dialect.header;
+        // Rows may add columns to those of the header.
+        let mut width = None;
+        let mut misfits = Misfits::default();
+        let changes = options.change_fields();
 
         loop {
             match reader.read_record(&mut row) {
                 Ok(true) => {}
-                Ok(false) => return Ok(()),
+                Ok(false) => {
+                    reader.get_mut().tell(misfits);
+                    return Ok(());
+                }
                 Err(error) => {
                     return Err(match error.kind() {
-                        csv::ErrorKind::Io(_) => QueryError::Failed,
+                        csv::ErrorKind::Io(_) => reader.get_ref().failure(),
                         _ => QueryError::Content {
                             table: self.table.to_owned(),
                             problem: error.to_string(),
@@ -113,18 +126,31 @@ impl<S: Sink> Rows<'_, S> {
                 }
             }
 
+            // The csv crate passes over most comments, but not over each one.
+            let is_comment = |field: &str| {
+                dialect.comment.is_some_and(|byte| field.as_bytes().first() == Some(&byte))
+            };
+            if row.get(0).is_some_and(is_comment) {
+                continue;
+            }
+
             if std::mem::take(&mut is_header) {
                 if self.columns.is_empty() {
                     *self.columns = ColumnNames::of_header(&row);
                 }
+                width = Some(row.len());
                 continue;
             }
+
+            let width = *width.get_or_insert(row.len());
+            misfits.add(self.counts.rows + 1, row.len(), width);
 
             for (column, text) in row.iter().enumerate() {
                 if column == self.columns.len() {
                     self.columns.add("");
                 }
-                self.sink.field(self.counts.rows, column, Field::Delimited(text));
+                let field = if changes { options.field(text) } else { Cow::Borrowed(text) };
+                self.sink.field(self.counts.rows, column, Field::Delimited(&field));
             }
 
             self.end_row(reader.get_mut().channel())?;
@@ -156,7 +182,9 @@ impl<S: Sink> Rows<'_, S> {
             rows.sink.field(record.number, 0, Field::Number(line_no));
             rows.sink.field(record.number, 1, Field::Text(&text));
 
-            if let Some(found) = pattern.as_ref().and_then(|pattern| pattern.captures(&text)) {
+            // Colours around words do not hide them.
+            let plain = without_escapes(&text);
+            if let Some(found) = pattern.as_ref().and_then(|pattern| pattern.captures(&plain)) {
                 for (index, (group, _)) in groups.iter().enumerate() {
                     if let Some(found) = found.get(*group) {
                         let column = LINE_COLUMNS.len() + index;
@@ -178,27 +206,33 @@ impl<S: Sink> Rows<'_, S> {
         at: &Pointer,
     ) -> Result<(), QueryError> {
         self.split(content, layout, at, |rows, bytes, record, channel| {
-            let Ok(text) = std::str::from_utf8(bytes) else { return rows.skip(layout) };
+            let is_member = record.value > record.start;
             // A row that fails in its middle would leave fields behind.
-            if layout == Layout::JsonLines && !is_json(text) {
-                return rows.skip(layout);
+            let text = std::str::from_utf8(bytes).ok();
+            let text = text.filter(|text| layout != Layout::JsonLines || is_json(text));
+            if text.is_some_and(|text| rows.parts(record.number, text, is_member)) {
+                return rows.end_row(channel);
             }
 
-            let Rows { columns, sink, .. } = rows;
-            let mut each = |part: RecordPart<'_>, field: Field<'_>| {
-                sink.field(record.number, columns.of_part(part), field);
-            };
-            let read = if record.value > record.start {
-                member_parts(text, &mut each)
-            } else {
-                record_parts(text, &mut each)
-            };
-
-            match read {
-                Ok(()) => rows.end_row(channel),
-                Err(_) => rows.skip(layout),
+            let repaired = if is_member { repair_member(bytes) } else { repair_value(bytes) };
+            let repaired = repaired.and_then(|json| String::from_utf8(json).ok());
+            if repaired.is_some_and(|text| rows.parts(record.number, &text, is_member)) {
+                channel.tell_repaired(record.number);
+                return rows.end_row(channel);
             }
+            rows.skip(layout)
         })
+    }
+
+    /// Gives the parts of a record to the sink. Returns whether it is JSON.
+    fn parts(&mut self, record: u64, text: &str, is_member: bool) -> bool {
+        let Rows { columns, sink, .. } = self;
+        let mut each = |part: RecordPart<'_>, field: Field<'_>| {
+            sink.field(record, columns.of_part(part), field);
+        };
+        let read =
+            if is_member { member_parts(text, &mut each) } else { record_parts(text, &mut each) };
+        read.is_ok()
     }
 
     /// Counts a line that is not JSON; in one JSON value that is an error.

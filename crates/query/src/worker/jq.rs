@@ -11,6 +11,7 @@ use larder_records::{
     Fault, Layout, Pointer, Scanner, Splitter,
     notes::Notes,
     preview::words::{count, cut},
+    repair_member, repair_value,
     typing::{ColumnNames, ColumnType, Field, TypedValue},
 };
 use serde_json::Value;
@@ -175,7 +176,7 @@ impl Run<'_> {
         match (table.layout, &table.rows) {
             (Layout::Json, None) => self.document(table, channel),
             (Layout::Json | Layout::JsonLines, _) => self.records(table, channel),
-            (Layout::Rows { .. } | Layout::Log, _) => self.rows(table, channel),
+            (Layout::Rows(_) | Layout::Log, _) => self.rows(table, channel),
         }
     }
 
@@ -216,12 +217,19 @@ impl Run<'_> {
         let mut counts = ReadCounts::default();
         let lines = table.layout == Layout::JsonLines;
         let mut failed = None;
+        let mut repaired = Vec::new();
         let mut content = channel.content(0)?;
         let mut pending = Vec::new();
 
         let mut take = |bytes: &[u8], member: bool, pending: &mut Vec<Val>| {
             let value = if member { parse_member(bytes) } else { parse(bytes) };
-            match value {
+            let repaired = || {
+                let json = if member { repair_member(bytes) } else { repair_value(bytes) };
+                let json = json?;
+                repaired.push(counts.rows);
+                if member { parse_member(&json) } else { parse(&json) }
+            };
+            match value.or_else(repaired) {
                 Some(value) => {
                     counts.rows += 1;
                     pending.push(value);
@@ -244,6 +252,7 @@ impl Run<'_> {
         });
         finished.map_err(|fault| content_error(&table.name, &fault))?;
         let bytes = content.bytes;
+        repaired.iter().for_each(|record| content.channel().tell_repaired(*record));
         pending.drain(..).try_for_each(|value| self.take(value, content.channel()))?;
 
         if let Some(record) = failed {

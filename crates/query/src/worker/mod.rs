@@ -3,8 +3,10 @@
 
 mod channel;
 mod confine;
+mod convert;
 mod deadline;
 mod decode;
+mod formats;
 mod jq;
 mod output;
 mod profile;
@@ -52,18 +54,27 @@ fn serve(confined: &Confined) -> std::io::Result<()> {
     let mut database = None;
     let mut cpu = 0;
 
-    while let Some(question) = channel.question()? {
+    while let Some(mut question) = channel.question()? {
         // Limits are on the whole process, which may have answered before.
         cpu += question.seconds + 2;
         confine::limit_cpu(cpu);
 
-        let answer = match question.engine {
-            Engine::Sql => answer_sql(&mut database, &question, &mut channel, confined.free_bytes),
-            Engine::Jq { slurp } => jq::answer(&question, slurp, &mut channel),
-        };
+        let free_bytes = confined.free_bytes;
+        let mut answer = answer(&mut database, &mut question, &mut channel, free_bytes);
+        if let Err(error) = &answer
+            && channel.can_repeat()
+            && convert::repair_refused(&mut question, error, &channel)
+        {
+            channel.drain()?;
+            database = None;
+            answer = self::answer(&mut database, &mut question, &mut channel, free_bytes);
+        }
 
         match answer {
-            Ok(answer) => channel.answer(&answer)?,
+            Ok(mut answer) => {
+                answer.notes.extend(channel.notes());
+                channel.answer(&answer)?;
+            }
             Err(error) => {
                 channel.fail(&error)?;
                 if !channel.is_idle() {
@@ -74,6 +85,20 @@ fn serve(confined: &Confined) -> std::io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Answers a question, after changing the contents that need it.
+fn answer(
+    database: &mut Option<Database>,
+    question: &mut Question,
+    channel: &mut Channel,
+    free_bytes: u64,
+) -> Result<super::Answer, QueryError> {
+    convert::prepare(question, channel)?;
+    match question.engine {
+        Engine::Sql => answer_sql(database, question, channel, free_bytes),
+        Engine::Jq { slurp } => jq::answer(question, slurp, channel),
+    }
 }
 
 /// Answers a question in SQL. A worker gets questions over the same tables only, so these stay

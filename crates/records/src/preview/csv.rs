@@ -4,42 +4,73 @@ use super::{
     Sample, estimate,
     words::{count, cut, name_of},
 };
-use crate::typing::{ColumnNames, ColumnType, ColumnTyping, Field};
+use crate::{
+    Dialect, Misfits,
+    table_detection::{self, Verdict},
+    typing::{ColumnNames, ColumnType, ColumnTyping, Field},
+};
 
 /// The maximum number of rows that are read.
 const MAX_ROWS: usize = 500;
 /// The maximum number of columns that are listed.
 const MAX_COLUMNS: usize = 60;
 
-/// The delimiter of a table: all sampled rows have the same number of fields,
-/// and more than one.
-pub(super) fn delimiter(sample: &Sample<'_>) -> Option<u8> {
+/// The dialect of content that is declared as a table.
+pub(super) fn declared(sample: &Sample<'_>, delimiter: u8) -> Dialect {
+    strict(sample).unwrap_or_else(|| table_detection::declared(complete_lines(sample), delimiter))
+}
+
+/// The dialect of text that seems to be a table, or may be one.
+pub(super) fn undeclared(sample: &Sample<'_>) -> Verdict {
+    let strict = strict(sample).map(Verdict::Table);
+    strict.unwrap_or_else(|| table_detection::undeclared(complete_lines(sample)))
+}
+
+/// The dialect of a whole text that is a table.
+pub fn declared_table(text: &str) -> Dialect {
+    declared(&Sample::of_text(text.as_bytes(), true), b',')
+}
+
+/// The dialect of text that may be a table, judging by its first bytes. `is_whole`: they are all.
+pub fn possible_table(head: &[u8], is_whole: bool) -> Option<Dialect> {
+    match undeclared(&Sample::of_text(head, is_whole)) {
+        Verdict::Perhaps(dialect) => Some(dialect),
+        Verdict::Table(_) | Verdict::No => None,
+    }
+}
+
+/// The dialect of a table by RFC 4180: all sampled rows have the same number of fields, and more
+/// than one. Most tables are so, and need no other attempt.
+fn strict(sample: &Sample<'_>) -> Option<Dialect> {
     let text = complete_lines(sample);
 
     // Searching for the byte is cheaper than making a parser.
     [b',', b'\t', b';', b'|']
         .into_iter()
         .filter(|delimiter| text.as_bytes().contains(delimiter))
-        .find(|delimiter| is_table(rows(text, *delimiter)))
+        .map(Dialect::delimited)
+        .find(|dialect| is_table(rows(text, *dialect)))
 }
 
 /// Whether rows are a table: all have as many fields as the first row, which has names. Stops at
 /// the first row with another number.
 fn is_table(mut rows: impl Iterator<Item = csv::StringRecord>) -> bool {
     let is_name = |field: &str| {
-        // Prose has a space after a comma.
-        !field.starts_with(' ')
-            && (1..=80).contains(&field.trim().len())
-            && field.trim().parse::<f64>().is_err()
+        // A name begins with a letter; prose and values may begin otherwise.
+        field.starts_with(|c: char| c.is_alphabetic() || c == '_')
+            && field.len() <= 80
+            && !field.contains(": ")
     };
 
     let Some(header) = rows.next() else { return false };
+    let is_again =
+        |row: &csv::StringRecord| row.iter().zip(&header).any(|(field, name)| field == name);
     let mut matching = 0;
     header.len() > 1
         && header.iter().all(is_name)
         && rows.all(|row| {
             matching += 1;
-            row.len() == header.len()
+            row.len() == header.len() && !is_again(&row)
         })
         // Prose has commas too, so two rows after the header must match it.
         && matching > 1
@@ -48,58 +79,96 @@ fn is_table(mut rows: impl Iterator<Item = csv::StringRecord>) -> bool {
 /// The head up to its last complete line.
 fn complete_lines<'a>(sample: &Sample<'a>) -> &'a str {
     let text = sample.text();
-    if sample.is_whole() { text } else { text.rsplit_once('\n').map_or("", |t| t.0) }
+    if sample.is_whole() { text } else { text.rsplit_once(['\n', '\r']).map_or("", |t| t.0) }
 }
 
 /// The first rows of a text.
-fn rows(text: &str, delimiter: u8) -> impl Iterator<Item = csv::StringRecord> {
-    let reader = csv::ReaderBuilder::new()
-        .has_headers(false)
-        .flexible(true)
-        .delimiter(delimiter)
-        .from_reader(text.as_bytes());
+fn rows(text: &str, dialect: Dialect) -> impl Iterator<Item = csv::StringRecord> {
+    let reader = dialect.reader().from_reader(text.as_bytes());
     reader.into_records().take(MAX_ROWS).map_while(Result::ok)
 }
 
 /// Facts about a table, the list of its columns cut to `budget` bytes.
-pub(super) fn facts(sample: &Sample<'_>, delimiter: u8, budget: usize) -> Vec<String> {
-    let rows: Vec<_> = rows(complete_lines(sample), delimiter).collect();
-    let Some((header, rest)) = rows.split_first() else { return Vec::new() };
+pub(super) fn facts(sample: &Sample<'_>, dialect: Dialect, budget: usize) -> Vec<String> {
+    let text = complete_lines(sample);
+    let below = dialect.below(text);
+    let rows: Vec<_> = rows(below, dialect).collect();
+    let Some(first) = rows.first() else { return Vec::new() };
 
-    let end = rows.last().and_then(|row| row.position()).map_or(0, csv::Position::byte);
-    let names = ColumnNames::of_header(header);
+    let rest = if dialect.header { &rows[1..] } else { &rows[..] };
+    let names = if dialect.header {
+        ColumnNames::of_header(first)
+    } else {
+        ColumnNames::of_header(first.iter().map(|_| ""))
+    };
     let shown = names.names().iter().map(|name| name_of(name, 80)).enumerate().take(MAX_COLUMNS);
     let columns: Vec<_> =
         shown.map(|(index, name)| format!("{name}: {}", column_type(rest, index))).collect();
 
     let mut listed = columns.join(", ");
-    if header.len() > MAX_COLUMNS {
-        listed += &format!(", … {} more", header.len() - MAX_COLUMNS);
+    if first.len() > MAX_COLUMNS {
+        listed += &format!(", … {} more", first.len() - MAX_COLUMNS);
     }
     if listed.len() > budget {
         listed = format!("{}…", cut(&listed, budget));
     }
 
+    let all = sample.is_whole() && rows.len() < MAX_ROWS;
     let types = match rest.len() {
-        _ if sample.is_whole() && rest.len() < MAX_ROWS - 1 => "types from all rows".to_owned(),
+        _ if all => "types from all rows".to_owned(),
         seen => format!("types from the first {}", count(seen as u64, "row")),
     };
 
+    let header = if dialect.header { " below a header line" } else { " without a header line" };
+    let mut facts = vec![
+        format!(
+            "Table: {}{header}, {}",
+            total(sample, dialect, &rows, rest, text.len() - below.len()),
+            count(first.len() as u64, "column")
+        ),
+        format!("Columns ({types}): {listed}"),
+    ];
+    facts.extend(dialect.told());
+    facts.extend(misfits(rest, first.len(), all));
+    facts
+}
+
+/// The number of rows in words.
+fn total(
+    sample: &Sample<'_>,
+    dialect: Dialect,
+    rows: &[csv::StringRecord],
+    rest: &[csv::StringRecord],
+    above: usize,
+) -> String {
     // A quoted field may contain a line feed, so that a row spans several lines.
     let multiline = rest.iter().any(|row| row.iter().any(|field| field.contains('\n')));
-    let rows = match sample.lines {
-        _ if sample.is_whole() && rest.len() < MAX_ROWS - 1 => count(rest.len() as u64, "row"),
-        Some(lines) if !multiline => count(lines.saturating_sub(1), "row"),
+    let is_plain = dialect.is_plain() && !multiline;
+
+    match sample.lines {
+        _ if sample.is_whole() && rows.len() < MAX_ROWS => count(rest.len() as u64, "row"),
+        Some(lines) if is_plain && lines > 1 => count(lines - 1, "row"),
         _ => {
-            let end = usize::try_from(end).unwrap_or(usize::MAX);
+            let end = rows.last().and_then(|row| row.position()).map_or(0, csv::Position::byte);
+            let end = usize::try_from(end).unwrap_or(usize::MAX).saturating_add(above);
             format!("{} rows", estimate(rest.len(), end, sample.size))
         }
-    };
+    }
+}
 
-    vec![
-        format!("Table: {rows} below a header line, {}", count(header.len() as u64, "column")),
-        format!("Columns ({types}): {listed}"),
-    ]
+/// The rows that do not have as many fields as the first row.
+fn misfits(rows: &[csv::StringRecord], width: usize, all: bool) -> Option<String> {
+    let mut misfits = Misfits::default();
+    for (row, number) in rows.iter().zip(1..) {
+        misfits.add(number, row.len(), width);
+    }
+
+    let from = if all {
+        String::new()
+    } else {
+        format!(" among the first {}", count(rows.len() as u64, "row"))
+    };
+    misfits.told().map(|told| format!("Note{from}: {told}"))
 }
 
 /// The type of all fields of a column.

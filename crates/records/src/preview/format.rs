@@ -1,19 +1,19 @@
 //! Detection of a content's format by its media type or its first bytes.
 
 use super::{Sample, csv, json, words::number};
+use crate::{Dialect, loose, markdown, table_detection::Verdict};
 
 /// The format of content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// A single JSON value.
     Json,
+    /// JSON that a strict parser refuses, or that stands within other text.
+    LooseJson,
     /// A JSON value on each line.
     JsonLines,
     /// Rows of delimited fields.
-    Csv {
-        /// The byte between fields.
-        delimiter: u8,
-    },
+    Csv(Dialect),
     /// Any other text.
     Text,
     /// An image.
@@ -45,21 +45,32 @@ impl Format {
             .unwrap_or_default()
             .trim()
             .to_ascii_lowercase();
-        let delimited = || csv::delimiter(sample).map(|delimiter| Self::Csv { delimiter });
 
         match essence.as_str() {
-            "text/csv" => Self::Csv { delimiter: csv::delimiter(sample).unwrap_or(b',') },
-            "text/tab-separated-values" => Self::Csv { delimiter: b'\t' },
+            "text/csv" => Self::Csv(csv::declared(sample, b',')),
+            "text/tab-separated-values" => Self::Csv(csv::declared(sample, b'\t')),
             "application/x-ndjson" | "application/jsonl" | "application/json-lines" => {
                 Self::JsonLines
             }
             // The declared type may be wrong; then the content is shown as text.
             kind if kind == "application/json" || kind.ends_with("+json") => {
-                if json::is_value(sample) { Self::Json } else { Self::Text }
+                if json::is_value(sample) {
+                    Self::Json
+                } else if seems_json(sample) {
+                    Self::LooseJson
+                } else {
+                    Self::Text
+                }
             }
             "text/plain" if json::is_lines(sample) => Self::JsonLines,
             "text/plain" if json::is_value(sample) => Self::Json,
-            "text/plain" => delimited().unwrap_or(Self::Text),
+            "text/plain" if seems_json(sample) => Self::LooseJson,
+            // Its records are those of a table, which is not the whole text.
+            "text/plain" if markdown::seems_table(sample.text()) => Self::Text,
+            "text/plain" => match csv::undeclared(sample) {
+                Verdict::Table(dialect) => Self::Csv(dialect),
+                Verdict::Perhaps(_) | Verdict::No => Self::Text,
+            },
             _ => Self::Text,
         }
     }
@@ -69,13 +80,19 @@ impl Format {
         match self {
             Self::Json => "application/json",
             Self::JsonLines => "application/x-ndjson",
-            Self::Csv { delimiter: b'\t' } => "text/tab-separated-values",
-            Self::Csv { .. } => "text/csv",
-            Self::Text => "text/plain",
+            Self::Csv(Dialect { delimiter: b'\t', .. }) => "text/tab-separated-values",
+            Self::Csv(_) => "text/csv",
+            // It is no JSON for others.
+            Self::Text | Self::LooseJson => "text/plain",
             Self::Image { mime_type, .. } => mime_type,
             Self::Binary => "application/octet-stream",
         }
     }
+}
+
+/// Whether the content is JSON that needs repair, judging by the sample.
+fn seems_json(sample: &Sample<'_>) -> bool {
+    loose::seems_json(sample.head, sample.is_whole())
 }
 
 fn image(head: &[u8]) -> Option<Format> {

@@ -7,12 +7,13 @@ use super::{
     shape::Shape,
     words::{count, cut, name_of, number},
 };
+use crate::loose;
 
 /// The maximum number of JSON lines that are parsed.
 const MAX_LINES: usize = 200;
 
 /// Whether the content is one JSON value, judging by the sample.
-pub(super) fn is_value(sample: &Sample<'_>) -> bool {
+pub(crate) fn is_value(sample: &Sample<'_>) -> bool {
     let text = sample.text();
     // A single number or word is shown as text.
     text.trim_start().starts_with(['{', '[']) && Parsed::new(sample, text).is_some()
@@ -21,11 +22,15 @@ pub(super) fn is_value(sample: &Sample<'_>) -> bool {
 /// Whether each line is a JSON object or list, and there is more than one.
 pub(super) fn is_lines(sample: &Sample<'_>) -> bool {
     let lines = lines(sample);
-    lines.len() > 1 && lines.iter().all(Option::is_some)
+    let good = lines.iter().filter(|line| line.is_some()).count();
+    let bad = lines.len() - good;
+
+    // A broken line hides no others.
+    good > 1 && (bad == 0 || bad == 1 || bad * 5 <= good)
 }
 
-/// The values of the first complete lines, up to a line that is not a JSON
-/// object or list, which is `None`.
+/// The values of the first complete lines; `None` for a line that is not a JSON object or list.
+/// Ends where most lines are none.
 fn lines(sample: &Sample<'_>) -> Vec<Option<Value>> {
     let text = sample.text();
     let complete =
@@ -33,14 +38,15 @@ fn lines(sample: &Sample<'_>) -> Vec<Option<Value>> {
     let lines = complete.lines().filter(|line| !line.trim().is_empty()).take(MAX_LINES);
 
     let mut values = Vec::new();
+    let mut bad = 0;
     for line in lines {
         let value = Some(line)
             .filter(|line| line.trim_start().starts_with(['{', '[']))
             .and_then(|line| serde_json::from_str(line).ok());
 
-        let stop = value.is_none();
+        bad += usize::from(value.is_none());
         values.push(value);
-        if stop {
+        if bad > 1 && bad * 2 > values.len() {
             break;
         }
     }
@@ -109,6 +115,30 @@ fn member(name: &str, value: &Value) -> String {
         Value::Object(_) => format!("{name} (object)"),
         _ => name.into_owned(),
     }
+}
+
+/// Facts about JSON that needs repair.
+pub(super) fn facts_of_loose(sample: &Sample<'_>, budget: usize) -> Vec<String> {
+    let refused =
+        "JSON that a strict parser refuses; describe_resource and query_resource repair it";
+    let Some(converted) = loose::repair(sample.head).filter(|_| sample.is_whole()) else {
+        return vec![refused.to_owned()];
+    };
+
+    let told: Vec<_> = converted.notes.into_iter().map(|note| note.text).collect();
+    let text = String::from_utf8_lossy(&converted.bytes);
+    let values: Vec<Value> =
+        text.lines().take(MAX_LINES).filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let mut shape = Shape::combined(values.iter()).to_string();
+    if shape.len() > budget {
+        shape = format!("{}…", cut(&shape, budget));
+    }
+
+    let mut told = told.join("; ");
+    if told.is_empty() {
+        told = "deeply nested".to_owned();
+    }
+    vec![format!("JSON, repaired where records are read: {told}"), format!("Shape: {shape}")]
 }
 
 /// Facts about NDJSON, its shape cut to `budget` bytes.

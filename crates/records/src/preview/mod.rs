@@ -14,6 +14,9 @@ pub mod words;
 
 use serde_json::Value;
 
+pub use self::csv::{declared_table, possible_table};
+pub(crate) use json::is_value as is_json_value;
+
 pub use columns::Columns;
 pub use excerpt::Excerpt;
 pub use format::Format;
@@ -44,13 +47,19 @@ pub struct Sample<'a> {
 }
 
 impl<'a> Sample<'a> {
+    /// A sample of text of no declared type.
+    pub(crate) fn of_text(head: &'a [u8], is_whole: bool) -> Self {
+        let size = if is_whole { head.len() as u64 } else { u64::MAX };
+        Self { mime_type: None, is_text: true, size, lines: None, head, tail: head, value: None }
+    }
+
     /// Whether the head is the complete content.
     fn is_whole(&self) -> bool {
         self.head.len() as u64 == self.size
     }
 
     /// The head as text, up to its last complete character.
-    fn text(&self) -> &'a str {
+    pub(crate) fn text(&self) -> &'a str {
         valid_utf8(self.head)
     }
 
@@ -81,7 +90,8 @@ impl Preview {
         let facts = match format {
             Format::Json => json::facts(sample, budget / 2),
             Format::JsonLines => json::facts_of_lines(sample, budget / 2),
-            Format::Csv { delimiter } => csv::facts(sample, delimiter, budget / 2),
+            Format::Csv(dialect) => csv::facts(sample, dialect, budget / 2),
+            Format::LooseJson => json::facts_of_loose(sample, budget / 2),
             Format::Text => Vec::new(),
             Format::Image { .. } | Format::Binary => format::facts(sample),
         };

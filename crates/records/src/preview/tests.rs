@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::Dialect;
 
 fn sample(content: &[u8], is_text: bool) -> Sample<'_> {
     let lines = std::str::from_utf8(content).ok().map(|text| text.lines().count() as u64);
@@ -108,7 +109,7 @@ fn tables_have_columns_types_and_rows() {
     }
 
     let preview = preview(&text);
-    assert_eq!(preview.format, Format::Csv { delimiter: b',' });
+    assert_eq!(preview.format, Format::Csv(Dialect::delimited(b',')));
     assert_eq!(
         preview.facts,
         [
@@ -118,7 +119,7 @@ fn tables_have_columns_types_and_rows() {
     );
 
     let semicolons = super::tests::preview("a;b\n1;2\n3;4\n");
-    assert_eq!(semicolons.format, Format::Csv { delimiter: b';' });
+    assert_eq!(semicolons.format, Format::Csv(Dialect::delimited(b';')));
     assert_eq!(semicolons.facts[0], "Table: 2 rows below a header line, 2 columns");
 }
 

@@ -2,13 +2,13 @@
 
 use larder_oauth::Owner;
 use larder_protocol::json_size;
-use larder_records::{Container, Layout, Pointer, RecordIndex};
+use larder_records::{Container, Dialect, Layout, Pointer, RecordIndex, RowParser};
 use larder_store::store::{RecordWindow, RecordsError, StoredResource};
 use serde::Serialize;
 use serde_json::Deserializer;
 
 use super::columns::{Cell, Column, TableRows, Type};
-use crate::{handler::ToolError, spill::record_columns::Rows};
+use crate::handler::ToolError;
 
 /// The records that a description looks at.
 const SAMPLED: u64 = 200;
@@ -143,23 +143,19 @@ async fn read(
     }
 
     let rows = match index.layout() {
-        Layout::Rows { delimiter } => delimited(&window, delimiter),
+        Layout::Rows(dialect) => delimited(&window, dialect),
         layout => objects(&window.text, layout, index.container()),
     };
 
     Ok(RowWindow { offset, ..rows.fit() })
 }
 
-fn delimited(window: &RecordWindow, delimiter: u8) -> RowWindow {
-    let mut header = Rows::new(delimiter);
+fn delimited(window: &RecordWindow, dialect: Dialect) -> RowWindow {
+    let mut header = RowParser::new(dialect);
     let names = window.header.as_deref().and_then(|row| header.fields(row));
     let mut table = TableRows::of_header(names.into_iter().flatten());
 
-    let mut reader = csv::ReaderBuilder::new()
-        .has_headers(false)
-        .flexible(true)
-        .delimiter(delimiter)
-        .from_reader(&*window.text);
+    let mut reader = dialect.reader().from_reader(&*window.text);
     for record in reader.records().filter_map(Result::ok) {
         table.add_fields(record.iter());
     }

@@ -43,7 +43,7 @@ pub(super) async fn fitting(found: &StoredResource) -> Result<Vec<View>, StoreEr
 
     let mut views = match found.layout().await? {
         Some(Layout::Json) => vec![View::Table, View::Json, View::Chart, View::Log],
-        Some(Layout::JsonLines | Layout::Rows { .. }) => vec![View::Table, View::Chart, View::Log],
+        Some(Layout::JsonLines | Layout::Rows(_)) => vec![View::Table, View::Chart, View::Log],
         Some(Layout::Log) | None => vec![View::Log],
     };
 

@@ -29,8 +29,14 @@ pub(crate) fn is_text(mime_type: &str) -> bool {
     is_text && !other_charset
 }
 
+/// Whether a text has no more than the odd NUL, as logs have after a crash. UTF-16 has many.
+fn has_few_nuls(text: &str) -> bool {
+    let nuls = text.bytes().filter(|byte| *byte == 0).count();
+    nuls == 0 || (text.len() >= 8 && nuls <= 1 + text.len() / 500)
+}
+
 /// Content whose kind is not set: text if `may_be_text` and the first piece is
-/// UTF-8 without NUL, bytes otherwise.
+/// UTF-8 with few NUL characters, bytes otherwise.
 pub(super) async fn sniff(
     mut pieces: impl Stream<Item = std::io::Result<Bytes>> + Send + Unpin + 'static,
     may_be_text: bool,
@@ -38,7 +44,7 @@ pub(super) async fn sniff(
     let first = pieces.next().await;
     let looks_like_text = match &first {
         Some(Ok(bytes)) => match std::str::from_utf8(bytes) {
-            Ok(text) => !text.contains('\0'),
+            Ok(text) => has_few_nuls(text),
             // The piece can end within a character.
             Err(e) => e.error_len().is_none() && e.valid_up_to() > 0,
         },

@@ -1,9 +1,9 @@
 //! The columns of records: those that a SELECT can name.
 
-use std::mem::replace;
-
-use csv_core::ReadRecordResult;
-use larder_records::{Container, Layout, Pointer, Record, RecordIndex, Splitter, preview::Columns};
+use larder_records::{
+    Container, Dialect, Layout, Misfits, Pointer, Record, RecordIndex, RowParser, Splitter,
+    preview::Columns, repair_member, repair_value,
+};
 
 /// The most columns that are named.
 const MAX_NAMES: usize = 30;
@@ -14,9 +14,12 @@ const MAX_NAMES_BYTES: usize = 600;
 /// `id, name, "unit price"`. `None` if there are none.
 pub(super) fn column_names(index: &RecordIndex, head: &[u8]) -> Option<String> {
     let layout = index.layout();
-    let mut columns = if let (Layout::Rows { delimiter }, Some(header)) = (layout, index.header()) {
+    let mut columns = if let (Layout::Rows(dialect), Some(header)) = (layout, index.header()) {
         let end = usize::try_from(header.end).unwrap_or(usize::MAX).min(head.len());
-        Columns::of_table(Rows::new(delimiter).fields(&head[..end])?)
+        let start = usize::try_from(header.start).unwrap_or(end).min(end);
+        Columns::of_table(RowParser::new(dialect).fields(&head[start..end])?)
+    } else if let Layout::Rows(dialect) = layout {
+        without_header(dialect, index, head)?
     } else {
         let at: Pointer = index.at().parse().unwrap_or_default();
         let mut splitter = Splitter::new(layout, at, head.len());
@@ -45,6 +48,19 @@ pub(super) fn column_names(index: &RecordIndex, head: &[u8]) -> Option<String> {
     (!names.is_empty()).then_some(names)
 }
 
+/// The columns of a table without a header, which `bytes` begin with, after lines above it.
+pub(crate) fn without_header(
+    dialect: Dialect,
+    index: &RecordIndex,
+    bytes: &[u8],
+) -> Option<Columns> {
+    let start = usize::try_from(index.nearest(0)?.offset).ok()?;
+    let row = bytes.get(start..)?;
+    let width = RowParser::new(dialect).fields(row)?.count();
+    let names: Vec<_> = (1..=width).map(|number| format!("column_{number}")).collect();
+    Some(Columns::of_table(names.iter().map(String::as_str)))
+}
+
 /// A name in double quotes, unless it is a word.
 fn identifier(name: &str) -> String {
     let is_word = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
@@ -55,124 +71,73 @@ fn identifier(name: &str) -> String {
 /// The columns of records that are added one by one.
 pub(crate) struct RecordColumns {
     pub(crate) columns: Columns,
+    /// The rows that do not have as many fields as there are columns.
+    pub(crate) misfits: Misfits,
     form: Form,
 }
 
 /// How records are written.
 enum Form {
-    Rows(Rows),
-    /// JSON, each value after its key if the records are members of an object.
-    Json {
-        with_key: bool,
+    Rows {
+        rows: RowParser,
+        /// The number of columns; `None` before the first row of a table without a header.
+        width: Option<usize>,
     },
+    /// JSON, each value after its key if the records are members of an object.
+    Json { with_key: bool },
 }
 
 impl RecordColumns {
     /// Adds to the columns of a header, or to none.
-    pub(crate) fn new(columns: Columns, index: &RecordIndex) -> Self {
+    pub(crate) fn new(mut columns: Columns, index: &RecordIndex) -> Self {
         let form = match index.layout() {
-            Layout::Rows { delimiter } => Form::Rows(Rows::new(delimiter)),
+            Layout::Rows(dialect) => {
+                let width = dialect.header.then(|| columns.names().len());
+                Form::Rows { rows: RowParser::new(dialect), width }
+            }
             Layout::JsonLines | Layout::Log => Form::Json { with_key: false },
             Layout::Json => Form::Json { with_key: index.container() == Container::Object },
         };
-        Self { columns, form }
+        Self { columns, misfits: Misfits::default(), form }
     }
 
     /// Adds a record. Returns whether it could be parsed.
     pub(crate) fn add(&mut self, bytes: &[u8]) -> bool {
         match &mut self.form {
-            Form::Rows(rows) => {
+            Form::Rows { rows, width } => {
                 let fields = rows.fields(bytes);
                 let is_row = fields.is_some();
-                self.columns.add_row(fields.into_iter().flatten());
+                let mut count = 0;
+                self.columns.add_row(fields.into_iter().flatten().inspect(|_| count += 1));
+                let row = self.columns.records();
+                self.misfits.add(row, count, *width.get_or_insert(count));
                 is_row
             }
             Form::Json { with_key } => {
-                std::str::from_utf8(bytes).is_ok_and(|json| self.columns.add_json(json, *with_key))
+                let with_key = *with_key;
+                if std::str::from_utf8(bytes)
+                    .is_ok_and(|json| self.columns.add_json(json, with_key))
+                {
+                    return true;
+                }
+
+                // A record that a strict parser refuses is repaired, as queries do.
+                let repaired = if with_key { repair_member(bytes) } else { repair_value(bytes) };
+                let repaired = repaired.and_then(|json| String::from_utf8(json).ok());
+                repaired.is_some_and(|json| self.columns.add_json(&json, with_key))
             }
         }
-    }
-}
-
-/// Parses rows one by one. One parser serves them all: making it takes as long as parsing a
-/// hundred rows.
-pub(crate) struct Rows {
-    parser: Box<csv_core::Reader>,
-    /// The fields of a row, one after the other.
-    fields: Vec<u8>,
-    /// Where each field ends.
-    ends: Vec<usize>,
-}
-
-impl Rows {
-    pub(crate) fn new(delimiter: u8) -> Self {
-        let parser = csv_core::ReaderBuilder::new().delimiter(delimiter).build();
-        Self { parser: Box::new(parser), fields: Vec::new(), ends: Vec::new() }
-    }
-
-    /// The fields of a row, without quotes; `None` if it is empty or not UTF-8.
-    pub(crate) fn fields(&mut self, row: &[u8]) -> Option<impl Iterator<Item = &str>> {
-        let Self { parser, fields, ends } = self;
-        parser.reset();
-
-        // All fields of a row together are no longer than the row.
-        fields.resize(row.len().max(fields.len()), 0);
-        let (mut read, mut written, mut count) = (0, 0, 0);
-
-        loop {
-            let input = &row[read..];
-            let (result, more_read, more_written, more_count) =
-                parser.read_record(input, &mut fields[written..], &mut ends[count..]);
-            read += more_read;
-            written += more_written;
-            count += more_count;
-
-            match result {
-                // The next call, without input, ends the row.
-                ReadRecordResult::InputEmpty => {}
-                ReadRecordResult::OutputFull => fields.resize(2 * fields.len() + 1, 0),
-                ReadRecordResult::OutputEndsFull => ends.resize(2 * ends.len() + 8, 0),
-                ReadRecordResult::Record => break,
-                ReadRecordResult::End => return None,
-            }
-        }
-
-        let text = std::str::from_utf8(&fields[..written]).ok()?;
-        Some(ends[..count].iter().scan(0, |start, end| text.get(replace(start, *end)..*end)))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
     use larder_records::Indexer;
 
-    proptest! {
-        #[test]
-        fn one_parser_reads_rows_as_one_for_each_does(
-            all in proptest::collection::vec("[a,;\"\r\n é]{0,20}", 1..6)
-        ) {
-            let mut rows = Rows::new(b',');
-            for row in all {
-                let mut reader = csv::ReaderBuilder::new()
-                    .has_headers(false)
-                    .flexible(true)
-                    .from_reader(row.as_bytes());
-                let expected = reader.records().next().and_then(Result::ok);
-                let expected = expected.as_ref().map(|row| row.iter().collect::<Vec<_>>());
-
-                let fields = rows.fields(row.as_bytes()).map(Iterator::collect::<Vec<_>>);
-
-                prop_assert_eq!(fields, expected, "{}", row);
-            }
-        }
-    }
-
     #[test]
     fn columns_are_named_as_sql_writes_them() {
-        let rows = Layout::Rows { delimiter: b',' };
+        let rows = Layout::Rows(Dialect::delimited(b','));
         for (layout, content, names) in [
             (
                 rows,
@@ -196,7 +161,7 @@ mod tests {
     fn many_columns_are_cut_off() {
         let header = (0..100).map(|n| format!("c{n}")).collect::<Vec<_>>().join(",");
         let content = format!("{header}\n{header}\n");
-        let mut indexer = Indexer::new(Layout::Rows { delimiter: b',' });
+        let mut indexer = Indexer::new(Layout::Rows(Dialect::delimited(b',')));
         indexer.feed(content.as_bytes()).expect("it is CSV");
         let index = indexer.finish().expect("it is CSV").expect("it is CSV");
 

@@ -2,10 +2,12 @@
 
 use std::fmt::Write;
 
+use larder_oauth::Owner;
 use larder_records::preview::words::count;
-use larder_store::store::{Entry, Kind};
+use larder_store::store::{Entry, Kind, StoreError, StoredResource, TextView};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::json;
 
 use super::{ToolOptions, record_facts, wording::call_at_revision};
 use crate::{
@@ -63,11 +65,17 @@ async fn describe<S>(
     }
     line("type", &entry.mime_type);
     line("size", &count(entry.size, "byte"));
+    let (view, fact) = text_view(&found, ctx.identity().owner()).await?;
+    if let Some(fact) = fact {
+        line("text", &fact);
+    }
+    let shown = view.as_ref().map_or(&found, |view| &view.text);
 
-    let read = call_at_revision("read_resource", read_arguments(uri, entry.kind, 100), revision);
-    let next = match entry.kind {
+    let read =
+        call_at_revision("read_resource", read_arguments(uri, shown.entry.kind, 100), revision);
+    let next = match shown.entry.kind {
         Kind::Text => {
-            line("lines", &count(entry.lines, "line"));
+            line("lines", &count(shown.entry.lines, "line"));
             let search = call_at_revision("search_resource", search_arguments(uri), revision);
             format!("{read} or {search}")
         }
@@ -84,13 +92,70 @@ async fn describe<S>(
     line("expires", &entry.expires);
     line("next", &next);
 
-    let facts = record_facts::describe(ctx.identity().owner(), &found, budget / 2).await?;
-    let facts = facts.unwrap_or_default();
+    let facts = match of_query(shown, uri, revision).await? {
+        Some(fact) => fact,
+        None => of_records(ctx.identity().owner(), shown, budget / 2).await?,
+    };
     text.push_str(&facts);
 
     let budget = budget.saturating_sub(facts.len());
-    found.preview(budget).await?.write_to(&mut text);
+    shown.preview(budget).await?.write_to(&mut text);
     Ok(text)
+}
+
+/// The text of compressed content and of other encodings, and what it is or why it cannot be read.
+async fn text_view(
+    found: &StoredResource,
+    owner: &Owner,
+) -> Result<(Option<TextView>, Option<String>), ToolError> {
+    match found.text_view(owner).await {
+        Ok(view) => {
+            let fact = view.as_ref().map(|TextView { text, encoding }| {
+                format!("{}; {} as UTF-8", encoding.told(), count(text.entry.size, "byte"))
+            });
+            Ok((view, fact))
+        }
+        Err(StoreError::Undecodable { fault, .. }) => {
+            Ok((None, Some(format!("cannot be read: {fault}"))))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What the records of a text have in common, and how they are read; empty if it has none.
+async fn of_records(
+    owner: &Owner,
+    shown: &StoredResource,
+    budget: usize,
+) -> Result<String, ToolError> {
+    let Some(view) = shown.record_view(owner).await? else {
+        let facts = record_facts::describe(owner, shown, None, budget).await?;
+        return Ok(facts.unwrap_or_default());
+    };
+
+    let told: Vec<_> = view.notes.iter().map(|note| note.line(false)).collect();
+    let told = if told.is_empty() { "deeply nested JSON".to_owned() } else { told.join("; ") };
+    // A filter reads JSON as it is, where a strict parser does.
+    let root = view.is_for_tables.then_some(".");
+    let facts = record_facts::describe(owner, &view.records, root, budget).await?;
+    Ok(format!("records are read after a change: {told}\n{}", facts.unwrap_or_default()))
+}
+
+/// How queries read content whose records they alone have; `None` for all other content.
+async fn of_query(
+    shown: &StoredResource,
+    uri: &str,
+    revision: Option<u64>,
+) -> Result<Option<String>, ToolError> {
+    let form = shown.form(None, None).await?;
+    let conversion = form.and_then(|form| form.conversion);
+    let Some(conversion) = conversion.filter(|conversion| conversion.is_for_queries()) else {
+        return Ok(None);
+    };
+
+    let query = json!({ "from": uri, "sql": "SELECT * FROM t" });
+    let query = call_at_revision("query_resource", query, revision);
+    Ok(Some(format!("records: of {}, for queries: {query}\n", conversion.name())))
 }
 
 /// `3; kept: 1 (5 bytes, written at …), 2 (…), 3 (…)`; the number alone if the

@@ -79,9 +79,20 @@ async fn read<S>(
     }
 
     match args.unit {
-        Unit::Lines => read_lines(&found, args, budget).await,
+        Unit::Lines => {
+            let view = found.text_view(ctx.identity().owner()).await?;
+            let found = view.map_or(found, |view| view.text);
+            read_lines(&found, args, budget).await
+        }
         Unit::Bytes => read_bytes(&found, args, budget).await,
         Unit::Records => {
+            let view = found.text_view(ctx.identity().owner()).await?;
+            let found = view.map_or(found, |view| view.text);
+            // A pointer is about the content as it is, where that is JSON.
+            let is_pointed = args.at.is_some() && found.layout().await?.is_some();
+            let view =
+                if is_pointed { None } else { found.record_view(ctx.identity().owner()).await? };
+            let found = view.map_or(found, |view| view.records);
             let request = read_records::Request {
                 at: args.at.as_deref(),
                 offset: args.offset,

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use larder_oauth::Owner;
 use larder_records::{
-    Fault, Layout, List, Lists, Pointer, Record, RecordIndex, Splitter,
+    Fault, Layout, List, Lists, Pointer, Record, RecordIndex, RowParser, Splitter,
     preview::{
         Columns,
         words::{count, cut, number},
@@ -15,11 +15,12 @@ use larder_records::{
 };
 use larder_runtime::compute::{self, Compute, Stop};
 use larder_store::store::{RecordsError, StoreError, StoredResource};
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::spill::{
-    record_columns::{RecordColumns, Rows},
-    tool_calls::jq_root,
+    record_columns::{RecordColumns, without_header},
+    tool_calls::{call, jq_root},
 };
 
 /// A longer record ends the description of the columns.
@@ -31,10 +32,12 @@ const MAX_POINTER_BYTES: usize = 100;
 /// The names in a longer header are cut off.
 const MAX_HEADER_BYTES: usize = 64 << 10;
 
-/// Facts about the records, in about `budget` bytes; `None` if there are none.
+/// Facts about the records, in about `budget` bytes; `None` if there are none. `root` is that of
+/// a jq filter, if the records are not what jq reads.
 pub(super) async fn describe(
     caller: &Owner,
     found: &StoredResource,
+    root: Option<&str>,
     budget: usize,
 ) -> Result<Option<String>, StoreError> {
     let deadline = Instant::now() + compute::search_time();
@@ -45,6 +48,7 @@ pub(super) async fn describe(
         Ok(Err(RecordsError::Fault(fault))) => {
             return Ok(Some(format!("records: none, {fault}\n")));
         }
+        Ok(Err(RecordsError::NoRecords)) => return possible_table(found).await,
         // Content without records has no facts about them.
         Ok(Err(_)) => return Ok(None),
         Err(_) => return Ok(Some(too_late())),
@@ -78,7 +82,24 @@ pub(super) async fn describe(
     }
 
     survey.finish();
-    Ok(Some(survey.text(&index, budget)))
+    let jq_root = root.map_or_else(|| jq_root(&index), str::to_owned);
+    Ok(Some(survey.text(&index, &jq_root, budget)))
+}
+
+/// How text without records may be read as a table.
+async fn possible_table(found: &StoredResource) -> Result<Option<String>, StoreError> {
+    let Some(dialect) = found.possible_table().await? else { return Ok(None) };
+
+    let mut table = json!({ "uri": found.entry.uri });
+    let options = serde_json::to_value(dialect.to_options()).unwrap_or_default();
+    if let (Value::Object(table), Value::Object(options)) = (&mut table, options) {
+        table.extend(options);
+        if dialect.is_plain() {
+            table.insert("delimiter".into(), char::from(dialect.delimiter).to_string().into());
+        }
+    }
+    let from = json!({ "from": { "t": table }, "sql": "SELECT * FROM t" });
+    Ok(Some(format!("perhaps a table: {}\n", call("query_resource", &from))))
 }
 
 fn too_late() -> String {
@@ -87,13 +108,15 @@ fn too_late() -> String {
 
 /// The columns of the header, if there is one.
 async fn columns(found: &StoredResource, index: &RecordIndex) -> Result<Columns, StoreError> {
-    let (Some(header), Layout::Rows { delimiter }) = (index.header(), index.layout()) else {
-        return Ok(Columns::default());
+    let Layout::Rows(dialect) = index.layout() else { return Ok(Columns::default()) };
+    let Some(header) = index.header() else {
+        let head = found.bytes_from(0, MAX_HEADER_BYTES).await?;
+        return Ok(without_header(dialect, index, &head.bytes).unwrap_or_default());
     };
 
     let len = usize::try_from(header.end - header.start).unwrap_or(MAX_HEADER_BYTES);
     let header = found.bytes_from(header.start, len.min(MAX_HEADER_BYTES)).await?;
-    Ok(Columns::of_table(Rows::new(delimiter).fields(&header.bytes).into_iter().flatten()))
+    Ok(Columns::of_table(RowParser::new(dialect).fields(&header.bytes).into_iter().flatten()))
 }
 
 /// Collects the facts, block by block.
@@ -156,7 +179,7 @@ impl Survey {
         }
     }
 
-    fn text(self, index: &RecordIndex, budget: usize) -> String {
+    fn text(self, index: &RecordIndex, jq_root: &str, budget: usize) -> String {
         let at = index.at();
         let place = if at.is_empty() { String::new() } else { format!(" at {at}") };
         let mut text = format!("records: {}{place}\n", count(index.total(), "record"));
@@ -165,7 +188,16 @@ impl Survey {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{label}: {value}");
         };
-        line("table", &format!("t; jq root: {}", jq_root(index)));
+        line("table", &format!("t; jq root: {jq_root}"));
+
+        if let Layout::Rows(dialect) = index.layout()
+            && let Some(told) = dialect.told()
+        {
+            line("how", &told);
+        }
+        if let Some(told) = self.records.misfits.told() {
+            line("rows", &told);
+        }
 
         let complete = self.stopped.is_none();
         let lists = self.lists.filter(|_| complete).and_then(|lists| lists.finish().ok());

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use larder_protocol::quote::{MAX_CHARS, shortened};
+use larder_records::DecodeFault;
 use larder_runtime::{clock::Timestamp, compute::Busy};
 
 use super::{InvalidUri, ResourceUri};
@@ -72,6 +73,17 @@ pub enum StoreError {
     NoLines {
         /// The requested URI.
         uri: ResourceUri,
+    },
+    /// Content in another encoding cannot be made text.
+    #[error(
+        "{} cannot be read as text: {fault}. Read its bytes (unit \"bytes\"), or download it.",
+        shown(uri)
+    )]
+    Undecodable {
+        /// The requested URI.
+        uri: ResourceUri,
+        /// The reason.
+        fault: DecodeFault,
     },
     /// The URI belongs to a resource that the server defines.
     #[error(

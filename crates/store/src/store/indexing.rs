@@ -118,12 +118,12 @@ pub(super) fn detect(mime_type: &str, head: &[u8], is_whole: bool) -> Option<Lay
     };
 
     match format {
-        Format::Csv { delimiter } => Some(Layout::Rows { delimiter }),
+        Format::Csv(dialect) => Some(Layout::Rows(dialect)),
         Format::Json => Some(Layout::Json),
         Format::JsonLines => Some(Layout::JsonLines),
         // Readers of malformed JSON get an error that tells the fault, instead of lines.
         Format::Text if mime_type.contains("json") => Some(Layout::Json),
-        Format::Text | Format::Image { .. } | Format::Binary => None,
+        Format::LooseJson | Format::Text | Format::Image { .. } | Format::Binary => None,
     }
 }
 
@@ -131,6 +131,8 @@ pub(super) fn detect(mime_type: &str, head: &[u8], is_whole: bool) -> Option<Lay
 mod tests {
     use futures_util::FutureExt;
     use serde_json::json;
+
+    use larder_records::Dialect;
 
     use super::*;
 
@@ -152,7 +154,7 @@ mod tests {
         let json = json!({ "n": 1, "rows": [{ "a": "x\"]" }, [], "é"] }).to_string();
         let ndjson = "{\"a\": 1}\n\n{\"a\": 2}\n[3]";
         let table = "a,b\n1,\"x\n\"\"y\"\n2,z\r\n";
-        let rows = Layout::Rows { delimiter: b',' };
+        let rows = Layout::Rows(Dialect::delimited(b','));
 
         for (mime_type, text, layout, at, total) in [
             ("application/json", &*json, Layout::Json, "/rows", 3),

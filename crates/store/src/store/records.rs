@@ -307,6 +307,8 @@ mod tests {
     use futures_util::FutureExt;
     use proptest::prelude::*;
 
+    use larder_records::Dialect;
+
     use super::*;
     use crate::store::blocks::tests::stored;
 
@@ -329,7 +331,7 @@ mod tests {
             let table = format!("a,b\n{}", quoted.join("\r\n"));
             let json_records: Vec<_> = texts.iter().map(|t| serde_json::json!(t).to_string()).collect();
             let lines: Vec<_> = ndjson.lines().map(str::to_owned).collect();
-            let rows = Layout::Rows { delimiter: b',' };
+            let rows = Layout::Rows(Dialect::delimited(b','));
 
             for (text, layout, expected) in [
                 (json, Layout::Json, &json_records),

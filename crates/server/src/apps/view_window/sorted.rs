@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use larder_oauth::Owner;
 use larder_query::{Answer, Engine, Queries, Question, Table};
-use larder_records::Layout;
+use larder_records::{Layout, TableOptions};
 use larder_store::store::StoredResource;
 use serde_json::Value;
 
@@ -34,7 +34,15 @@ pub(super) async fn window(
     queries: &Queries,
 ) -> Result<RowWindow, ToolError> {
     let layout = found.layout().await?.unwrap_or(Layout::Log);
-    let table = Table { name: TABLE.into(), layout, rows: args.at.clone(), pattern: None };
+    let table = Table {
+        name: TABLE.into(),
+        layout,
+        rows: args.at.clone(),
+        pattern: None,
+        encoding: None,
+        conversion: None,
+        options: TableOptions::default(),
+    };
     let ask = |text: String| ask(caller, found, &table, text, queries);
 
     let condition = match args.query.as_deref().filter(|text| !text.is_empty()) {
@@ -96,6 +104,7 @@ async fn ask(
         result_bytes: limits.result_bytes,
         seconds: limits.time.as_secs(),
         memory_bytes: limits.memory_bytes,
+        input_bytes: limits.input_bytes,
     };
 
     let answer = queries.ask(caller, &question, std::slice::from_ref(found), None).await;

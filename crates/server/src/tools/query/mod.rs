@@ -1,6 +1,7 @@
 //! `query_resource`
 
 mod answer;
+mod form;
 mod sources;
 mod store;
 
@@ -143,6 +144,7 @@ async fn query<S>(
         result_bytes: limits.result_bytes,
         seconds: limits.time.as_secs(),
         memory_bytes: limits.memory_bytes,
+        input_bytes: limits.input_bytes,
     };
 
     let (answer, stored) = match &args.into {

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use larder_protocol::quote::quoted;
 use larder_query::Table;
-use larder_records::{Layout, Pointer};
-use larder_store::store::{Kind, StoredResource};
+use larder_records::{Layout, Pointer, TableOptions};
+use larder_store::store::StoredResource;
 
-use super::{Format, From, QueryResource};
+use super::{From, QueryResource, form};
 use crate::handler::{Context, ToolError};
 
 const MAX_TABLES: usize = 8;
@@ -44,12 +44,21 @@ pub(super) async fn find<S>(
     for (name, uri) in tables {
         check_name(&name)?;
         let content = ctx.read_any_revision(&uri, args.revision).await?;
-        let layout = layout(&content, args.format).await?;
-        let table = Table { name, layout, rows: args.rows.clone(), pattern: args.pattern.clone() };
+        let form = form::find(&content, args.format, &TableOptions::default()).await?;
+        let table = Table {
+            name,
+            layout: form.layout.unwrap_or(Layout::Log),
+            rows: args.rows.clone(),
+            pattern: args.pattern.clone(),
+            encoding: form.encoding,
+            conversion: form.conversion,
+            options: TableOptions::default(),
+        };
         sources.push((table, content));
     }
 
-    let has_log = sources.iter().any(|(table, _)| table.layout == Layout::Log);
+    let has_log =
+        sources.iter().any(|(table, _)| table.layout == Layout::Log && table.conversion.is_none());
     if args.pattern.is_some() && !has_log {
         return Err(ToolError::new("pattern is for logs: add \"format\":\"log\"."));
     }
@@ -73,25 +82,4 @@ fn check_name(name: &str) -> Result<(), ToolError> {
 fn reserved(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name.starts_with("sqlite_") || name.starts_with("json_") || name.starts_with("pragma_")
-}
-
-async fn layout(content: &StoredResource, format: Format) -> Result<Layout, ToolError> {
-    let entry = &content.entry;
-    if entry.kind == Kind::Binary {
-        return Err(ToolError::new(format!(
-            "{} is binary ({}) and has no rows.",
-            entry.uri, entry.mime_type
-        )));
-    }
-
-    let detected = match format {
-        Format::Json => Some(Layout::Json),
-        Format::Ndjson => Some(Layout::JsonLines),
-        Format::Tsv => Some(Layout::Rows { delimiter: b'\t' }),
-        Format::Log => None,
-        Format::Csv => content.layout_as("text/csv").await?,
-        Format::Auto => content.layout().await?,
-    };
-
-    Ok(detected.unwrap_or(Layout::Log))
 }

@@ -1,10 +1,11 @@
 //! Searches the complete lines of one block.
 
-use std::{io, ops::Range};
+use std::{io, ops::Range, sync::atomic::Ordering};
 
 use bytes::Bytes;
 use grep_matcher::{LineTerminator, Matcher};
 use grep_searcher::{Searcher, SearcherBuilder, Sink, SinkMatch};
+use larder_records::has_escapes;
 use larder_runtime::compute::Stop;
 
 use super::{
@@ -58,6 +59,10 @@ impl Hit {
 }
 
 pub(super) fn search(search: &Search, block: Bytes, stop: &Stop) -> SearchedBlock {
+    if has_escapes(&block) {
+        search.escapes.store(true, Ordering::Relaxed);
+    }
+
     let start = memchr::memchr(b'\n', &block).map_or(block.len(), |index| index + 1);
     let end = memchr::memrchr(b'\n', &block).map_or(start, |index| index + 1);
     let hits = find_hits(search, &block[start..end], stop);
@@ -191,7 +196,10 @@ impl Sink for HitCollector<'_> {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use std::{sync::mpsc, time::Duration};
+    use std::{
+        sync::{Arc, mpsc},
+        time::Duration,
+    };
 
     use super::*;
     use larder_runtime::compute::Compute;
@@ -201,7 +209,15 @@ mod tests {
     fn search(query: &str) -> Search {
         let matcher = regex::matcher(query, regex::Syntax::default()).unwrap();
         let (context, invert, counts) = (0, false, true);
-        Search { matcher, required: None, context, invert, counts, keeps_filters: false }
+        Search {
+            matcher,
+            required: None,
+            context,
+            invert,
+            counts,
+            keeps_filters: false,
+            escapes: Arc::default(),
+        }
     }
 
     /// A line in which a search for [`HARD`] is in thousands of places at once.

@@ -218,7 +218,7 @@ impl<K: LineSink> Gatherer<K> {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use std::io;
+    use std::{io, sync::Arc};
 
     use grep_searcher::{Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
     use proptest::prelude::*;
@@ -284,7 +284,7 @@ mod tests {
             }
 
             let matcher = regex::matcher(pattern, regex::Syntax::default()).unwrap();
-            let search = Search { matcher, required: None, context, invert, counts: true, keeps_filters: false };
+            let search = Search { matcher, required: None, context, invert, counts: true, keeps_filters: false, escapes: Arc::default() };
 
             let mut expected = Recorder::default();
             let mut whole = SearcherBuilder::new();
@@ -346,6 +346,7 @@ mod tests {
             invert,
             counts: true,
             keeps_filters: false,
+            escapes: Arc::default(),
         };
 
         let (stop, mut offset) = (Stop::default(), 0);

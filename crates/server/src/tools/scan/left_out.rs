@@ -65,8 +65,15 @@ async fn lines(
     required: Option<RequiredText>,
 ) -> Lines {
     let matcher = regex::matcher(query, regex::Syntax::default()).unwrap();
-    let search =
-        Search { matcher, required, context, invert: false, counts: true, keeps_filters: true };
+    let search = Search {
+        matcher,
+        required,
+        context,
+        invert: false,
+        counts: true,
+        keeps_filters: true,
+        escapes: Arc::default(),
+    };
     scan(&found.entry.owner, found, search, Lines::default()).await.unwrap()
 }
 

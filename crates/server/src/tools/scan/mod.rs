@@ -12,7 +12,7 @@ mod line_part;
 mod matches;
 mod partial_line;
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::AtomicBool};
 
 use futures_util::StreamExt;
 use larder_oauth::Owner;
@@ -43,12 +43,22 @@ pub(super) struct Search {
     pub(super) counts: bool,
     /// The content is likely to be searched again.
     pub(super) keeps_filters: bool,
+    /// Set where a searched block has terminal escapes.
+    pub(super) escapes: Arc<AtomicBool>,
 }
 
 impl Search {
     /// A search for the lines that match, of content that is searched among others.
     pub(super) fn lines(matcher: SharedMatcher, required: Option<RequiredText>) -> Self {
-        Self { matcher, required, context: 0, invert: false, counts: false, keeps_filters: false }
+        Self {
+            matcher,
+            required,
+            context: 0,
+            invert: false,
+            counts: false,
+            keeps_filters: false,
+            escapes: Arc::default(),
+        }
     }
 }
 

@@ -4,13 +4,19 @@ mod answer;
 mod places;
 mod rows;
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use larder_oauth::Owner;
 use larder_protocol::quote::shortened;
 use larder_runtime::compute::{self, Compute};
 use larder_store::store::{Kind, StoreError, StoredResource};
-use rmcp::model::CallToolResult;
+use rmcp::model::{CallToolResult, ContentBlock};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -155,6 +161,8 @@ async fn search<S>(
     check_length(&args.query)?;
 
     let found = ctx.read_any_revision(&args.uri, args.revision).await?;
+    let view = found.text_view(ctx.identity().owner()).await?;
+    let found = view.map_or(found, |view| view.text);
     if found.entry.kind == Kind::Binary {
         return Err(ToolError::new(format!(
             "{} is binary ({}) and has no lines to search. Read it with {}.",
@@ -169,26 +177,74 @@ async fn search<S>(
     }
 
     let time = compute::search_time();
-    let searching = async {
-        let caller = ctx.identity().owner();
-        let _slot = compute::search_slot(caller.as_str()).await.map_err(StoreError::from)?;
-        let rows = find_matches(caller, &found, &args, budget).await?;
-        let places = Places::find(caller, &found, rows.offsets()).await?;
-        Ok(answer::result(&found, &args, &rows, &places, budget))
-    };
-
-    match tokio::time::timeout(time, searching).await {
+    let caller = ctx.identity().owner();
+    match tokio::time::timeout(time, search_text(caller, &found, &args, budget)).await {
         Ok(result) => result,
         Err(_) => Err(too_slow(&args, time)),
     }
 }
 
+/// Searches text without its colours, unless the query is about them.
+async fn search_text(
+    caller: &Owner,
+    found: &StoredResource,
+    args: &SearchResource,
+    budget: usize,
+) -> Result<(Structured<SearchResult>, CallToolResult), ToolError> {
+    let _slot = compute::search_slot(caller.as_str()).await.map_err(StoreError::from)?;
+
+    let wants_plain = !names_escapes(&args.query);
+    let mut searched = found.clone();
+    let mut is_plain = false;
+    if wants_plain
+        && found.seems_coloured().await?
+        && let Some(view) = found.plain_view(caller).await?
+    {
+        searched = view;
+        is_plain = true;
+    }
+
+    let (mut rows, mut is_coloured) = find_matches(caller, &searched, args, budget).await?;
+    if wants_plain
+        && is_coloured
+        && !is_plain
+        && let Some(view) = found.plain_view(caller).await?
+    {
+        // Colours begin only in the middle of the content.
+        searched = view;
+        (rows, is_coloured) = find_matches(caller, &searched, args, budget).await?;
+    }
+
+    let places = Places::find(caller, &searched, rows.offsets()).await?;
+    let mut result = answer::result(&searched, args, &rows, &places, budget);
+    if wants_plain && is_coloured {
+        tell_colours(&mut result.1);
+    }
+    Ok(result)
+}
+
+/// Whether a query is about terminal escapes themselves.
+fn names_escapes(query: &str) -> bool {
+    let lower = query.to_ascii_lowercase();
+    query.contains('\u{1b}')
+        || [r"\x1b", r"\x{1b}", r"\u001b", r"\u{1b}", r"\033"]
+            .iter()
+            .any(|name| lower.contains(name))
+}
+
+/// Says that colours may hide matches in long content.
+fn tell_colours(result: &mut CallToolResult) {
+    let note = "Note: the content has terminal escapes (colours) and is too long to search without them: a match with an escape within it is missed.";
+    result.content.push(ContentBlock::text(note));
+}
+
+/// The matches, and whether the searched blocks have terminal escapes.
 async fn find_matches(
     caller: &Owner,
     found: &StoredResource,
     args: &SearchResource,
     budget: usize,
-) -> Result<Rows, ToolError> {
+) -> Result<(Rows, bool), ToolError> {
     let (query, syntax) = (args.query.clone(), args.syntax());
     let compiling = Compute::queue(caller.as_str(), move |_| {
         (matcher(&query, syntax), required_text(&query, syntax))
@@ -206,8 +262,18 @@ async fn find_matches(
     });
 
     let (context, invert) = (args.context, args.invert);
-    let search = Search { matcher, required, context, invert, counts: true, keeps_filters: true };
-    Ok(scan(caller, found, search, rows).await?)
+    let escapes = Arc::<AtomicBool>::default();
+    let search = Search {
+        matcher,
+        required,
+        context,
+        invert,
+        counts: true,
+        keeps_filters: true,
+        escapes: Arc::clone(&escapes),
+    };
+    let rows = scan(caller, found, search, rows).await?;
+    Ok((rows, escapes.load(Ordering::Relaxed)))
 }
 
 fn too_slow(args: &SearchResource, time: Duration) -> ToolError {

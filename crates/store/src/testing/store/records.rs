@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use larder_records::{Layout, RecordIndex};
+use larder_records::{Dialect, Layout, RecordIndex};
 
 use super::{Caller, Harness, Setup, in_pieces};
 use crate::store::{Content, Details, Entry, StoreLimits};
@@ -35,7 +35,7 @@ pub async fn the_record_index_is_that_of_each_revision(harness: &dyn Harness) {
     let store = harness.store(Setup { limits, ..Setup::default() }).await;
     let alice = Caller::new(&store, "alice");
 
-    let rows = Layout::Rows { delimiter: b',' };
+    let rows = Layout::Rows(Dialect::delimited(b','));
     for (uri, mime_type, make, layout, at) in [
         ("test://json", "application/json", list as fn(usize) -> Content, Layout::Json, "/data"),
         ("test://table", "text/csv", table, rows, ""),
