@@ -5,6 +5,7 @@ mod big_literals;
 mod column_types;
 mod errors;
 mod functions;
+mod guard;
 mod load;
 
 use std::{
@@ -21,8 +22,10 @@ use rusqlite::{Connection, Statement, config::DbConfig, limits::Limit};
 
 use self::{
     authorize::Authorizer,
-    column_types::{ColumnTypes, NUMBERS, create_table},
+    column_types::{ColumnTypes, NUMBERS, create_table, quoted},
     errors::Problem,
+    functions::{Place, Refusals},
+    guard::Guarded,
     load::load,
 };
 use super::{Deadline, channel::Channel, output::RowWriter, profile::Profile};
@@ -38,6 +41,10 @@ pub(super) struct Database {
     connection: Connection,
     authorizer: Authorizer,
     tables: Vec<Profile>,
+    /// The columns that the present query reads, by table.
+    read: Vec<BTreeSet<usize>>,
+    /// Why a function has refused a value.
+    refusals: Refusals,
     /// When the current question ends, for the progress handler.
     deadline: Arc<AtomicU64>,
 }
@@ -57,7 +64,8 @@ impl Database {
         }
 
         let internal = |error: rusqlite::Error| errors::internal(&error, question);
-        let mut connection = connect(free_bytes).map_err(internal)?;
+        let refusals = Refusals::default();
+        let mut connection = connect(free_bytes, &refusals).map_err(internal)?;
 
         for table in &tables {
             if table.columns.len() > MAX_COLUMNS {
@@ -84,7 +92,7 @@ impl Database {
             )
             .map_err(internal)?;
 
-        Ok(Self { connection, authorizer, tables, deadline: ends })
+        Ok(Self { connection, authorizer, tables, read: Vec::new(), refusals, deadline: ends })
     }
 
     pub(super) fn answer(
@@ -116,6 +124,7 @@ impl Database {
             load(&mut self.connection, index, table, wanted, question, channel, deadline)?;
         }
 
+        self.read.clone_from(&wanted);
         self.authorizer.install(&mut self.connection);
         let answer = self.run(&sql, question, channel, deadline);
         Authorizer::remove(&mut self.connection);
@@ -155,14 +164,33 @@ impl Database {
         channel: &mut Channel,
         deadline: &Deadline,
     ) -> Result<Answer, QueryError> {
+        let asked = self.prepare(&question.text, question)?;
+        let names: Vec<String> = asked.column_names().map(str::to_owned).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        drop(asked);
+
+        let guarded = Guarded::new(sql);
+        let sql = match &guarded {
+            Guarded::Unchanged => sql,
+            Guarded::Text(guarded) => guarded,
+            Guarded::TooLong => {
+                let problem = "min and max are nested too deeply: name the inner ones in a WITH.";
+                return Err(QueryError::Refused(problem.into()));
+            }
+        };
         let mut statement = self.prepare(sql, question)?;
-        let names: Vec<&str> = statement.column_names().collect();
         let mut writer = RowWriter::new(&names, question, channel)?;
 
         let failed = |error: rusqlite::Error| {
             if errors::is_interrupt(&error) {
                 let read = self.tables.iter().map(|table| table.counts.rows).sum();
                 return deadline.error(Progress { read, total: Some(read) });
+            }
+            if let Some(refusal) = self.refusals.take() {
+                let place = refusal
+                    .value()
+                    .and_then(|value| place(&self.connection, &self.tables, &self.read, value));
+                return QueryError::Refused(refusal.text(place.as_ref()));
             }
             errors::explain(Problem::Sqlite(error), question, &self.tables, &self.authorizer)
         };
@@ -194,6 +222,41 @@ fn columns_of(
     of_table.filter_map(|(_, column)| table.columns.find(column)).collect()
 }
 
+/// The row and the column of a text, by the only column that the query reads and that has it.
+fn place(
+    connection: &Connection,
+    tables: &[Profile],
+    read: &[BTreeSet<usize>],
+    value: &str,
+) -> Option<Place> {
+    let mut found = Vec::new();
+    for (table, read) in tables.iter().zip(read) {
+        for column in read {
+            let Some(name) = table.columns.names().get(*column) else { continue };
+            let sql = format!(
+                "SELECT rowid FROM {} WHERE {} = ?1 AND typeof({}) = 'text' LIMIT 1",
+                quoted(&table.spec.name),
+                quoted(name),
+                quoted(name)
+            );
+            let row = connection.query_row(&sql, [value], |row| row.get::<_, i64>(0));
+            if let Ok(row) = row {
+                let at = format!("{name} in row {row} of {}", table.spec.name);
+                found.push(Place { column: column_name(name), at });
+            }
+        }
+    }
+
+    found.pop().filter(|_| found.is_empty())
+}
+
+/// A column's name as a statement has it: quoted only where it must be.
+fn column_name(name: &str) -> String {
+    let is_word = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && name.starts_with(|c: char| c.is_ascii_alphabetic());
+    if is_word { name.to_owned() } else { quoted(name) }
+}
+
 /// Whether a statement may join by names: the authorizer is not asked about these
 /// columns. A word in a text or a comment only costs time.
 fn joins_by_name(sql: &str) -> bool {
@@ -203,7 +266,7 @@ fn joins_by_name(sql: &str) -> bool {
 
 /// A database in memory that cannot reach anything else. It leaves a tenth of the free memory to
 /// what reads the content and writes the result.
-fn connect(free_bytes: u64) -> rusqlite::Result<Connection> {
+fn connect(free_bytes: u64, refusals: &Refusals) -> rusqlite::Result<Connection> {
     let connection = Connection::open_in_memory()?;
     let heap = free_bytes / 10 * 9;
     connection.execute_batch(&format!(
@@ -235,7 +298,7 @@ fn connect(free_bytes: u64) -> rusqlite::Result<Connection> {
         connection.set_limit(limit, value)?;
     }
 
-    functions::add(&connection)?;
+    functions::add(&connection, refusals)?;
     connection.create_collation(NUMBERS, compare_decimals)?;
     Ok(connection)
 }
