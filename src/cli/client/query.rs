@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use clap::Args;
 use larder_protocol::quote::visible;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{ClientError, McpClient, ServerArgs, print};
 
@@ -18,9 +18,10 @@ pub(in crate::cli) struct QueryArgs {
     uri: String,
     /// The statement, such as: SELECT level, count(*) FROM t GROUP BY level
     sql: String,
-    /// Another table: its name and the URI of the resource. Repeat for more.
+    /// Another table: its name and the URI of the resource, or an object with the URI and options
+    /// such as {"uri": "…", "format": "csv"}. Repeat for more.
     #[arg(long = "table", value_name = "NAME=URI", value_parser = parse_table)]
-    tables: Vec<(String, String)>,
+    tables: Vec<(String, Value)>,
 }
 
 #[derive(Debug, Args)]
@@ -52,44 +53,56 @@ struct ReadingArgs {
     pattern: Option<String>,
 }
 
-fn parse_table(text: &str) -> Result<(String, String), String> {
+impl ReadingArgs {
+    /// The options as members of an object of arguments.
+    fn add_to(self, mut object: Value) -> Value {
+        let Self { format, rows, pattern } = self;
+        for (name, value) in [("format", format), ("rows", rows), ("pattern", pattern)] {
+            if let Some(value) = value {
+                object[name] = value.into();
+            }
+        }
+        object
+    }
+}
+
+fn parse_table(text: &str) -> Result<(String, Value), String> {
     let parts = text.split_once('=').filter(|(name, uri)| !name.is_empty() && !uri.is_empty());
     let (name, uri) = parts.ok_or("write it as NAME=URI")?;
-    Ok((name.to_owned(), uri.to_owned()))
+
+    let source = if uri.starts_with('{') {
+        let problem = r#"write its options as {"uri": "…", "format": "csv"}"#;
+        serde_json::from_str(uri).map_err(|_| problem)?
+    } else {
+        json!(uri)
+    };
+    Ok((name.to_owned(), source))
 }
 
 pub(super) async fn run_sql(args: QueryArgs) -> Result<(), ClientError> {
-    let from = if args.tables.is_empty() {
-        json!(args.uri)
-    } else {
-        let first = [("t".to_owned(), args.uri)];
-        let tables = first.into_iter().chain(args.tables);
-        Value::Object(tables.map(|(name, uri)| (name, uri.into())).collect())
-    };
+    let QueryArgs { server, reading, uri, sql, tables } = args;
+    if tables.is_empty() {
+        let arguments = reading.add_to(json!({ "from": uri, "sql": sql }));
+        return print_rows(server, arguments, true).await;
+    }
 
-    let arguments = json!({ "from": from, "sql": args.sql });
-    print_rows(args.server, args.reading, arguments, true).await
+    // The options are those of the table t.
+    let first = [("t".to_owned(), reading.add_to(json!({ "uri": uri })))];
+    let from: Map<_, _> = first.into_iter().chain(tables).collect();
+    print_rows(server, json!({ "from": from, "sql": sql }), true).await
 }
 
 pub(super) async fn run_jq(args: JqArgs) -> Result<(), ClientError> {
     let arguments = json!({ "from": args.uri, "jq": args.filter, "slurp": args.slurp });
-    print_rows(args.server, args.reading, arguments, false).await
+    print_rows(args.server, args.reading.add_to(arguments), false).await
 }
 
 /// Prints all rows, in as many calls as they need.
 async fn print_rows(
     server: ServerArgs,
-    reading: ReadingArgs,
     mut arguments: Value,
     has_header: bool,
 ) -> Result<(), ClientError> {
-    let ReadingArgs { format, rows, pattern } = reading;
-    for (name, value) in [("format", format), ("rows", rows), ("pattern", pattern)] {
-        if let Some(value) = value {
-            arguments[name] = value.into();
-        }
-    }
-
     // The server cuts the rows to its output limit.
     arguments["limit"] = json!(10_000);
     let client = McpClient::new(server)?;

@@ -8,6 +8,7 @@ mod query_callers;
 mod query_docs;
 mod query_formats;
 mod query_limits;
+mod query_sources;
 mod query_turns;
 mod quoting;
 mod results;

@@ -177,22 +177,30 @@ impl<S: Sink> Rows<'_, S> {
 
         self.split(content, Layout::Log, &Pointer::default(), |rows, bytes, record, channel| {
             let text = String::from_utf8_lossy(bytes);
-            let line_no = i64::try_from(record.number + 1).unwrap_or(i64::MAX);
+            // Colours around words do not hide them.
+            let plain = without_escapes(&text);
+            // A line that the pattern does not match is no row.
+            let found = match &pattern {
+                None => None,
+                Some(pattern) => match pattern.captures(&plain) {
+                    Some(found) => Some(found),
+                    None => {
+                        rows.counts.skipped += 1;
+                        return Ok(());
+                    }
+                },
+            };
 
+            let line_no = i64::try_from(record.number + 1).unwrap_or(i64::MAX);
             rows.sink.field(record.number, 0, Field::Number(line_no));
             rows.sink.field(record.number, 1, Field::Text(&text));
 
-            // Colours around words do not hide them.
-            let plain = without_escapes(&text);
-            if let Some(found) = pattern.as_ref().and_then(|pattern| pattern.captures(&plain)) {
-                for (index, (group, _)) in groups.iter().enumerate() {
-                    if let Some(found) = found.get(*group) {
-                        let column = LINE_COLUMNS.len() + index;
-                        rows.sink.field(record.number, column, Field::Delimited(found.as_str()));
-                    }
+            for (index, (group, _)) in groups.iter().enumerate() {
+                let found = found.as_ref().and_then(|found| found.get(*group));
+                if let Some(found) = found {
+                    let column = LINE_COLUMNS.len() + index;
+                    rows.sink.field(record.number, column, Field::Delimited(found.as_str()));
                 }
-            } else if pattern.is_some() {
-                rows.counts.skipped += 1;
             }
 
             rows.end_row(channel)

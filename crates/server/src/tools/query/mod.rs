@@ -2,17 +2,18 @@
 
 mod answer;
 mod form;
+mod from;
 mod sources;
 mod store;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use larder_query::{Engine, Queries, QueryError, Question};
 use rmcp::model::CallToolResult;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use self::answer::Stored;
+use self::{answer::Stored, from::From};
 use super::ToolOptions;
 use crate::{
     handler::{Context, Structured, ToolError},
@@ -41,8 +42,8 @@ const HEAD_BYTES: usize = 1_600;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct QueryResource {
-    /// The URI of the resource; or, for sql, names and URIs of up to 8 tables:
-    /// {"orders": "results://1", "users": "results://2"}.
+    /// The URI of the resource; or, for sql, names and URIs of up to 8 tables, with the options of
+    /// each: {"orders": "results://1", "users": {"uri": "results://2", "format": "csv"}}.
     #[schemars(extend("x-larder-listed" = { "type": "string" }))]
     from: From,
     /// One SELECT, such as SELECT level, count(*) FROM t GROUP BY level.
@@ -51,7 +52,8 @@ struct QueryResource {
     /// A jq filter, such as .items[] | select(.price > 10) | .name.
     #[serde(default)]
     jq: Option<String>,
-    /// The format of the content. Detected by default.
+    /// The format of the content. Detected by default. For one URI, as rows, pattern and
+    /// revision are.
     #[serde(default)]
     format: Format,
     /// A JSON Pointer to the list or object that has the rows, such as
@@ -80,14 +82,6 @@ struct QueryResource {
     #[serde(default)]
     #[schemars(range(min = 1))]
     revision: Option<u64>,
-}
-
-/// One resource, or several with table names.
-#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
-#[serde(untagged)]
-enum From {
-    Uri(String),
-    Tables(BTreeMap<String, String>),
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]

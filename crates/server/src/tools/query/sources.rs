@@ -1,13 +1,11 @@
 //! What a query reads: the resources and how they are divided into rows.
 
-use std::collections::BTreeMap;
-
 use larder_protocol::quote::quoted;
 use larder_query::Table;
-use larder_records::{Layout, Pointer, TableOptions};
+use larder_records::{Layout, Pointer};
 use larder_store::store::StoredResource;
 
-use super::{From, QueryResource, form};
+use super::{Format, QueryResource, form, from::SourceOptions};
 use crate::handler::{Context, ToolError};
 
 const MAX_TABLES: usize = 8;
@@ -17,52 +15,88 @@ pub(super) async fn find<S>(
     ctx: &Context<S>,
     args: &QueryResource,
 ) -> Result<Vec<(Table, StoredResource)>, ToolError> {
-    let tables = match &args.from {
-        // Some hosts pass objects as text.
-        From::Uri(text) if text.starts_with('{') => {
-            serde_json::from_str(text).map_err(|_| {
-                ToolError::new(
-                    "from is neither a URI nor an object of table names and URIs, such as {\"orders\":\"results://1\"}.",
-                )
-            })?
-        }
-        From::Uri(uri) => BTreeMap::from([("t".to_owned(), uri.clone())]),
-        From::Tables(tables) => tables.clone(),
-    };
-
+    let tables = args.from.tables();
     if tables.is_empty() || tables.len() > MAX_TABLES {
         return Err(ToolError::new(format!("from names 1 to {MAX_TABLES} tables.")));
     }
-    if args.revision.is_some() && tables.len() > 1 {
-        return Err(ToolError::new("revision needs a single URI in from."));
+    if tables.len() > 1 {
+        check_options_of_one(args)?;
     }
-    if let Some(Err(error)) = args.rows.as_ref().map(|rows| rows.parse::<Pointer>()) {
+
+    let is_sql = args.sql.is_some();
+    let mut sources = Vec::with_capacity(tables.len());
+    for (name, options) in tables {
+        check_name(&name)?;
+        let options = with_arguments(options, args);
+        let content = ctx.read_any_revision(&options.uri, options.revision).await?;
+        let form = form::find(&content, options.format.unwrap_or_default(), &options.table).await?;
+        let layout = form.layout.unwrap_or(Layout::Log);
+        if form.conversion.is_none() {
+            check(&name, layout, &options, is_sql)?;
+        }
+
+        let SourceOptions { rows, pattern, table, .. } = options;
+        let (encoding, conversion) = (form.encoding, form.conversion);
+        let table = Table { name, layout, rows, pattern, encoding, conversion, options: table };
+        sources.push((table, content));
+    }
+    Ok(sources)
+}
+
+/// Fails if an option of one resource is given beside several: it would say for one of them what
+/// is true of another.
+fn check_options_of_one(args: &QueryResource) -> Result<(), ToolError> {
+    let given = [
+        ("format", args.format != Format::Auto, "\"csv\""),
+        ("rows", args.rows.is_some(), "\"/items\""),
+        ("pattern", args.pattern.is_some(), "\"(?P<level>ERROR|WARN)\""),
+        ("revision", args.revision.is_some(), "2"),
+    ];
+    let Some((name, _, value)) = given.into_iter().find(|(_, is_given, _)| *is_given) else {
+        return Ok(());
+    };
+
+    Err(ToolError::new(format!(
+        "{name} needs a single URI in from; with several, give it to a table: {{\"orders\":{{\"uri\":\"results://1\",\"{name}\":{value}}}}}."
+    )))
+}
+
+/// The options of the only table, with those of the call where it has none of its own.
+fn with_arguments(options: SourceOptions, args: &QueryResource) -> SourceOptions {
+    SourceOptions {
+        uri: options.uri,
+        format: options.format.or(Some(args.format)),
+        rows: options.rows.or_else(|| args.rows.clone()),
+        pattern: options.pattern.or_else(|| args.pattern.clone()),
+        revision: options.revision.or(args.revision),
+        table: options.table,
+    }
+}
+
+/// Fails if an option says nothing about a resource of this layout.
+fn check(
+    name: &str,
+    layout: Layout,
+    options: &SourceOptions,
+    is_sql: bool,
+) -> Result<(), ToolError> {
+    if options.pattern.is_some() && layout != Layout::Log {
+        return Err(ToolError::new("pattern is for logs: add \"format\":\"log\"."));
+    }
+
+    let Some(rows) = &options.rows else { return Ok(()) };
+    if let Err(error) = rows.parse::<Pointer>() {
         return Err(ToolError::new(format!("rows: {error}.")));
     }
 
-    let mut sources = Vec::with_capacity(tables.len());
-    for (name, uri) in tables {
-        check_name(&name)?;
-        let content = ctx.read_any_revision(&uri, args.revision).await?;
-        let form = form::find(&content, args.format, &TableOptions::default()).await?;
-        let table = Table {
-            name,
-            layout: form.layout.unwrap_or(Layout::Log),
-            rows: args.rows.clone(),
-            pattern: args.pattern.clone(),
-            encoding: form.encoding,
-            conversion: form.conversion,
-            options: TableOptions::default(),
-        };
-        sources.push((table, content));
-    }
-
-    let has_log =
-        sources.iter().any(|(table, _)| table.layout == Layout::Log && table.conversion.is_none());
-    if args.pattern.is_some() && !has_log {
-        return Err(ToolError::new("pattern is for logs: add \"format\":\"log\"."));
-    }
-    Ok(sources)
+    let kind = match layout {
+        Layout::Json => return Ok(()),
+        Layout::JsonLines if !is_sql => return Ok(()),
+        Layout::JsonLines => "NDJSON, whose rows are its lines",
+        Layout::Rows(_) => "a table, whose rows are below its header",
+        Layout::Log => "a log, whose rows are its lines",
+    };
+    Err(ToolError::new(format!("rows is for JSON, and {name} is {kind}: leave it out.")))
 }
 
 fn check_name(name: &str) -> Result<(), ToolError> {
