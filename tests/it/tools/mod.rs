@@ -5,6 +5,7 @@ mod header_parameters;
 mod hosts;
 mod query;
 mod query_callers;
+mod query_coercion;
 mod query_docs;
 mod query_formats;
 mod query_limits;

@@ -120,7 +120,7 @@ async fn cells_have_the_types_that_they_look_like() {
     service.store("x:orders", "text/csv", &orders()).await;
     let rows = service.rows("x:orders", "SELECT count(*) FROM t WHERE status = 200").await;
     assert_eq!(rows, json!([[2_000]]));
-    let sql = "SELECT count(*), min(typeof(zip)), max(typeof(zip)) FROM t WHERE zip = '00500' OR zip = '10001' OR zip = 10003";
+    let sql = "SELECT count(*), min(typeof(zip)), max(typeof(zip)) FROM t WHERE zip = '00500' OR zip = '10001' OR zip = '10003'";
     assert_eq!(service.rows("x:orders", sql).await, json!([[5, "text", "text"]]));
     let sql = "SELECT count(*), count(note), max(note), round(avg(price), 3) FROM t";
     let expected = json!([[3_000, 429, "two\nlines, \"quoted\"", 374.875]]);

@@ -135,7 +135,7 @@ async fn older_revisions_are_queried_by_number() {
     let both =
         json!({ "from": { "a": "x:1", "b": "x:1" }, "sql": "SELECT 1 FROM a", "revision": 1 });
     let said = client.call("query_resource", both).await.failure();
-    assert_eq!(said, "revision needs a single URI in from.");
+    assert!(said.starts_with("revision needs a single URI in from; with several, give"), "{said}");
 }
 
 #[tokio::test]

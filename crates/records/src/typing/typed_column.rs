@@ -129,6 +129,11 @@ impl TypedColumn {
         self.has_integers() || self.count(Sort::Decimal) + self.count(Sort::Boolean) > 0
     }
 
+    /// Whether there are texts that look like numbers, such as `"42.5"` in JSON.
+    pub fn has_numeric_texts(&self) -> bool {
+        self.count(Sort::NumericText) + self.count(Sort::Code) > 0
+    }
+
     /// The first value that is not null.
     pub fn example(&self) -> Option<&Example> {
         let skipped = if self.column_type.has_null_words() { 3 } else { 1 };

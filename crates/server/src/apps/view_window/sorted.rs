@@ -127,28 +127,43 @@ fn condition(filters: &[Filter], columns: &[String], text: &str) -> String {
 fn one_condition(filter: &Filter) -> String {
     let (column, value) = (quoted(&filter.column), &filter.value);
     let number = value.trim().parse::<f64>().ok().filter(|number| number.is_finite());
-    let operand = number.map_or_else(|| literal(value), |_| value.trim().to_owned());
+    let number = number.map(|_| value.trim());
 
     match filter.op {
         Op::Contains => format!("{column} {}", like(value)),
-        Op::Equals => equals(&column, value, &operand),
-        Op::Not => format!("({column} IS NULL OR NOT {})", equals(&column, value, &operand)),
-        Op::Less => format!("{column} < {operand}"),
-        Op::Greater => format!("{column} > {operand}"),
+        Op::Equals => equals(&column, value, number),
+        Op::Not => format!("({column} IS NULL OR NOT {})", equals(&column, value, number)),
+        Op::Less => order(&column, "<", value, number),
+        Op::Greater => order(&column, ">", value, number),
         Op::Empty => format!("({column} IS NULL OR {column} = '')"),
         Op::Filled => format!("({column} IS NOT NULL AND {column} <> '')"),
     }
 }
 
 /// A condition that a column has a value, which a page knows as text: a column of numbers has
-/// numbers, a column of codes texts, and true is 1.
-fn equals(column: &str, value: &str, operand: &str) -> String {
-    let operand = match value {
-        "true" => "1",
-        "false" => "0",
-        _ => operand,
+/// numbers, a column of codes texts, and true is 1. A page does not know which one a column is,
+/// so its type is hidden from the check of statements by `likely`, which is the column itself.
+fn equals(column: &str, value: &str, number: Option<&str>) -> String {
+    let number = match value {
+        "true" => Some("1"),
+        "false" => Some("0"),
+        _ => number,
     };
-    format!("({column} = {} OR {column} = {operand})", literal(value))
+
+    let text = format!("CAST({column} AS TEXT) = {}", literal(value));
+    match number {
+        Some(number) => format!("({text} OR likely({column}) = {number})"),
+        None => format!("({text})"),
+    }
+}
+
+/// A condition on the order of a column and a value: of their numbers, if both are some.
+fn order(column: &str, op: &str, value: &str, number: Option<&str>) -> String {
+    let texts = format!("likely({column}) {op} {}", literal(value));
+    match number {
+        Some(number) => format!("coalesce(try_number({column}) {op} {number}, {texts})"),
+        None => texts,
+    }
 }
 
 /// `LIKE '%text%'`
@@ -193,9 +208,13 @@ mod tests {
     fn names_and_values_are_quoted() {
         for (op, value, expected) in [
             (Op::Contains, "50%'", r#" WHERE "a""b" LIKE '%50\%''%' ESCAPE '\'"#),
-            (Op::Equals, "7", r#" WHERE ("a""b" = '7' OR "a""b" = 7)"#),
-            (Op::Less, "x'--", r#" WHERE "a""b" < 'x''--'"#),
-            (Op::Greater, "-1.5", r#" WHERE "a""b" > -1.5"#),
+            (Op::Equals, "7", r#" WHERE (CAST("a""b" AS TEXT) = '7' OR likely("a""b") = 7)"#),
+            (Op::Less, "x'--", r#" WHERE likely("a""b") < 'x''--'"#),
+            (
+                Op::Greater,
+                "-1.5",
+                r#" WHERE coalesce(try_number("a""b") > -1.5, likely("a""b") > '-1.5')"#,
+            ),
             (Op::Empty, "", r#" WHERE ("a""b" IS NULL OR "a""b" = '')"#),
         ] {
             assert_eq!(filter(op, value), expected);

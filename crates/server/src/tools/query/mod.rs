@@ -34,7 +34,8 @@ const HEAD_BYTES: usize = 1_600;
 /// the JSON records, or for a log line_no, line and the groups of pattern. Nested
 /// JSON is text: col ->> '$.a', json_each(col). A column has one type over all
 /// its values: true is 1, empty cells and NA among numbers are NULL, and codes
-/// such as 00501 or 1.10.1 make it text. Besides SQLite's functions there are
+/// such as 00501 or 1.10.1 make it text. Text compares with text (hour > '08'), or
+/// as number(hour) > 8. Besides SQLite's functions there are
 /// median, percentile(x, 95), stddev, regexp (x REGEXP 'a+'), regexp_extract,
 /// number('$1,234'), number('2,5', 'de') and strptime('31/12/2025', '%d/%m/%Y').
 /// In jq the input is the whole JSON value, or each line of NDJSON, or each row

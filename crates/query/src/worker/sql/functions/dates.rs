@@ -41,7 +41,7 @@ fn check(ctx: &Context<'_>, name: &str, result: &Value, refusals: &Refusals) -> 
         _ => (0, 0),
     };
     let modifiers: Vec<String> =
-        (last + 1..ctx.len()).filter_map(|index| text(ctx, index)).collect();
+        (last + 1..ctx.len()).filter_map(|index| Some(text(ctx, index)?.into_owned())).collect();
 
     for index in first..=last.min(ctx.len().saturating_sub(1)) {
         let Some(value) = text(ctx, index) else { continue };

@@ -63,7 +63,7 @@ fn arguments(ctx: &Context<'_>) -> Result<Option<(String, String)>> {
 
     let is_valid = !StrftimeItems::new(&format).any(|item| item == Item::Error);
     if is_valid && format.contains('%') {
-        return Ok(Some((text, format)));
+        return Ok(Some((text.into_owned(), format.into_owned())));
     }
 
     let problem = format!(

@@ -14,6 +14,8 @@ mod sums;
 mod tests;
 mod texts;
 
+use std::borrow::Cow;
+
 use rusqlite::{
     Connection, Result,
     functions::{Context, FunctionFlags},
@@ -144,15 +146,34 @@ impl Refusals {
     }
 }
 
+/// Whether SQLite takes a text for a number without loss.
+pub(super) fn is_plain_number(text: &str) -> bool {
+    Number::plain(text).is_some()
+}
+
+/// The call that makes numbers of texts such as this example.
+pub(super) fn reading_of(example: &str, column: &str) -> String {
+    if numbers::parse(example, '.').is_some() {
+        format!("number({column})")
+    } else if numbers::parse(example, ',').is_some() {
+        format!("number({column}, 'de')")
+    } else {
+        format!("try_number({column})")
+    }
+}
+
 /// The text of an argument, as SQLite writes it; `None` for null.
-fn text(ctx: &Context<'_>, index: usize) -> Option<String> {
-    match ctx.get_raw(index) {
+fn text<'a>(ctx: &'a Context<'_>, index: usize) -> Option<Cow<'a, str>> {
+    written(ctx.get_raw(index))
+}
+
+/// A value as text; `None` for null.
+fn written(value: ValueRef<'_>) -> Option<Cow<'_, str>> {
+    match value {
         ValueRef::Null => None,
-        ValueRef::Integer(number) => Some(number.to_string()),
-        ValueRef::Real(number) => Some(real_text(number)),
-        ValueRef::Text(text) | ValueRef::Blob(text) => {
-            Some(String::from_utf8_lossy(text).into_owned())
-        }
+        ValueRef::Integer(number) => Some(number.to_string().into()),
+        ValueRef::Real(number) => Some(real_text(number).into()),
+        ValueRef::Text(text) | ValueRef::Blob(text) => Some(String::from_utf8_lossy(text)),
     }
 }
 

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use rusqlite::{Connection, Error, Result, functions::Context};
 
-use super::{FLAGS, text};
+use super::{FLAGS, text, written};
 
 /// The maximum length of a pattern in bytes: matching takes pattern times text.
 const MAX_PATTERN: usize = 1_000;
@@ -24,13 +24,7 @@ pub(super) fn add(connection: &Connection) -> Result<()> {
         }
 
         let pattern = ctx.get_or_create_aux(0, |value| {
-            let text = match value {
-                rusqlite::types::ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
-                rusqlite::types::ValueRef::Integer(number) => number.to_string(),
-                rusqlite::types::ValueRef::Real(number) => super::real_text(number),
-                _ => String::new(),
-            };
-            Pattern::new(&text, None)
+            Pattern::new(&written(value).unwrap_or_default(), None)
         })?;
         Ok(Some(pattern.matches(&subject)))
     })?;

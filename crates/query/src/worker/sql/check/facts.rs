@@ -1,0 +1,52 @@
+//! What the check knows of the columns: their types over all values, with an example.
+
+use larder_protocol::quote::visible;
+use larder_records::typing::{ColumnType, TypedColumn};
+
+use super::types::{ColumnFacts, Sort, TableFacts};
+use crate::worker::profile::Profile;
+
+pub(super) fn facts(tables: &[Profile]) -> Vec<TableFacts> {
+    let table = |table: &Profile| {
+        let names = table.columns.names().iter().enumerate();
+        let columns = names.filter_map(|(index, name)| Some(column(name, table.column(index)?)));
+        TableFacts { name: table.spec.name.clone(), columns: columns.collect() }
+    };
+    tables.iter().map(table).collect()
+}
+
+fn column(name: &str, typed: &TypedColumn) -> ColumnFacts {
+    let (sort, kind) = match typed.column_type() {
+        ColumnType::Null => (Sort::Unknown, "null"),
+        ColumnType::Boolean => (Sort::Boolean, "true or false"),
+        ColumnType::Integer => (Sort::Number, "an integer"),
+        ColumnType::Number => (Sort::Number, "a number"),
+        ColumnType::BigInteger => (Sort::BigInteger, "a big integer"),
+        ColumnType::Text => (Sort::Text, "text"),
+        ColumnType::DateTime => (Sort::Date, "a date"),
+        ColumnType::List => (Sort::Text, "a list of JSON"),
+        ColumnType::Object => (Sort::Text, "an object of JSON"),
+        ColumnType::Mixed if typed.has_numbers() => (Sort::Mixed, "mixed"),
+        ColumnType::Mixed => (Sort::Text, "text"),
+    };
+
+    let example = typed.why_text().or_else(|| typed.example());
+    let example = example.map(|example| match sort {
+        Sort::Text | Sort::Date | Sort::BigInteger => literal(&example.text),
+        Sort::Mixed if example.text.starts_with('"') => literal(&example.text),
+        _ => visible(example.text.trim()).into_owned(),
+    });
+
+    let has_numeric_texts = typed.has_numeric_texts();
+    let filled = typed.filled();
+    ColumnFacts { name: name.to_owned(), sort, kind, example, filled, has_numeric_texts }
+}
+
+/// A text of CSV or JSON as a statement has it.
+fn literal(text: &str) -> String {
+    let text = match text.strip_prefix('"') {
+        Some(json) => json.strip_suffix('"').unwrap_or(json),
+        None => text,
+    };
+    format!("'{}'", visible(text).replace('\'', "''"))
+}
