@@ -36,10 +36,10 @@ pub(super) fn result(name: &str, arguments: &[Typed]) -> Typed {
     match (name, arguments) {
         ("iif" | "if", [_, results @ ..]) => of(results),
         ("first_value" | "last_value" | "nth_value" | "nullif", [first, ..]) => {
-            of(&[first.clone()])
+            of(std::slice::from_ref(first))
         }
         ("lag" | "lead", [first, _, default]) => of(&[first.clone(), default.clone()]),
-        ("lag" | "lead", [first, ..]) => of(&[first.clone()]),
+        ("lag" | "lead", [first, ..]) => of(std::slice::from_ref(first)),
         _ => of(arguments),
     }
 }
@@ -63,13 +63,12 @@ pub(super) fn cast(kind: &str) -> Typed {
     let kind = kind.to_ascii_uppercase();
     let has = |names: &[&str]| names.iter().any(|name| kind.contains(name));
 
-    if has(&["INT"]) {
-        Typed { affinity: Affinity::Numeric, ..Typed::of(Sort::Number) }
-    } else if has(&["CHAR", "CLOB", "TEXT"]) {
-        Typed { affinity: Affinity::Unknown, ..Typed::of(Sort::Text) }
-    } else if has(&["BLOB"]) || kind.is_empty() {
-        Typed::unknown()
-    } else {
-        Typed { affinity: Affinity::Numeric, ..Typed::of(Sort::Number) }
+    let is_integer = has(&["INT"]);
+    if !is_integer && has(&["CHAR", "CLOB", "TEXT"]) {
+        return Typed { affinity: Affinity::Unknown, ..Typed::of(Sort::Text) };
     }
+    if !is_integer && (has(&["BLOB"]) || kind.is_empty()) {
+        return Typed::unknown();
+    }
+    Typed { affinity: Affinity::Numeric, ..Typed::of(Sort::Number) }
 }

@@ -73,7 +73,7 @@ pub(super) fn add(connection: &Connection, refusals: &Refusals) -> Result<()> {
     sums::add(connection, refusals)?;
     extremes::add(connection, refusals)?;
     statistics::add(connection, refusals)?;
-    regular::add(connection, refusals)?;
+    regular::add(connection)?;
     texts::add(connection)?;
     numbers::add(connection, refusals)?;
     dates::add(connection, refusals)?;

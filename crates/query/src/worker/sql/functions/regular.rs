@@ -6,10 +6,10 @@ use larder_protocol::quote::quoted;
 use regex::{Captures, Regex};
 use rusqlite::{Connection, Error, Result, functions::Context, types::ValueRef};
 
-use super::{FLAGS, Refusals, text};
+use super::{FLAGS, text};
 use crate::worker::decode::regex_problem;
 
-pub(super) fn add(connection: &Connection, _: &Refusals) -> Result<()> {
+pub(super) fn add(connection: &Connection) -> Result<()> {
     // `x REGEXP y` calls regexp(y, x).
     connection.create_scalar_function("regexp", 2, FLAGS, |ctx| {
         let Some(regex) = regex(ctx, 0)? else { return Ok(None) };

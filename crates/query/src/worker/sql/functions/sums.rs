@@ -125,10 +125,12 @@ impl State {
 
     #[allow(clippy::cast_precision_loss, reason = "as SQLite does")]
     fn sum(&self) -> f64 {
-        match self.is_real {
-            false => self.integer as f64,
-            true if self.error.is_finite() => self.real + self.error,
-            true => self.real,
+        if !self.is_real {
+            self.integer as f64
+        } else if self.error.is_finite() {
+            self.real + self.error
+        } else {
+            self.real
         }
     }
 }
