@@ -167,6 +167,21 @@ impl RecordIndex {
         mark.copied().filter(|_| number < self.total)
     }
 
+    /// The last mark that is not after the offset; `None` if no record begins before it.
+    pub fn nearest_to(&self, offset: u64) -> Option<Mark> {
+        let after = self.marks.partition_point(|mark| mark.offset <= offset);
+        self.marks[..after].last().copied()
+    }
+
+    /// The number of the first records that lie within the first bytes of the content.
+    pub fn records_within(&self, head: &[u8]) -> u64 {
+        let mut within = 0;
+        let mut scanner = Scanner::new(self.layout, self.at.parse().unwrap_or_default());
+        // The bytes may end within a value.
+        let _ = scanner.feed(head, |record| within = record.number + 1);
+        within
+    }
+
     /// A scanner that continues at a mark. It gets the content from there.
     pub fn scanner(&self, mark: Mark) -> Scanner {
         Scanner::resume(self.layout, self.container, mark)

@@ -1,7 +1,6 @@
-//! [`Indexer`]: makes the index of content that comes in blocks. [`compact_record`] writes a
-//! record of JSON on one line.
+//! [`Indexer`]: makes the index of content that comes in blocks.
 
-use super::{Container, Fault, Layout, Lists, Pointer, RecordIndex, Scanner};
+use super::{Fault, Layout, Lists, Pointer, RecordIndex, Scanner};
 
 /// Makes a [`RecordIndex`] in one pass over the content.
 #[derive(Debug, Clone)]
@@ -62,31 +61,4 @@ impl Indexer {
             }
         }
     }
-}
-
-/// Appends a JSON value without the white space around its tokens.
-fn compact(json: &[u8], out: &mut Vec<u8>) {
-    let mut in_string = false;
-    let mut escaped = false;
-
-    for byte in json {
-        if in_string {
-            in_string = escaped || *byte != b'"';
-            escaped = !escaped && *byte == b'\\';
-        } else if byte.is_ascii_whitespace() {
-            continue;
-        } else {
-            in_string = *byte == b'"';
-        }
-        out.push(*byte);
-    }
-}
-
-/// Appends a record of JSON on one line: a member of an object as an object of its
-/// own.
-pub fn compact_record(json: &[u8], container: Container, out: &mut Vec<u8>) {
-    let is_member = container == Container::Object;
-    out.extend(is_member.then_some(b'{'));
-    compact(json, out);
-    out.extend(is_member.then_some(b'}'));
 }

@@ -11,6 +11,7 @@
 mod columns_and_rows;
 mod conversion;
 mod escapes;
+mod compact;
 mod index;
 mod indexer;
 mod json;
@@ -22,6 +23,7 @@ mod loose;
 mod markdown;
 mod misfits;
 pub mod notes;
+mod maps;
 mod pointer;
 pub mod preview;
 mod record_lines;
@@ -38,8 +40,9 @@ use serde::{Deserialize, Serialize};
 
 pub use conversion::Conversion;
 pub use escapes::{EscapeStripper, has_escapes, without_escapes};
+pub use compact::{Compactor, compact_record};
 pub use index::{Mark, RecordIndex};
-pub use indexer::{Indexer, compact_record};
+pub use indexer::Indexer;
 pub use lists::{List, Lists};
 pub use locator::{Location, Locator};
 pub use loose::{Converted, repair_member, repair_value};

@@ -3,6 +3,7 @@
 use super::{
     Container, Fault, Pointer, RecordIndex,
     lexer::{Lexer, Token, TokenKind, WORD},
+    maps::{Maps, ValueKind},
 };
 
 /// The maximum number of lists that are reported.
@@ -10,12 +11,12 @@ const MAX_LISTS: usize = 64;
 /// Deeper lists are not reported.
 const MAX_LIST_DEPTH: usize = 8;
 
-/// A list that is in no other list.
+/// A list, or an object that has a member for each record, that is in no other list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct List {
-    /// The pointer to the list.
+    /// The pointer to it.
     pub at: Pointer,
-    /// The number of its items.
+    /// The number of its items or members.
     pub items: u64,
 }
 
@@ -37,6 +38,10 @@ pub struct Lists {
     ambiguous: bool,
     /// The whole value's own members, or the value itself.
     root: RecordIndex,
+    /// The maps, if they are looked for.
+    maps: Option<Maps>,
+    /// The bytes of the blocks before the current one.
+    scanned: u64,
 }
 
 impl Default for Lists {
@@ -50,11 +55,19 @@ impl Default for Lists {
             outermost: None,
             ambiguous: false,
             root: RecordIndex::of_json(Container::Object),
+            maps: None,
+            scanned: 0,
         }
     }
 }
 
 impl Lists {
+    /// Finds maps as well: objects with many members of like values.
+    #[must_use]
+    pub fn with_maps(self) -> Self {
+        Self { maps: Some(Maps::default()), ..self }
+    }
+
     /// Scans the next block.
     ///
     /// # Errors
@@ -75,7 +88,13 @@ impl Lists {
                 retry = at + WORD;
             }
 
-            let Some(token) = self.lexer.next(block, &mut at)? else { return Ok(()) };
+            let Some(token) = self.lexer.next(block, &mut at)? else {
+                self.scanned += block.len() as u64;
+                return Ok(());
+            };
+            if self.maps.is_some() && self.inside.is_none() {
+                self.note_member(token, block);
+            }
             self.token(token);
         }
     }
@@ -88,6 +107,17 @@ impl Lists {
         self.finish_with_index().map(|(lists, _)| lists)
     }
 
+    /// Ends the content. The lists and the maps, each the largest first.
+    ///
+    /// # Errors
+    /// The content ends within a JSON value.
+    pub fn finish_with_maps(mut self) -> Result<(Vec<List>, Vec<List>), Fault> {
+        let maps = self.maps.take().map(Maps::finish).unwrap_or_default();
+        let mut lists = self.finish()?;
+        lists.sort_by_key(|list| std::cmp::Reverse(list.items));
+        Ok((lists, maps))
+    }
+
     /// Ends the content. The lists, and the index of the records: the items of the
     /// value if it is a list; else of the longest list among its members; else of
     /// the only list of its level; else its own members.
@@ -96,8 +126,35 @@ impl Lists {
     /// The content ends within a JSON value.
     pub fn finish_with_index(mut self) -> Result<(Vec<List>, RecordIndex), Fault> {
         self.lexer.finish()?;
+        if self.found.len() > MAX_LISTS {
+            self.keep_largest();
+        }
         let outermost = self.outermost.filter(|_| !self.ambiguous);
         Ok((self.found, outermost.map_or(self.root, |(_, index)| index)))
+    }
+
+    /// Tells the maps of a token outside of lists.
+    fn note_member(&mut self, token: Token, block: &[u8]) {
+        let Some(maps) = &mut self.maps else { return };
+        let depth = self.lexer.depth();
+        let key = if maps.wants_key() { self.lexer.key() } else { None };
+
+        match token.kind {
+            TokenKind::Key => {}
+            TokenKind::Object => maps.begin(key),
+            TokenKind::List => maps.add(ValueKind::List, key),
+            TokenKind::Scalar => {
+                let first = usize::try_from(token.offset - self.scanned).ok();
+                let first = first.and_then(|at| block.get(at)).copied().unwrap_or_default();
+                maps.add(ValueKind::of_scalar(first), key);
+            }
+            // The ends of scalars leave the object around them open.
+            TokenKind::End if maps.depth() > depth => {
+                let at = (self.path.len() == depth).then_some(&self.path);
+                maps.end(at);
+            }
+            TokenKind::End => {}
+        }
     }
 
     fn token(&mut self, token: Token) {
@@ -150,16 +207,33 @@ impl Lists {
 
     /// Notes the list that has just ended.
     fn close(&mut self, depth: usize) {
-        if depth < MAX_LIST_DEPTH && self.found.len() < MAX_LISTS {
+        if depth < MAX_LIST_DEPTH {
             let empty = RecordIndex::of_json(Container::List);
             let index = std::mem::replace(&mut self.items, empty).moved_to(&self.path);
             self.found.push(List { at: self.path.clone(), items: index.total() });
             self.consider(index);
         }
+        if self.found.len() > 2 * MAX_LISTS {
+            self.keep_largest();
+        }
 
         while self.path.len() >= depth.max(1) {
             self.path.pop();
         }
+    }
+
+    /// Keeps the largest lists, in their order.
+    fn keep_largest(&mut self) {
+        let mut items: Vec<u64> = self.found.iter().map(|list| list.items).collect();
+        items.sort_unstable_by_key(|items| std::cmp::Reverse(*items));
+
+        let least = items.get(MAX_LISTS - 1).copied().unwrap_or_default();
+        let mut equal = MAX_LISTS - items.iter().take_while(|items| **items > least).count();
+        self.found.retain(|list| {
+            let is_kept = list.items > least || (list.items == least && equal > 0);
+            equal -= usize::from(is_kept && list.items == least);
+            is_kept
+        });
     }
 
     /// Decides whether the list that has just ended has the records.

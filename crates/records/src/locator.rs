@@ -1,6 +1,6 @@
 //! [`Locator`]: the records and the JSON Pointers of bytes in content.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, ops::Range};
 
 use super::{
     Fault, Layout, Pointer, Record, Scanner,
@@ -18,6 +18,9 @@ pub struct Location {
     pub at: Pointer,
     /// In JSON, the innermost value around the byte.
     pub pointer: Option<Pointer>,
+    /// The bytes of the record, with its key if it is a member of an object. In JSON they are known
+    /// only of the first location, if [`Locator::with_extent`] allows their number.
+    pub extent: Option<Range<u64>>,
 }
 
 /// Locates bytes of content that comes in blocks.
@@ -43,6 +46,9 @@ impl Locator {
                 lexer: Lexer::new(),
                 open: Vec::new(),
                 records: None,
+                scanned: 0,
+                longest: 0,
+                first: None,
             }),
             _ => LayoutLocator::Other(Box::new(Scanner::new(layout, Pointer::default()))),
         };
@@ -59,9 +65,19 @@ impl Locator {
         self
     }
 
+    /// Finds the extent of the first record, if it has at most so many bytes.
+    #[must_use]
+    pub fn with_extent(mut self, longest: u64) -> Self {
+        if let LayoutLocator::Json(json) = &mut self.content {
+            json.longest = longest;
+        }
+        self
+    }
+
     /// Whether all bytes are located: further blocks are not needed.
     pub fn is_done(&self) -> bool {
-        self.wanted.is_empty()
+        let is_open = matches!(&self.content, LayoutLocator::Json(json) if json.first.is_some());
+        self.wanted.is_empty() && !is_open
     }
 
     /// Scans the next block.
@@ -78,13 +94,24 @@ impl Locator {
             }
             LayoutLocator::Json(json) => {
                 let mut at = 0;
-                while !wanted.is_empty() {
+                while !wanted.is_empty() || json.first.is_some() {
                     let Some(token) = json.lexer.next(block, &mut at)? else { break };
                     while wanted.pop_front_if(|offset| *offset < token.offset).is_some() {
-                        found.push(json.location());
+                        let (location, first) = json.location();
+                        if found.is_empty() {
+                            json.first = first.filter(|_| json.longest > 0);
+                        }
+                        found.push(location);
                     }
+
                     json.token(token);
+                    if let Some(extent) = json.end_of_first(token)
+                        && let Some(first) = found.first_mut()
+                    {
+                        first.extent = Some(extent);
+                    }
                 }
+                json.end_block(block.len());
             }
         }
         Ok(())
@@ -107,8 +134,10 @@ impl Locator {
 /// Locates the offsets up to the end of a record.
 fn locate(record: Record, wanted: &mut VecDeque<u64>, found: &mut Vec<Location>) {
     while let Some(offset) = wanted.pop_front_if(|offset| *offset <= record.end) {
-        let record = (offset >= record.start).then_some(record.number);
-        found.push(Location { record, ..Location::default() });
+        let record = Some(&record).filter(|record| offset >= record.start);
+        let extent = record.map(|record| record.start..record.end);
+        let record = record.map(|record| record.number);
+        found.push(Location { record, extent, ..Location::default() });
     }
 }
 
@@ -119,6 +148,20 @@ struct JsonLocator {
     open: Vec<OpenContainer>,
     /// The value that has the records.
     records: Option<Pointer>,
+    /// The bytes of the blocks so far.
+    scanned: u64,
+    /// The longest extent to find.
+    longest: u64,
+    /// The record of the first location, until it ends.
+    first: Option<OpenRecord>,
+}
+
+/// A record that has begun.
+#[derive(Debug, Clone, Copy)]
+struct OpenRecord {
+    start: u64,
+    /// The number of open containers around it.
+    depth: usize,
 }
 
 #[derive(Debug)]
@@ -126,6 +169,8 @@ struct OpenContainer {
     is_object: bool,
     /// The number of its items or members that have begun.
     begun: u64,
+    /// The offset of the last of them.
+    start: u64,
     /// The key of the last member, if its value is a container.
     key: Option<String>,
 }
@@ -137,30 +182,50 @@ impl JsonLocator {
             TokenKind::Key => {
                 self.lexer.capture_key();
                 if let Some(object) = innermost {
-                    object.begun += 1;
+                    object.begin(token.offset);
                     object.key = None;
                 }
             }
             TokenKind::List | TokenKind::Object => {
                 match innermost {
                     Some(object) if object.is_object => object.key = self.lexer.key(),
-                    Some(list) => list.begun += 1,
+                    Some(list) => list.begin(token.offset),
                     None => {}
                 }
 
                 let is_object = token.kind == TokenKind::Object;
-                self.open.push(OpenContainer { is_object, begun: 0, key: None });
+                self.open.push(OpenContainer { is_object, begun: 0, start: 0, key: None });
             }
             TokenKind::Scalar => {
                 if let Some(list) = innermost.filter(|open| !open.is_object) {
-                    list.begun += 1;
+                    list.begin(token.offset);
                 }
             }
             TokenKind::End => self.open.truncate(self.lexer.depth()),
         }
     }
 
-    fn location(&self) -> Location {
+    /// The extent of the first record, if this token ends it.
+    fn end_of_first(&mut self, token: Token) -> Option<Range<u64>> {
+        let first = self.first?;
+        if token.kind != TokenKind::End || self.lexer.depth() > first.depth {
+            return None;
+        }
+
+        self.first = None;
+        Some(first.start..token.offset)
+    }
+
+    /// Gives up a first record that is too long.
+    fn end_block(&mut self, len: usize) {
+        self.scanned += len as u64;
+        let Self { scanned, longest, .. } = *self;
+        self.first.take_if(|first| scanned - first.start > longest);
+    }
+
+    /// The location of the next byte, and its record.
+    fn location(&self) -> (Location, Option<OpenRecord>) {
+        let mut record = None;
         let mut location = Location::default();
         let mut pointer = Pointer::default();
         let mut is_known = false;
@@ -172,6 +237,7 @@ impl JsonLocator {
                 is_known = has_records || !open.is_object;
                 location.record = Some(last);
                 location.at = pointer.clone();
+                record = Some(OpenRecord { start: open.start, depth: depth + 1 });
             }
 
             if !open.is_object {
@@ -181,12 +247,20 @@ impl JsonLocator {
 
             match open.key.clone().or_else(|| self.lexer.key()) {
                 Some(key) => pointer.push(key),
-                None => return location,
+                None => return (location, record),
             }
         }
 
         location.pointer = Some(pointer);
-        location
+        (location, record)
+    }
+}
+
+impl OpenContainer {
+    /// Counts an item or a member.
+    fn begin(&mut self, offset: u64) {
+        self.begun += 1;
+        self.start = offset;
     }
 }
 
@@ -254,6 +328,39 @@ mod tests {
                 found.iter().map(|l| (l.record.unwrap(), l.at.to_string())).collect();
             let expected: Vec<_> = expected.iter().map(|(n, at)| (*n, at.to_string())).collect();
             assert_eq!(found, expected, "{records}");
+        }
+    }
+
+    #[test]
+    fn the_first_record_has_an_extent_unless_it_is_too_long() {
+        for (text, records, expected) in [
+            (r#"{"items": [{"x": 1}, {"x": "?"}], "n": 2}"#, "/items", r#"{"x": "?"}"#),
+            (
+                r#"{"items": [1], "meta": {"note": "?"}, "n": 2}"#,
+                "/items",
+                r#""meta": {"note": "?"}"#,
+            ),
+            (r#"{"items": [1], "?": 7}"#, "/items", r#""?": 7"#),
+            (r#"[[0], "?" , 1]"#, "", r#""?""#),
+            (r#"[1, [2, ["?", 3]]]"#, "", r#"[2, ["?", 3]]"#),
+        ] {
+            let offset = text.find('?').unwrap() as u64;
+            for (block, longest) in [(1, 100), (3, 100), (1_000, 100), (1, 2)] {
+                let locator = Locator::new(Layout::Json, vec![offset]).with_extent(longest);
+                let mut locator = locator.with_records(records.parse().unwrap());
+                for block in text.as_bytes().chunks(block) {
+                    locator.feed(block).unwrap();
+                }
+                assert!(locator.is_done());
+
+                let extent = locator.finish()[0].extent.clone();
+                let found = extent.map(|extent| {
+                    let [start, end] =
+                        [extent.start, extent.end].map(|at| usize::try_from(at).unwrap());
+                    &text[start..end]
+                });
+                assert_eq!(found, (longest > 2).then_some(expected), "{text}");
+            }
         }
     }
 

@@ -17,6 +17,10 @@ pub struct Excerpt {
     pub text: String,
     /// Whether the excerpt is the complete content.
     pub is_whole: bool,
+    /// The first lines of the content that it shows whole.
+    pub lines: u64,
+    /// The first bytes of the content that it shows, up to the first part that it leaves out.
+    pub bytes: usize,
 }
 
 /// Head and tail, in at most `budget` bytes; the head gets two thirds.
@@ -28,7 +32,11 @@ pub(super) fn ends(sample: &Sample<'_>, budget: usize) -> (Option<Excerpt>, Opti
 
     if sample.is_whole() && text.len() <= budget {
         let label = "All of it".to_owned();
-        return (Some(Excerpt { label, text: text.to_owned(), is_whole: true }), None);
+        let (lines, bytes) = (text.lines().count() as u64, text.len());
+        return (
+            Some(Excerpt { label, text: text.to_owned(), is_whole: true, lines, bytes }),
+            None,
+        );
     }
 
     let (excerpt, head_lines) = head(sample, text, budget / 3 * 2);
@@ -54,8 +62,8 @@ fn head(sample: &Sample<'_>, text: &str, budget: usize) -> (Excerpt, u64) {
         lines => format!("Lines 1-{} {total}", number(lines)),
     };
 
-    let excerpt = Excerpt { label: label + shown.note(), text: shown.text, is_whole: false };
-    (excerpt, shown.count)
+    let count = shown.count;
+    (shown.excerpt(label), count)
 }
 
 /// The last lines that are not among the first `head_lines`, if there are any.
@@ -91,7 +99,8 @@ fn tail(sample: &Sample<'_>, budget: usize, head_lines: u64) -> Option<Excerpt> 
         let bytes = budget.min(MAX_LINE_BYTES).min(text.len());
         let end = &text[text.ceil_char_boundary(text.len() - bytes)..];
         let label = format!("The last {}", count(end.len() as u64, "byte"));
-        return Some(Excerpt { label, text: end.to_owned(), is_whole: false });
+        let text = end.to_owned();
+        return Some(Excerpt { label, text, is_whole: false, lines: 0, bytes: 0 });
     }
 
     let mut shown = ShownLines::default();
@@ -102,7 +111,7 @@ fn tail(sample: &Sample<'_>, budget: usize, head_lines: u64) -> Option<Excerpt> 
         1 => "The last line".to_owned(),
         lines => format!("The last {}", count(lines, "line")),
     };
-    Some(Excerpt { label: label + shown.note(), text: shown.text, is_whole: false })
+    Some(Excerpt { lines: 0, bytes: 0, ..shown.excerpt(label) })
 }
 
 /// The lines that an excerpt shows.
@@ -111,11 +120,15 @@ struct ShownLines {
     text: String,
     count: u64,
     is_cut: bool,
+    /// The lines and bytes before the first part of a line that is cut.
+    whole_lines: u64,
+    whole_bytes: usize,
 }
 
 impl ShownLines {
     /// Adds a line, cut to the budget. Returns `false` if the budget is used up.
     fn push(&mut self, line: &str, budget: usize) -> bool {
+        let with_newline = line;
         let without_newline = line.strip_suffix('\n').unwrap_or(line);
         let line = without_newline.strip_suffix('\r').unwrap_or(without_newline);
         let room = budget.saturating_sub(self.text.len());
@@ -126,7 +139,13 @@ impl ShownLines {
 
         let part = cut(line, MAX_LINE_BYTES.min(room.max(80)));
         self.text.push_str(part);
-        if part.len() < line.len() {
+        let is_cut = part.len() < line.len();
+
+        if !self.is_cut {
+            self.whole_lines += u64::from(!is_cut);
+            self.whole_bytes += if is_cut { part.len() } else { with_newline.len() };
+        }
+        if is_cut {
             self.text.push('…');
             self.is_cut = true;
         }
@@ -134,6 +153,12 @@ impl ShownLines {
         self.text.push('\n');
         self.count += 1;
         true
+    }
+
+    fn excerpt(self, label: String) -> Excerpt {
+        let label = label + self.note();
+        let Self { text, whole_lines: lines, whole_bytes: bytes, .. } = self;
+        Excerpt { label, text, is_whole: false, lines, bytes }
     }
 
     fn note(&self) -> &'static str {
