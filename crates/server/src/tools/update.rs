@@ -34,7 +34,8 @@ struct UpdateResource {
     #[serde(default)]
     #[schemars(with = "Option<Value>", extend("x-larder-listed" = { "type": "object" }))]
     json: Option<StoredJson>,
-    /// Adds text or blob at the end of the content instead of replacing it.
+    /// Adds text or blob at the end of the content instead of replacing it. text
+    /// begins a new line; blob is added byte for byte.
     #[serde(default)]
     append: bool,
     /// The number of a stored revision to restore, with its type. describe_resource
@@ -97,8 +98,9 @@ async fn update<S>(
             ));
         }
         (None, true, _) => {
+            let on_new_line = text.is_some();
             let appended = appended(ctx.identity().owner(), text, blob, json).await?;
-            let rewrite = Rewrite { appended, revision: None };
+            let rewrite = Rewrite { appended, revision: None, on_new_line };
             (ctx.rewrite_resource(uri, rewrite), "Appended to")
         }
         (None, false, true) => {

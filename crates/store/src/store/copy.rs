@@ -30,7 +30,7 @@ impl Store {
         let store = self.tracing(self.origins.clone().unwrap_or_default());
         store.add_origins(source.entry.origins.iter().cloned());
 
-        let content = Rewrite::default().content(source);
+        let content = Rewrite::default().content(source).await?;
         store.create(owner, uri, content, copied_details(&source.entry, details)).await
     }
 

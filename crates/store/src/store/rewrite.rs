@@ -5,6 +5,10 @@ use std::{io, sync::Arc};
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use larder_identity::Owner;
+use larder_records::{
+    Layout, Pointer, Scanner,
+    preview::{HEAD_BYTES, TAIL_BYTES},
+};
 
 use super::{
     Content, Details, Entry, Expected, Kind, ResourceUri, Store, StoreError, StoredResource,
@@ -23,25 +27,66 @@ pub struct Rewrite {
     pub revision: Option<u64>,
     /// The bytes that follow the content; in text, UTF-8.
     pub appended: Bytes,
+    /// Whether `appended` is text that begins a line. A line break comes before it if the content is
+    /// text without one at its end. JSON that is not complete is continued as it is, because it may
+    /// end within a string.
+    pub on_new_line: bool,
 }
 
 impl Rewrite {
     /// The new content, checked for the size and the digest that result from the source.
-    pub(super) fn content(&self, source: &StoredResource) -> Content {
+    pub(super) async fn content(&self, source: &StoredResource) -> Result<Content, StoreError> {
         let entry = &source.entry;
+        let line_break = self.line_break(source).await?;
         let appended = self.appended.clone();
         let expected = Expected {
-            size: Some(entry.size + appended.len() as u64),
+            size: Some(entry.size + (line_break.len() + appended.len()) as u64),
             sha256: appended.is_empty().then(|| entry.sha256.clone()),
         };
 
-        let pieces = source.stream().map_err(io::Error::other).chain(stream::iter([Ok(appended)]));
+        let added = stream::iter([Ok(Bytes::from_static(line_break)), Ok(appended)]);
+        let pieces = source.stream().map_err(io::Error::other).chain(added);
         let content = match entry.kind {
             Kind::Text => Content::text_stream(pieces),
             Kind::Binary => Content::byte_stream(pieces),
         };
-        content.expecting(expected)
+        Ok(content.expecting(expected))
     }
+
+    /// The line break between the content and the appended text.
+    async fn line_break(&self, source: &StoredResource) -> Result<&'static [u8], StoreError> {
+        let entry = &source.entry;
+        let has_own = self.appended.first().is_none_or(|byte| is_line_break(*byte));
+        if !self.on_new_line || has_own || entry.kind == Kind::Binary || entry.size == 0 {
+            return Ok(b"");
+        }
+
+        let (head, tail) = source.head_and_tail(HEAD_BYTES as u64, TAIL_BYTES as u64).await?;
+        if tail.last().is_some_and(|byte| is_line_break(*byte)) {
+            return Ok(b"");
+        }
+
+        let essence = entry.mime_type.split(';').next().unwrap_or_default().trim();
+        let is_json = essence == "application/json" || essence.ends_with("+json");
+        if is_json || source.layout().await? == Some(Layout::Json) {
+            let is_whole = head.len() as u64 == entry.size;
+            let is_complete = entry.records.is_some() || (is_whole && is_complete_json(&head));
+            if !is_complete {
+                return Ok(b"");
+            }
+        }
+
+        Ok(if memchr::memmem::find(&tail, b"\r\n").is_some() { b"\r\n" } else { b"\n" })
+    }
+}
+
+fn is_line_break(byte: u8) -> bool {
+    matches!(byte, b'\n' | b'\r')
+}
+
+fn is_complete_json(text: &[u8]) -> bool {
+    let mut scanner = Scanner::new(Layout::Json, Pointer::default());
+    scanner.feed(text, |_| {}).and_then(|()| scanner.finish(|_| {})).is_ok()
 }
 
 impl Store {
@@ -77,7 +122,7 @@ impl Store {
                 current.clone()
             };
 
-            let content = rewrite.content(&source);
+            let content = rewrite.content(&source).await?;
             if let Some(entry) = store.update_unchanged(&current.entry, content, details).await? {
                 return Ok(entry);
             }
