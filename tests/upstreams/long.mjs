@@ -37,7 +37,18 @@ const mediaOf = (type, count, options) => {
   return { type, data, mimeType: type === 'image' ? 'image/png' : 'audio/wav' };
 };
 
-const resultOf = ({ bytes = 0, texts = 1, copy, rows = 0, resource, media, ...more }) => {
+// A list as libraries send it: a text block for each item, between other blocks.
+const itemsOf = ({ items, long, first, image, words, schema = 'result' }) => {
+  const text = (n) => (n === long ? textOf(100_000) : `text of item ${n}: ${'and so on '.repeat(60)}`);
+  const list = Array.from({ length: items }, (_, id) => (words ? text(id) : { id, title: `Item "${id}"`, text: text(id) }));
+  const content = list.map((item) => ({ type: 'text', text: words ? item : JSON.stringify(item, null, 2) }));
+  if (image) content.splice(items / 2, 0, mediaOf('image', 300, {}));
+  if (first) content.unshift({ type: 'text', text: first });
+  return { content, ...(schema && { structuredContent: { [schema]: list } }) };
+};
+
+const resultOf = (options) => (options.items ? itemsOf(options) : otherResultOf(options));
+const otherResultOf = ({ bytes = 0, texts = 1, copy, rows = 0, resource, media, ...more }) => {
   if (media) {
     const content = [{ type: 'text', text: 'Here it is.' }, mediaOf(media, bytes, more)];
     return { content, ...(copy && { structuredContent: { result: content } }) };

@@ -2,6 +2,7 @@
 //! link replace them.
 
 mod failures;
+mod items;
 mod nested;
 mod parts;
 mod preview;

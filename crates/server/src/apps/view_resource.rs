@@ -146,7 +146,7 @@ async fn text<S>(ctx: &Context<S>, found: &StoredResource) -> Result<String, Too
         "This host shows no pages, so the person sees only what you say."
     });
 
-    let read = call("read_resource", &read_arguments(entry.uri.as_str(), entry.kind, 100));
+    let read = call("read_resource", &read_arguments(entry, 100));
     let _ = writeln!(text, " To read it yourself: {read}.");
 
     let budget = PREVIEW_BYTES.min(ctx.output_bytes() / 2);

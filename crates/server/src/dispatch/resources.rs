@@ -144,7 +144,7 @@ impl Dispatcher {
         }
 
         if self.registry.catalog().input_schema("read_resource").is_some() {
-            let arguments = read_arguments(uri.as_str(), entry.kind, 200);
+            let arguments = read_arguments(entry, 200);
             text += &format!(" Or call the tool {}", call("read_resource", &arguments));
             text += if is_text { ", or search_resource to find lines." } else { "." };
         }

@@ -86,7 +86,7 @@ impl Stored {
             return stored;
         }
 
-        let arguments = read_arguments(entry.uri.as_str(), entry.kind, LINES_TO_READ);
+        let arguments = read_arguments(entry, LINES_TO_READ);
         format!("{stored} Next: {}.", call(READING_TOOL, &arguments))
     }
 }

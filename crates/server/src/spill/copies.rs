@@ -12,6 +12,8 @@ use super::received::Received;
 pub(super) enum CopyKind {
     /// It is the value's JSON.
     Json,
+    /// It is the JSON of the value's only member.
+    Member,
     /// It is the value's only member, a string.
     Text,
 }
@@ -22,8 +24,9 @@ pub(super) fn find_copy(
     blocks: &[Option<ContentBlock>],
     received: &Received,
 ) -> Option<(usize, CopyKind)> {
-    let only_text = value.as_object().filter(|members| members.len() == 1);
-    let only_text = only_text.and_then(|members| members.values().next()?.as_str());
+    let only = value.as_object().filter(|members| members.len() == 1);
+    let only = only.and_then(|members| members.values().next());
+    let only_text = only.and_then(Value::as_str);
 
     blocks.iter().enumerate().find_map(|(index, block)| {
         let Some(ContentBlock::Text(text)) = block else { return None };
@@ -35,7 +38,15 @@ pub(super) fn find_copy(
             Some(text) => received.is_json_of(text, value),
             None => !received.is_incomplete(value) && is_json_of(&text.text, value),
         };
-        is_json.then_some((index, CopyKind::Json))
+        if is_json {
+            return Some((index, CopyKind::Json));
+        }
+
+        let is_member = only.is_some_and(|only| match received.find(&text.text) {
+            Some(text) => !received.is_incomplete(only) && text.is_json_of(only),
+            None => !received.is_incomplete(only) && is_json_of(&text.text, only),
+        });
+        is_member.then_some((index, CopyKind::Member))
     })
 }
 
@@ -95,7 +106,7 @@ pub(super) fn mirrors_blocks(
 }
 
 /// Whether a text is the value's JSON, whatever its whitespace and escapes.
-fn is_json_of(text: &str, value: &Value) -> bool {
+pub(super) fn is_json_of(text: &str, value: &Value) -> bool {
     struct Compare<'a>(&'a [u8]);
     impl io::Write for Compare<'_> {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

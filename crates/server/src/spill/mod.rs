@@ -8,6 +8,7 @@
 //! matches the listed output schema.
 
 mod copies;
+mod items;
 mod lists;
 mod part;
 mod parts;

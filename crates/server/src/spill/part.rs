@@ -1,6 +1,7 @@
 //! [`Part`]: a part of a result that is stored.
 
 use bytes::Bytes;
+use larder_records::Compactor;
 use serde_json::Value;
 
 use super::received::Received;
@@ -23,7 +24,22 @@ pub(super) enum Body {
     Base64(String),
     /// Content that was stored while it arrived, and its value if it is JSON and that is known.
     Received(Box<ReceivedText>, Option<Value>),
+    /// The items of a list, some of which were stored while they arrived.
+    Items(Vec<Item>),
 }
+
+/// An item of a list, which gets a line of its own.
+pub(super) enum Item {
+    Json(String),
+    Text(String),
+    /// JSON that was stored while it arrived.
+    ReceivedJson(Box<ReceivedText>),
+    /// Text that was stored while it arrived.
+    ReceivedText(Box<ReceivedText>),
+}
+
+/// The size of the pieces of a list in bytes.
+const PIECE_BYTES: usize = 256 << 10;
 
 impl Body {
     /// The bytes that are in memory.
@@ -34,11 +50,65 @@ impl Body {
             Self::Base64(data) => data.len(),
             // Received content has only its ends in memory.
             Self::Received(text, _) => text.head.len(),
+            Self::Items(items) => items.iter().map(Item::size).sum(),
         }
     }
 }
 
+impl Item {
+    /// The bytes that are in memory.
+    fn size(&self) -> usize {
+        match self {
+            Self::Json(text) | Self::Text(text) => text.len(),
+            Self::ReceivedJson(text) | Self::ReceivedText(text) => text.head.len(),
+        }
+    }
+
+    fn is_received(&self) -> bool {
+        matches!(self, Self::ReceivedJson(_) | Self::ReceivedText(_))
+    }
+
+    /// Appends the line of an item that is in memory.
+    pub(super) fn write_line(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        match self {
+            Self::Json(json) => Compactor::default().feed(json.as_bytes(), out),
+            // Writing to a list cannot fail.
+            Self::Text(text) => drop(serde_json::to_writer(&mut *out, text)),
+            Self::ReceivedJson(_) | Self::ReceivedText(_) => {}
+        }
+
+        on_one_line(&mut out[start..]);
+        out.push(b'\n');
+    }
+}
+
+/// Replaces line breaks, which only strings of malformed JSON have here.
+pub(super) fn on_one_line(json: &mut [u8]) {
+    json.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = b' ');
+}
+
 impl Part {
+    /// A list, with a line for each item.
+    pub(super) fn list(items: Vec<Item>) -> Self {
+        let mime_type = Some("application/x-ndjson".to_owned());
+        if items.iter().any(Item::is_received) {
+            return Self { name: None, mime_type, body: Body::Items(items) };
+        }
+
+        let mut pieces = Vec::new();
+        let mut piece = Vec::new();
+        for item in items {
+            item.write_line(&mut piece);
+            if piece.len() >= PIECE_BYTES {
+                pieces.push(std::mem::take(&mut piece).into());
+            }
+        }
+
+        pieces.push(piece.into());
+        Self { name: None, mime_type, body: Body::Text(pieces) }
+    }
+
     pub(super) fn json(value: Value, json: Bytes) -> Self {
         let mime_type = Some("application/json".to_owned());
         Self { name: None, mime_type, body: Body::Json(value, json) }

@@ -1,19 +1,19 @@
 //! Splits a result into parts that are stored and content that is sent.
 
-use bytes::Bytes;
+use std::{cmp::Reverse, collections::HashSet};
+
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject, ResourceContents};
 use serde_json::Value;
 
 use super::{
     copies::{CopyKind, find_copy, mirrors_blocks, remove_member_copy},
+    items::{ItemBlocks, item_copies},
     lists::{take_links, take_many, take_metadata},
     part::Part,
     received::Received,
     sizes::{FEW_LINKS_BYTES, FRAME_BYTES, is_media, size},
 };
 
-/// How many texts are stored separately. The others are joined.
-const SEPARATE_TEXTS: usize = 8;
 /// The least number of bytes of the budget that is reserved for previews.
 const PREVIEW_BYTES: usize = 4_000;
 
@@ -63,47 +63,7 @@ impl Parts {
             remove_member_copy(content, &blocks, &received, text_room);
         }
 
-        if let Some(content) = &value {
-            let copy = find_copy(content, &blocks, &received);
-            let json_bytes = match &copy {
-                Some((index, CopyKind::Json)) => {
-                    blocks[*index].as_ref().map_or(0, |block| size(block, &received))
-                }
-                _ => received.size_of(content),
-            };
-
-            if json_bytes > text_room {
-                // A value and its copy are stored once, in the form that is easier to read.
-                let copy = copy.and_then(|(index, kind)| Some((text(blocks[index].take()?), kind)));
-                let value = value.take().unwrap_or_default();
-                let is_incomplete = received.is_incomplete(&value);
-
-                let part = match copy {
-                    Some((text, kind)) => match (received.take(&text), kind) {
-                        (Some(text), CopyKind::Json) if is_incomplete => {
-                            Part::received_json(text, None)
-                        }
-                        // Records get lines of their own, unless the tool has laid them out.
-                        (Some(text), CopyKind::Json) if text.lines() > 1 => {
-                            Part::received_json(text, Some(value))
-                        }
-                        (Some(_), CopyKind::Json) => Part::of_value(value),
-                        (Some(text), CopyKind::Text) => Part::received(text),
-                        (None, CopyKind::Json) => Part::json(value, text.into()),
-                        (None, CopyKind::Text) => Part::text(vec![text.into()]),
-                    },
-                    None => match received.take_structure(&value) {
-                        Some(whole) => Part::received_json(whole, None),
-                        None => match received.take_exact_content(&value) {
-                            Some(exact) => Part::json(value, exact),
-                            None => Part::of_value(value),
-                        },
-                    },
-                };
-
-                large.push(part);
-            }
-        }
+        large.extend(take_value(&mut value, &mut blocks, &mut received, text_room));
 
         let mut meta = result.meta;
         let mut lists = Vec::new();
@@ -116,7 +76,7 @@ impl Parts {
         take_media(&mut blocks, &mut received, media_room, &mut large);
         large.append(&mut lists);
         let text_room = text_room.saturating_sub(many_links + much_metadata);
-        take_text(&mut blocks, &mut received, text_room, all, &mut large);
+        take_text(&mut blocks, &mut received, text_room, text_bytes, &mut large);
         take_many(&mut blocks, &received, text_room, &mut large);
         large.extend(metadata.taken);
 
@@ -131,6 +91,63 @@ impl Parts {
         result.is_error = is_error;
         result.meta = self.meta;
         result
+    }
+}
+
+/// Takes the structured content, and the blocks that repeat it, if they do not fit into `room` bytes.
+/// A value and its copy are stored once, in the form that is easier to read.
+fn take_value(
+    value: &mut Option<Value>,
+    blocks: &mut [Option<ContentBlock>],
+    received: &mut Received,
+    room: usize,
+) -> Option<Part> {
+    let content = value.as_ref()?;
+    let copy = find_copy(content, blocks, received);
+    let copies = match copy {
+        Some((index, _)) => vec![index],
+        None => item_copies(content, blocks, received).unwrap_or_default(),
+    };
+
+    let of_blocks = copies.iter().filter_map(|index| blocks[*index].as_ref());
+    let of_blocks = of_blocks.map(|block| size(block, received)).sum();
+    let bytes = match &copy {
+        Some((_, CopyKind::Json)) => of_blocks,
+        Some((_, CopyKind::Text)) => received.size_of(content),
+        _ => received.size_of(content).max(of_blocks),
+    };
+
+    if bytes <= room {
+        return None;
+    }
+
+    let value = value.take().unwrap_or_default();
+    let mut taken: Vec<_> =
+        copies.iter().filter_map(|index| Some(text(blocks[*index].take()?))).collect();
+
+    Some(match (copy, taken.pop()) {
+        (Some((_, kind)), Some(text)) => part_of_copy(kind, text, value, received),
+        _ => match received.take_structure(&value) {
+            Some(whole) => Part::received_json(whole, None),
+            None => match received.take_exact_content(&value) {
+                Some(exact) => Part::json(value, exact),
+                None => Part::of_value(value),
+            },
+        },
+    })
+}
+
+/// A value whose copy is this text.
+fn part_of_copy(kind: CopyKind, text: String, value: Value, received: &mut Received) -> Part {
+    let is_incomplete = received.is_incomplete(&value);
+    match (received.take(&text), kind) {
+        (Some(text), CopyKind::Json) if is_incomplete => Part::received_json(text, None),
+        // Records get lines of their own, unless the tool has laid them out.
+        (Some(text), CopyKind::Json) if text.lines() > 1 => Part::received_json(text, Some(value)),
+        (Some(text), CopyKind::Text) => Part::received(text),
+        (None, CopyKind::Json) => Part::json(value, text.into()),
+        (None, CopyKind::Text) => Part::text(vec![text.into()]),
+        (Some(_), CopyKind::Json) | (_, CopyKind::Member) => Part::of_value(value),
     }
 }
 
@@ -154,7 +171,7 @@ fn largest(
     });
     let mut sizes: Vec<_> = sizes.filter(|(size, _)| *size > 0).collect();
     let mut left: usize = sizes.iter().map(|(size, _)| size).sum();
-    sizes.sort_by_key(|(size, index)| (std::cmp::Reverse(*size), *index));
+    sizes.sort_by_key(|(size, index)| (Reverse(*size), *index));
 
     let mut largest = Vec::new();
     for (size, index) in sizes {
@@ -189,61 +206,76 @@ fn take_media(
     }
 }
 
-/// Takes texts and embedded resources. The largest texts become separate parts,
-/// because each may be a file; if there are many, the others are joined.
+/// What is taken as a whole: the blocks of a list, or a text or embedded resource, which may be a
+/// file.
+enum Unit {
+    List(ItemBlocks),
+    Block(usize),
+}
+
+/// Takes texts and embedded resources, the largest first, until the others fit into `room` bytes.
+/// Texts over `large_text` bytes may be files; others that are the items of a list are one part.
 fn take_text(
     blocks: &mut [Option<ContentBlock>],
     received: &mut Received,
     room: usize,
-    all: bool,
+    large_text: usize,
     large: &mut Vec<Part>,
 ) {
     let is_text =
         |block: &ContentBlock| matches!(block, ContentBlock::Text(_) | ContentBlock::Resource(_));
-    let mut taken = largest(blocks, is_text, received, room);
-
-    // Texts that were stored while they arrived are separate anyway.
-    let (mut texts, mut stored) = (0, 0);
-    for block in taken.iter().filter_map(|index| blocks[*index].as_ref()) {
-        let ContentBlock::Text(text) = block else { continue };
-        texts += 1;
-        stored += usize::from(received.find(&text.text).is_some());
+    let texts = blocks.iter().flatten().filter(|block| is_text(block));
+    let mut left: usize = texts.map(|block| size(block, received)).sum();
+    if left <= room {
+        return;
     }
 
-    let is_joinable = |index: &&usize| match &blocks[**index] {
-        Some(ContentBlock::Text(text)) => received.find(&text.text).is_none(),
-        _ => false,
-    };
-    let separate = if all { 0 } else { texts.min(SEPARATE_TEXTS).saturating_sub(stored) };
+    let lists = ItemBlocks::find(blocks, received, large_text);
+    let in_list: HashSet<usize> = lists.iter().flat_map(|list| &list.indexes).copied().collect();
 
-    let mut is_joined = vec![false; blocks.len()];
-    for index in taken.iter().filter(is_joinable).skip(separate) {
-        is_joined[*index] = true;
-    }
-
-    taken.sort_unstable();
-    let mut joined = Vec::new();
-    let mut joined_position = None;
-    for index in taken {
-        match blocks[index].take() {
-            Some(ContentBlock::Text(text)) if is_joined[index] => {
-                if joined_position.is_none() {
-                    joined_position = Some(large.len());
-                } else {
-                    joined.push(Bytes::from_static(b"\n"));
-                }
-                joined.push(text.text.into());
-            }
-            Some(ContentBlock::Text(text)) => large.push(text_part(text.text, received)),
-            Some(ContentBlock::Resource(embedded)) => {
-                large.push(embedded_part(embedded.resource, received));
-            }
-            other => blocks[index] = other,
+    // The units with their sizes, and the index of the first block of each.
+    let mut units: Vec<(usize, usize, Unit)> = Vec::new();
+    for (index, block) in blocks.iter().enumerate() {
+        let Some(block) = block.as_ref().filter(|block| is_text(block)) else { continue };
+        let bytes = size(block, received);
+        if bytes > 0 && !in_list.contains(&index) {
+            units.push((bytes, index, Unit::Block(index)));
         }
     }
 
-    if let Some(position) = joined_position {
-        large.insert(position, Part::text(joined));
+    for list in lists {
+        let first = list.indexes.first().copied().unwrap_or_default();
+        units.push((list.bytes, first, Unit::List(list)));
+    }
+    units.sort_by_key(|(bytes, first, _)| (Reverse(*bytes), *first));
+
+    let mut taken: Vec<(usize, Part)> = Vec::new();
+    for (bytes, first, unit) in units {
+        if left <= room {
+            break;
+        }
+        left -= bytes;
+
+        let part = match unit {
+            Unit::List(list) => Some(list.take(blocks, received)),
+            Unit::Block(index) => take_block(&mut blocks[index], received),
+        };
+        taken.extend(part.map(|part| (first, part)));
+    }
+
+    taken.sort_by_key(|(first, _)| *first);
+    large.extend(taken.into_iter().map(|(_, part)| part));
+}
+
+/// Takes a text or an embedded resource.
+fn take_block(block: &mut Option<ContentBlock>, received: &mut Received) -> Option<Part> {
+    match block.take() {
+        Some(ContentBlock::Text(text)) => Some(text_part(text.text, received)),
+        Some(ContentBlock::Resource(embedded)) => Some(embedded_part(embedded.resource, received)),
+        other => {
+            *block = other;
+            None
+        }
     }
 }
 
@@ -281,6 +313,7 @@ mod tests {
             Body::Json(_, json) => String::from_utf8(json.to_vec()).unwrap(),
             Body::Base64(data) => data.clone(),
             Body::Received(text, _) => text.uri.as_str().to_owned(),
+            Body::Items(_) => panic!("nothing was received"),
         };
         parts.large.iter().map(read).collect()
     }
@@ -296,37 +329,69 @@ mod tests {
         assert_eq!(parts.small, [ContentBlock::text(small)]);
     }
 
-    #[test]
-    fn many_medium_texts_are_joined_in_their_order() {
-        let blocks: Vec<_> = (0..200).map(|n| ContentBlock::text(format!("{n:0>1000}"))).collect();
-
-        let parts = Parts::split(
-            CallToolResult::success(blocks),
-            Received::default(),
-            32_000,
-            1_000_000,
-            false,
-        );
-
-        assert_eq!(parts.large.len(), SEPARATE_TEXTS + 1);
-        assert_eq!(parts.small.len(), 16);
-        let lines: usize = texts(&parts).iter().map(|text| text.lines().count()).sum();
-        assert_eq!(lines + parts.small.len(), 200);
+    fn split(blocks: Vec<ContentBlock>) -> Parts {
+        let result = CallToolResult::success(blocks);
+        Parts::split(result, Received::default(), 32_000, 1_000_000, false)
     }
 
     #[test]
-    fn many_small_texts_are_joined_without_comparing_each_with_each() {
-        let blocks = vec![ContentBlock::text("x"); 200_000];
-        let result = CallToolResult::success(blocks);
+    fn many_medium_texts_are_one_list_in_their_order() {
+        let text = |n: usize| format!("{n:0>1000}");
+        let parts = split((0..200).map(|n| ContentBlock::text(text(n))).collect());
+
+        assert_eq!(parts.small.len(), 0);
+        let [stored] = &texts(&parts)[..] else { panic!("{} parts", parts.large.len()) };
+        let read: Vec<String> =
+            stored.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(read, (0..200).map(text).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn many_small_texts_are_one_list() {
+        let parts = split(vec![ContentBlock::text("x"); 200_000]);
+        assert_eq!((parts.large.len(), parts.small.len()), (1, 0));
+        assert_eq!(texts(&parts)[0].lines().count(), 200_000);
+    }
+
+    #[test]
+    fn objects_are_one_list_and_other_blocks_stay() {
+        let item = |n: usize| json!({ "id": n, "text": "x".repeat(600) });
+        let pretty = |n| ContentBlock::text(serde_json::to_string_pretty(&item(n)).unwrap());
+        let mut blocks = vec![ContentBlock::text("Found 60 issues.")];
+        blocks.extend((0..60).map(pretty));
+        blocks.insert(30, ContentBlock::image("AAAA", "image/png"));
+
+        let parts = split(blocks);
+        assert_eq!(parts.small.len(), 2);
+        let [stored] = &texts(&parts)[..] else { panic!("{} parts", parts.large.len()) };
+        let read: Vec<Value> =
+            stored.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(read, (0..60).map(item).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_list_and_its_items_as_blocks_are_stored_once() {
+        let items: Vec<_> = (0..60).map(|n| json!({ "id": n, "text": "x".repeat(600) })).collect();
+        let texts_of = items.iter().map(|item| ContentBlock::text(format!("{item:#}")));
+        let mut result = CallToolResult::success(texts_of.collect());
+        result.content.insert(0, ContentBlock::text("They are:"));
+        result.structured_content = Some(json!({ "result": items }));
 
         let parts = Parts::split(result, Received::default(), 32_000, 1_000_000, false);
-        assert_eq!(parts.large.len(), SEPARATE_TEXTS + 2);
-        assert_eq!(parts.small.len(), 0);
+        assert_eq!(parts.small, [ContentBlock::text("They are:")]);
+        let [stored] = &texts(&parts)[..] else { panic!("{} parts", parts.large.len()) };
+        let read: Value = serde_json::from_str(stored).unwrap();
+        assert_eq!((read, parts.value), (json!({ "result": items }), None));
+    }
 
-        let texts = texts(&parts);
-        let lines: usize = texts[..=SEPARATE_TEXTS].iter().map(|text| text.lines().count()).sum();
-        let listed: Vec<ContentBlock> = serde_json::from_str(&texts[SEPARATE_TEXTS + 1]).unwrap();
-        assert_eq!(lines + listed.len(), 200_000);
+    #[test]
+    fn a_small_list_stays_whole_beside_a_large_text() {
+        let item = |n: usize| ContentBlock::text(json!({ "id": n }).to_string());
+        let mut blocks: Vec<_> = (0..60).map(item).collect();
+        blocks.push(ContentBlock::text("x".repeat(50_000)));
+
+        let parts = split(blocks);
+        assert_eq!((parts.large.len(), parts.small.len()), (1, 60));
     }
 
     #[test]

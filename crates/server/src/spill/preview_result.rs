@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{
     store_parts::StoredPart,
-    tool_calls::{call, count_arguments, jq_root, read_arguments, search_arguments, type_and_size},
+    tool_calls::{call, count_arguments, jq_root, search_arguments, type_and_size},
 };
 use crate::registry::READING_TOOL;
 
@@ -93,7 +93,8 @@ impl PreviewResult<'_> {
     /// only type and size of the others are given.
     fn previews(&self) -> (String, usize) {
         let (mut text, mut shown) = (String::new(), 0);
-        for StoredPart { entry, preview, columns } in self.stored {
+        for part in self.stored {
+            let StoredPart { entry, preview, columns, .. } = part;
             // Writing to a string cannot fail.
             let _ = write!(text, "\n\n{}\n{}", entry.uri, type_and_size(entry));
             let _ = write!(text, "; complete there; expires at {}", entry.expires);
@@ -110,7 +111,7 @@ impl PreviewResult<'_> {
                 let _ = write!(text, "\n{fact}");
             }
 
-            let _ = write!(text, "\nNext: {}", self.next(entry).join(" or "));
+            let _ = write!(text, "\nNext: {}", self.next(part).join(" or "));
             let _ = write!(
                 text,
                 "; or give it to another tool, as the argument \"{{{{{}}}}}\"",
@@ -145,11 +146,8 @@ impl PreviewResult<'_> {
     }
 
     /// A stored part, with its preview if that is shown.
-    fn resource(
-        &self,
-        StoredPart { entry, preview, columns }: &StoredPart,
-        is_shown: bool,
-    ) -> Value {
+    fn resource(&self, part: &StoredPart, is_shown: bool) -> Value {
+        let StoredPart { entry, preview, columns, .. } = part;
         let mut resource = json!({
             "uri": entry.uri,
             "name": entry.name,
@@ -167,7 +165,7 @@ impl PreviewResult<'_> {
         }
 
         resource["facts"] = json!(preview.facts);
-        resource["next"] = json!(self.next(entry));
+        resource["next"] = json!(self.next(part));
 
         if let Some(index) = &entry.records {
             resource["records"] = json!({
@@ -188,11 +186,10 @@ impl PreviewResult<'_> {
     }
 
     /// The exact next calls, of the tools that the caller may use.
-    fn next(&self, entry: &Entry) -> Vec<String> {
+    fn next(&self, StoredPart { entry, after, .. }: &StoredPart) -> Vec<String> {
         let mut next = Vec::new();
         if self.can_read {
-            let arguments = read_arguments(entry.uri.as_str(), entry.kind, 100);
-            next.push(call(READING_TOOL, &arguments));
+            next.push(call(READING_TOOL, after));
         }
         if self.can_search && entry.kind == Kind::Text {
             next.push(call("search_resource", &search_arguments(entry.uri.as_str())));

@@ -1,28 +1,38 @@
 //! Stores the parts of a result, all or none of them.
 
-use std::sync::Arc;
+use std::{io, sync::Arc};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use bytes::{Bytes, BytesMut};
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
+use larder_oauth::Owner;
 use larder_protocol::quote::visible;
 use larder_records::{
-    preview::{HEAD_BYTES, Preview, Sample, TAIL_BYTES, words::number},
+    Compactor,
+    preview::{
+        HEAD_BYTES, Preview, Sample, TAIL_BYTES,
+        words::{count, number},
+    },
     record_lines,
 };
 use larder_runtime::compute::Compute;
-use larder_store::store::{Arrived, Content, Details, Entry, Kind, ResourceUri, StoreError};
+use larder_store::store::{
+    Arrived, Content, ContentStream, Details, Entry, Kind, ResourceUri, StoreError,
+};
 use serde_json::Value;
 
 use super::{
-    part::{Body, Part},
+    part::{Body, Item, Part, on_one_line},
     record_columns::column_names,
+    tool_calls::arguments_after,
 };
 use crate::{
     handler::{ReceivedText, Scope},
     registry::Registry,
 };
 
+/// The records or lines that the next call reads.
+const READ_AT_ONCE: u64 = 100;
 /// The most parts of one result that are stored.
 const MAX_PARTS: usize = 64;
 
@@ -38,6 +48,8 @@ pub(super) struct StoredPart {
     pub(super) preview: Preview,
     /// The columns of its records, as SQL writes them.
     pub(super) columns: Option<String>,
+    /// The arguments of `read_resource` that continue after the preview.
+    pub(super) after: Value,
 }
 
 /// Why nothing is stored.
@@ -92,19 +104,16 @@ async fn store_part(
     scope: &Scope,
 ) -> Result<StoredPart, StoreError> {
     let owner = scope.identity.owner();
+    let part = match part.body {
+        Body::Items(items) => return store_items(tool, &name, items, budget, scope).await,
+        body => Part { body, ..part },
+    };
+
     let making = Compute::run(owner.as_str(), part.body.size(), move || prepare(part, budget));
     let Prepared { body, head, mime_type, preview } = making.done().await?;
 
-    let details = Details {
-        // The texts are written by others: a tool, or the content.
-        name: Some(visible(&name).into_owned()),
-        description: preview.facts.first().map(|fact| visible(fact).into_owned()),
-        mime_type: Some(visible(&mime_type).into_owned()),
-        session: scope.session.clone(),
-        ttl: Registry::from_scope(scope).ttl_of(tool),
-        ..Details::default()
-    };
-    let details = details.shortened();
+    let fact = preview.facts.first().map(String::as_str);
+    let details = details(tool, &name, fact, &mime_type, scope);
 
     scope.store.add_origins(Registry::from_scope(scope).origin_of(tool));
 
@@ -124,12 +133,122 @@ async fn store_part(
     with_columns(entry, preview, head).await
 }
 
+/// The details of a part. The texts are written by others: a tool, or the content.
+fn details(tool: &str, name: &str, fact: Option<&str>, mime_type: &str, scope: &Scope) -> Details {
+    let details = Details {
+        name: Some(visible(name).into_owned()),
+        description: fact.map(|fact| visible(fact).into_owned()),
+        mime_type: Some(visible(mime_type).into_owned()),
+        session: scope.session.clone(),
+        ttl: Registry::from_scope(scope).ttl_of(tool),
+        ..Details::default()
+    };
+    details.shortened()
+}
+
+/// Stores a list some of whose items were stored while they arrived. They are read from there.
+async fn store_items(
+    tool: &str,
+    name: &str,
+    items: Vec<Item>,
+    budget: usize,
+    scope: &Scope,
+) -> Result<StoredPart, StoreError> {
+    let owner = scope.identity.owner();
+    let count = format!("{}, a line each", count(items.len() as u64, "item"));
+
+    let mut lines = Vec::with_capacity(items.len());
+    for item in items {
+        lines.push(match item {
+            Item::ReceivedJson(text) => {
+                let (_, pieces) = scope.store.in_transit(text.upload?).await?.into_parts();
+                line_of(owner.clone(), pieces, LinePiece::Json(Compactor::default()))
+            }
+            Item::ReceivedText(text) => {
+                let (_, pieces) = scope.store.in_transit(text.upload?).await?.into_parts();
+                line_of(owner.clone(), pieces, LinePiece::Text)
+            }
+            item => {
+                let mut line = Vec::new();
+                item.write_line(&mut line);
+                stream::iter([Ok(line.into())]).boxed()
+            }
+        });
+    }
+
+    scope.store.add_origins(Registry::from_scope(scope).origin_of(tool));
+    let uri = ResourceUri::for_result(tool, &scope.random.id())?;
+    let content = Content::text_stream(stream::iter(lines).flatten());
+    let details = details(tool, name, Some(&count), "application/x-ndjson", scope);
+    let entry = scope.store.create(owner, uri, content, details).await?;
+
+    let found = scope.store.get(owner, &entry.uri).await?;
+    let preview = found.preview(budget).await?;
+    let (head, _) = found.head_and_tail(HEAD_BYTES as u64, 0).await?;
+    with_columns(entry, preview, head).await
+}
+
+/// How the pieces of a content become parts of a line.
+enum LinePiece {
+    /// JSON without white space between its tokens.
+    Json(Compactor),
+    /// Text, which becomes a JSON string.
+    Text,
+}
+
+impl LinePiece {
+    fn write(&mut self, piece: &[u8], out: &mut Vec<u8>) {
+        match self {
+            Self::Json(compactor) => {
+                compactor.feed(piece, out);
+                on_one_line(out);
+            }
+            Self::Text => {
+                // Pieces of stored text are whole characters.
+                let quoted = serde_json::to_string(&String::from_utf8_lossy(piece));
+                let quoted = quoted.unwrap_or_default();
+                out.extend_from_slice(&quoted.as_bytes()[1..quoted.len() - 1]);
+            }
+        }
+    }
+
+    /// What begins and what ends the line.
+    fn ends(&self) -> (&'static [u8], &'static [u8]) {
+        match self {
+            Self::Json(_) => (b"", b"\n"),
+            Self::Text => (b"\"", b"\"\n"),
+        }
+    }
+}
+
+/// Content in pieces as a line.
+fn line_of(owner: Owner, pieces: ContentStream, part: LinePiece) -> ContentStream {
+    let (begin, end) = part.ends();
+    let middle = stream::try_unfold((pieces, part), move |(mut pieces, mut part)| {
+        let owner = owner.clone();
+        async move {
+            let Some(piece) = pieces.next().await.transpose()? else { return Ok(None) };
+            let work = Compute::run(owner.as_str(), piece.len(), move || {
+                let mut out = Vec::with_capacity(piece.len());
+                part.write(&piece, &mut out);
+                (out, part)
+            });
+            let (out, part) = work.done().await.map_err(io::Error::other)?;
+            Ok(Some((Bytes::from(out), (pieces, part))))
+        }
+    });
+
+    let once = |bytes| stream::iter([Ok(Bytes::from_static(bytes))]);
+    once(begin).chain(middle).chain(once(end)).boxed()
+}
+
 /// Adds the columns of the records.
 async fn with_columns(
     entry: Arc<Entry>,
     preview: Preview,
     head: Bytes,
 ) -> Result<StoredPart, StoreError> {
+    let after = arguments_after(&entry, &preview, &head, READ_AT_ONCE);
     let columns = match entry.records.clone() {
         Some(index) => {
             let naming = move || column_names(&index, &head);
@@ -138,7 +257,7 @@ async fn with_columns(
         None => None,
     };
 
-    Ok(StoredPart { entry, preview, columns })
+    Ok(StoredPart { entry, preview, columns, after })
 }
 
 /// A part as it is stored, and its preview.
@@ -171,6 +290,12 @@ fn prepare(part: Part, budget: usize) -> Prepared {
             // Invalid base64 is stored as text, so that nothing is lost.
             None => (vec![data.into()], None, true),
         },
+        // A list is stored item by item.
+        Body::Items(items) => {
+            let mut lines = Vec::new();
+            items.iter().for_each(|item| item.write_line(&mut lines));
+            (vec![lines.into()], None, true)
+        }
         Body::Received(text, value) => {
             return prepare_received(*text, value.as_ref(), part.mime_type, budget);
         }

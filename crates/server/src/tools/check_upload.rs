@@ -80,7 +80,7 @@ async fn check<S>(
         UploadUse::Stored(_) => match store.get(owner, uri).await {
             Ok(found) => {
                 let entry = found.entry;
-                let next = read_arguments(uri.as_str(), entry.kind, 100);
+                let next = read_arguments(&entry, 100);
                 let next = wording::call("read_resource", &next);
                 let text = format!("Stored as {uri} ({}). Read it: {next}", type_and_size(&entry));
                 (State::Stored, Some(StoredFile::of(&entry)), None, text)

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use larder_oauth::Owner;
-use larder_records::preview::words::count;
+use larder_records::preview::{HEAD_BYTES as SAMPLE_BYTES, words::count};
 use larder_store::store::{Entry, Kind, StoreError, StoredResource, TextView};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -13,11 +13,13 @@ use super::{ToolOptions, record_facts, wording::call_at_revision};
 use crate::{
     handler::{Context, ToolError},
     registry::Tool,
-    spill::tool_calls::{read_arguments, search_arguments},
+    spill::tool_calls::{arguments_after, search_arguments},
 };
 
 /// Reserved for the facts before the preview.
 const HEAD_BYTES: usize = 800;
+/// The records or lines that the next call reads.
+const READ_AT_ONCE: u64 = 100;
 /// The most bytes of the preview.
 const PREVIEW_BYTES: usize = 3_000;
 
@@ -51,6 +53,18 @@ async fn describe<S>(
     let found = ctx.read_any_revision(uri, revision).await?;
     let entry = &found.entry;
 
+    let owner = ctx.identity().owner();
+    let (view, encoding) = text_view(&found, owner).await?;
+    let shown = view.as_ref().map_or(&found, |view| &view.text);
+
+    let facts = match of_query(shown, uri, revision).await? {
+        Some(facts) => facts,
+        None => of_records(owner, shown, budget / 2).await?,
+    };
+    let preview = shown.preview(budget.saturating_sub(facts.len())).await?;
+    let (head, _) = shown.head_and_tail(SAMPLE_BYTES as u64, 0).await?;
+    let read = arguments_after(&shown.entry, &preview, &head, READ_AT_ONCE);
+
     let mut text = format!("{}\nname: {}\n", entry.uri, entry.name);
     let mut line = |label: &str, value: &dyn std::fmt::Display| {
         // Writing to a string cannot fail.
@@ -65,14 +79,11 @@ async fn describe<S>(
     }
     line("type", &entry.mime_type);
     line("size", &count(entry.size, "byte"));
-    let (view, fact) = text_view(&found, ctx.identity().owner()).await?;
-    if let Some(fact) = fact {
-        line("text", &fact);
+    if let Some(encoding) = encoding {
+        line("text", &encoding);
     }
-    let shown = view.as_ref().map_or(&found, |view| &view.text);
 
-    let read =
-        call_at_revision("read_resource", read_arguments(uri, shown.entry.kind, 100), revision);
+    let read = call_at_revision("read_resource", read, revision);
     let next = match shown.entry.kind {
         Kind::Text => {
             line("lines", &count(shown.entry.lines, "line"));
@@ -92,14 +103,8 @@ async fn describe<S>(
     line("expires", &entry.expires);
     line("next", &next);
 
-    let facts = match of_query(shown, uri, revision).await? {
-        Some(fact) => fact,
-        None => of_records(ctx.identity().owner(), shown, budget / 2).await?,
-    };
     text.push_str(&facts);
-
-    let budget = budget.saturating_sub(facts.len());
-    shown.preview(budget).await?.write_to(&mut text);
+    preview.write_to(&mut text);
     Ok(text)
 }
 

@@ -137,7 +137,7 @@ impl Survey {
         Self {
             splitter: Splitter::new(layout, at, MAX_RECORD_BYTES),
             records: RecordColumns::new(columns, index),
-            lists: (layout == Layout::Json).then(Lists::default),
+            lists: (layout == Layout::Json).then(|| Lists::default().with_maps()),
             skipped: 0,
             stopped: None,
         }
@@ -200,19 +200,11 @@ impl Survey {
         }
 
         let complete = self.stopped.is_none();
-        let lists = self.lists.filter(|_| complete).and_then(|lists| lists.finish().ok());
-        let lists = lists.unwrap_or_default();
-
-        if lists.iter().any(|list| !list.at.is_empty()) {
-            let named = lists.iter().take(MAX_LISTS);
-            let named = named.map(|List { at, items }| {
-                format!("{} ({})", cut(&at.to_string(), MAX_POINTER_BYTES), number(*items))
-            });
-            let mut named: Vec<_> = named.collect();
-            if lists.len() > MAX_LISTS {
-                named.push("…".into());
-            }
-            line("lists", &named.join(", "));
+        let lists = self.lists.filter(|_| complete);
+        if let Some((lists, maps)) = lists.and_then(|lists| lists.finish_with_maps().ok())
+            && let Some((label, named)) = lists_and_maps(&lists, &maps, at)
+        {
+            line(label, &named);
         }
 
         if self.skipped > 0 {
@@ -231,4 +223,33 @@ impl Survey {
         let _ = write!(text, "columns (of {of}):\n{columns}");
         text
     }
+}
+
+/// The lists and maps, the largest first, with a label; `None` if there is only the list of the
+/// records or the object that they are the members of.
+fn lists_and_maps(
+    lists: &[List],
+    maps: &[List],
+    records_at: &str,
+) -> Option<(&'static str, String)> {
+    let of = |List { at, items }: &List, what: &str| {
+        let at = at.to_string();
+        let at = if at.is_empty() { "the whole value" } else { cut(&at, MAX_POINTER_BYTES) };
+        (*items, format!("{at} ({what}{})", number(*items)))
+    };
+
+    let maps = maps.iter().filter(|map| !map.at.is_empty() || !records_at.is_empty());
+    let maps: Vec<_> = maps.map(|map| of(map, "map of ")).collect();
+    if maps.is_empty() && lists.iter().all(|list| list.at.is_empty()) {
+        return None;
+    }
+
+    let label = if maps.is_empty() { "lists" } else { "lists and maps" };
+    let mut named: Vec<_> = lists.iter().map(|list| of(list, "")).chain(maps).collect();
+    named.sort_by_key(|(items, _)| std::cmp::Reverse(*items));
+
+    let more = named.len() > MAX_LISTS;
+    let mut named: Vec<_> = named.into_iter().take(MAX_LISTS).map(|(_, named)| named).collect();
+    named.extend(more.then(|| "…".to_owned()));
+    Some((label, named.join(", ")))
 }

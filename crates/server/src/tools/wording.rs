@@ -58,7 +58,7 @@ pub(super) fn stored_result(
     entry: &Entry,
     verb: &str,
 ) -> (Structured<StoredFacts>, CallToolResult) {
-    let next = read_arguments(entry.uri.as_str(), entry.kind, 100);
+    let next = read_arguments(entry, 100);
     let text = format!(
         "{verb} {}: {}. It expires at {}. Next: {}.",
         entry.uri,
