@@ -9,6 +9,7 @@ mod files;
 mod listing;
 mod matches;
 mod metadata;
+mod next_calls;
 mod reading;
 mod records;
 mod search;

@@ -112,6 +112,10 @@ pub(super) struct Snippet {
     terms: u32,
     pub(super) line: u64,
     pub(super) text: String,
+    /// The number of lines with a term up to this one.
+    pub(super) rank: u64,
+    /// Whether the line is searched in pieces, of which this is one.
+    pub(super) is_piece: bool,
 }
 
 impl Hits {
@@ -155,7 +159,8 @@ impl LineSink for Hits {
             let offset = part.matches().next().map_or(0, |found| found.start);
             let text = line_excerpt(text, offset, LINE_BYTES);
             let index = self.best.partition_point(|known| known.terms.count_ones() >= term_count);
-            self.best.insert(index, Snippet { terms, line, text });
+            let (rank, is_piece) = (self.lines, part.is_piece);
+            self.best.insert(index, Snippet { terms, line, text, rank, is_piece });
             self.best.truncate(MAX_SNIPPETS);
         }
     }

@@ -1,8 +1,11 @@
 //! `read_resource`
 
 use base64::{Engine, prelude::BASE64_STANDARD};
+use larder_oauth::Owner;
 use larder_records::preview::words::{count, number};
-use larder_store::store::{Entry, Kind, StoredResource, Window, WindowEnd};
+use larder_store::store::{
+    BLOCK_BYTES, Entry, Kind, RecordsError, StoredResource, Window, WindowEnd,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -18,6 +21,8 @@ use crate::{
 
 /// The default number of lines.
 const DEFAULT_LINES: u64 = 200;
+/// The most bytes that are scanned for the end of a record.
+const MAX_SCANNED_BYTES: usize = 1 << 20;
 /// Reserved for the line before the content.
 const HEAD_BYTES: usize = 600;
 
@@ -80,9 +85,10 @@ async fn read<S>(
 
     match args.unit {
         Unit::Lines => {
-            let view = found.text_view(ctx.identity().owner()).await?;
+            let owner = ctx.identity().owner();
+            let view = found.text_view(owner).await?;
             let found = view.map_or(found, |view| view.text);
-            read_lines(&found, args, budget).await
+            read_lines(owner, &found, args, budget).await
         }
         Unit::Bytes => read_bytes(&found, args, budget).await,
         Unit::Records => {
@@ -105,6 +111,7 @@ async fn read<S>(
 }
 
 async fn read_lines(
+    caller: &Owner,
     found: &StoredResource,
     args: &ReadResource,
     budget: usize,
@@ -112,6 +119,11 @@ async fn read_lines(
     let entry = &found.entry;
     let limit = args.limit.unwrap_or(DEFAULT_LINES);
     let window = found.lines(args.offset, limit, budget).await?;
+    if matches!(window.end, WindowEnd::Byte(_))
+        && let Some(cut) = RecordCut::find(caller, found, &window).await?
+    {
+        return Ok(cut.text(entry, window, args.revision));
+    }
 
     let name = format!("{}{}", entry.uri, revision_suffix(args.revision));
     let total = count(entry.lines, "line");
@@ -207,6 +219,73 @@ async fn read_bytes(
     };
 
     Ok(result_text(entry, &head, &window))
+}
+
+/// Where a window that ends within a long line is cut, so that records stay whole.
+struct RecordCut {
+    /// The first record that the window does not show whole.
+    next: u64,
+    /// The number of all records.
+    total: u64,
+    /// The offset in the content.
+    offset: u64,
+}
+
+impl RecordCut {
+    /// The end of the last record in the window, if there is one and another one follows.
+    async fn find(
+        caller: &Owner,
+        found: &StoredResource,
+        window: &Window,
+    ) -> Result<Option<Self>, ToolError> {
+        // Larger content without an index has no records.
+        if found.entry.records.is_none() && found.entry.size > BLOCK_BYTES as u64 {
+            return Ok(None);
+        }
+
+        let index = match found.record_index(caller, None).await {
+            Ok(index) => index,
+            Err(RecordsError::Store(error)) => return Err(error.into()),
+            Err(_) => return Ok(None),
+        };
+
+        let Some(mark) = index.nearest_to(window.range.start).or_else(|| index.nearest(0)) else {
+            return Ok(None);
+        };
+        let len = usize::try_from(window.range.end.saturating_sub(mark.offset)).unwrap_or(0);
+        // The window begins far within a long record.
+        if len > MAX_SCANNED_BYTES {
+            return Ok(None);
+        }
+        let scanned = found.bytes_from(mark.offset, len).await?.bytes;
+
+        let mut last = None;
+        // The window ends within a value.
+        let _ = index.scanner(mark).feed(&scanned, |record| last = Some(record));
+        let last = last.filter(|last| last.end > window.range.start);
+        let last = last.filter(|last| last.number + 1 < index.total());
+        Ok(last.map(|last| Self { next: last.number + 1, total: index.total(), offset: last.end }))
+    }
+
+    fn text(&self, entry: &Entry, mut window: Window, revision: Option<u64>) -> String {
+        let kept = self.offset.saturating_sub(window.range.start);
+        window.bytes.truncate(usize::try_from(kept).unwrap_or(usize::MAX));
+
+        let next = json!({
+            "uri": entry.uri, "unit": "records", "offset": self.next, "limit": DEFAULT_LINES,
+        });
+        let head = format!(
+            "The beginning of line {} of {} of {}{}: the line is longer than one result, and is cut after record {} of {}. Not complete; next: {}.",
+            number(window.lines.start + 1),
+            count(entry.lines, "line"),
+            entry.uri,
+            revision_suffix(revision),
+            number(self.next),
+            count(self.total, "record"),
+            call_at_revision("read_resource", next, revision)
+        );
+        result_text(entry, &head, &window)
+    }
 }
 
 /// The head, an empty line, and the content.

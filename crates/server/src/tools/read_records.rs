@@ -52,14 +52,16 @@ pub(super) async fn read(
     })?;
     let (index, window) = read.map_err(|error| tool_error(found, request, error))?;
 
-    let mut text = request.head(found, &index, &window, limit);
-    text.push_str("\n\n");
-
     if let Some(start) = window.too_long {
         let part = found.bytes_from(start, budget).await?;
+        let mut text = request.head_of_part(found, &index, &window, part.range.end, limit);
+        text.push_str("\n\n");
         text.push_str(&String::from_utf8_lossy(&part.bytes));
         return Ok(text);
     }
+
+    let mut text = request.head(found, &index, &window, limit);
+    text.push_str("\n\n");
 
     if let Some(header) = &window.header {
         text.push_str(&String::from_utf8_lossy(header));
@@ -101,6 +103,32 @@ impl Request<'_> {
         self.call(found, arguments)
     }
 
+    /// The head of the first part of a record, which ends at the byte `end`.
+    fn head_of_part(
+        &self,
+        found: &StoredResource,
+        index: &RecordIndex,
+        window: &RecordWindow,
+        end: u64,
+        limit: u64,
+    ) -> String {
+        let name = format!("{}{}{}", found.entry.uri, revision_suffix(self.revision), place(index));
+        let first = window.records.start;
+        let total = count(index.total(), "record");
+
+        let bytes = self.call(found, json!({ "unit": "bytes", "offset": end }));
+        let after = if first + 1 < index.total() {
+            format!(" The record after it: {}.", self.next(found, first + 1, limit))
+        } else {
+            String::new()
+        };
+
+        format!(
+            "The beginning of record {} of {total} of {name}: the record is longer than one result. Not complete; the rest of it, part by part: {bytes}.{after}",
+            number(first + 1)
+        )
+    }
+
     fn head(
         &self,
         found: &StoredResource,
@@ -113,20 +141,6 @@ impl Request<'_> {
         let all = index.total();
         let total = count(all, "record");
         let (first, end) = (window.records.start, window.records.end);
-
-        if let Some(start) = window.too_long {
-            let bytes = self.call(found, json!({ "unit": "bytes", "offset": start }));
-            let after = if first + 1 < all {
-                format!(" The record after it: {}.", self.next(found, first + 1, limit))
-            } else {
-                String::new()
-            };
-
-            return format!(
-                "The beginning of record {} of {total} of {name}: the record is longer than one result. Not complete; all of it, part by part: {bytes}.{after}",
-                number(first + 1)
-            );
-        }
 
         match first == end {
             true if all == 0 => format!("{name} has no records. Complete."),

@@ -31,6 +31,8 @@ use crate::{
 const DEFAULT_LIMIT: usize = 20;
 /// The largest limit, as in the schema of the argument.
 const MAX_LIMIT: usize = 200;
+/// So many lines are sure to be on the first page of search_resource.
+const FIRST_PAGE_LINES: u64 = 10;
 /// Reserved for the text before the list.
 const HEAD_BYTES: usize = 1_000;
 /// The most resources considered, in the order of their URIs.
@@ -343,6 +345,8 @@ fn item(rank: usize, entry: &Entry, hits: &Hits, query: &Query) -> String {
 
     if hits.lines == 0 {
         let _ = writeln!(item, "   its name or description has {}", terms(&has));
+        let describe = call("describe_resource", &json!({ "uri": entry.uri }));
+        let _ = writeln!(item, "   next: {describe}");
         return item;
     }
 
@@ -360,7 +364,15 @@ fn item(rank: usize, entry: &Entry, hits: &Hits, query: &Query) -> String {
     // An escaped query of punctuation can be too long for the other tool.
     if check_length(&query.pattern).is_ok() {
         let search = json!({ "uri": entry.uri, "query": query.pattern });
-        let _ = writeln!(item, "   next: {}", call("search_resource", &search));
+        let _ = write!(item, "   next: {}", call("search_resource", &search));
+
+        // The first page of all matches may end before the best line.
+        let best = hits.best.first();
+        if let Some(best) = best.filter(|best| best.rank > FIRST_PAGE_LINES && !best.is_piece) {
+            let read = json!({ "uri": entry.uri, "offset": best.line - 1, "limit": 10 });
+            let _ = write!(item, " or {}", call("read_resource", &read));
+        }
+        item.push('\n');
     }
     item
 }

@@ -3,10 +3,7 @@
 use std::fmt::Write;
 
 use larder_protocol::{json_size, quote::quoted};
-use larder_records::{
-    Location,
-    preview::words::{count, number},
-};
+use larder_records::preview::words::{count, number};
 use larder_store::store::StoredResource;
 use rmcp::model::{CallToolResult, ContentBlock};
 use schemars::JsonSchema;
@@ -22,13 +19,12 @@ use super::{
     SearchResource,
     places::Places,
     rows::{MatchRow, Row, Rows},
+    see::See,
 };
 use crate::handler::Structured;
 
 /// Longer JSON Pointers are left out, in bytes.
-const POINTER_BYTES: usize = 200;
-/// The bytes that the call for a match in a long line reads before it.
-const BEFORE_BYTES: u64 = 1_000;
+pub(super) const POINTER_BYTES: usize = 200;
 
 /// The structured result: the same as the text, because some hosts show a model only
 /// one of them.
@@ -92,6 +88,7 @@ pub(super) fn result(
     args: &SearchResource,
     rows: &Rows,
     places: &Places,
+    see: Option<See>,
     budget: usize,
 ) -> (Structured<SearchResult>, CallToolResult) {
     let entry = &found.entry;
@@ -122,7 +119,7 @@ pub(super) fn result(
             result.complete = false;
             format!("{total} in {searched}, none after the first {}.", number(args.offset))
         }
-        Some(first) => {
+        Some(_) => {
             let is_end = shown.passed == rows.matches;
             let head = if is_end && args.offset == 0 {
                 format!("{total} in {searched}. {limits}")
@@ -141,9 +138,10 @@ pub(super) fn result(
                 }
             };
 
-            let (what, read) = to_see(args, first, places);
-            let read = call("read_resource", result.read.insert(read));
-            format!("{head} To see {what}: {read}.\n\n{}", shown.text)
+            let see = see.map_or_else(String::new, |See { what, read }| {
+                format!(" To see {what}: {}.", call("read_resource", result.read.insert(read)))
+            });
+            format!("{head}{see}\n\n{}", shown.text)
         }
     };
 
@@ -206,38 +204,6 @@ fn next_arguments(args: &SearchResource, offset: u64) -> Value {
         next[name] = json!(true);
     }
     at_revision(next, args.revision)
-}
-
-/// The place of a match in words, and the arguments of `read_resource` that show it.
-fn to_see(args: &SearchResource, row: &MatchRow, places: &Places) -> (String, Value) {
-    let place = row.at.first().copied().unwrap_or_default();
-
-    let (what, read) = match places.get(place) {
-        Some(Location { record: Some(record), at, .. })
-            if at.to_string().len() <= POINTER_BYTES =>
-        {
-            let mut read =
-                json!({ "uri": args.uri, "unit": "records", "offset": record, "limit": 1 });
-            if !at.is_empty() {
-                read["at"] = json!(at.to_string());
-            }
-            (format!("record {}", number(*record)), read)
-        }
-        _ if row.is_long => {
-            let from = place.saturating_sub(BEFORE_BYTES);
-            let limit = 2 * BEFORE_BYTES;
-            let read = json!({ "uri": args.uri, "unit": "bytes", "offset": from, "limit": limit });
-            (format!("around byte {}", number(place)), read)
-        }
-        _ => {
-            // The window begins ten lines before the match; line N has the offset N - 1.
-            let from = row.line.saturating_sub(11);
-            let read = json!({ "uri": args.uri, "offset": from, "limit": 20 });
-            (format!("around line {}", number(row.line)), read)
-        }
-    };
-
-    (what, at_revision(read, args.revision))
 }
 
 fn show<'a>(rows: &'a Rows, places: &Places, budget: usize) -> Shown<'a> {

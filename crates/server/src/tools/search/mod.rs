@@ -3,6 +3,7 @@
 mod answer;
 mod places;
 mod rows;
+mod see;
 
 use std::{
     sync::{
@@ -25,6 +26,7 @@ use self::{
     answer::SearchResult,
     places::Places,
     rows::{Rows, Wanted},
+    see::See,
 };
 use super::{
     ToolOptions,
@@ -162,6 +164,7 @@ async fn search<S>(
 
     let found = ctx.read_any_revision(&args.uri, args.revision).await?;
     let view = found.text_view(ctx.identity().owner()).await?;
+    let is_decoded = view.is_some();
     let found = view.map_or(found, |view| view.text);
     if found.entry.kind == Kind::Binary {
         return Err(ToolError::new(format!(
@@ -178,7 +181,7 @@ async fn search<S>(
 
     let time = compute::search_time();
     let caller = ctx.identity().owner();
-    match tokio::time::timeout(time, search_text(caller, &found, &args, budget)).await {
+    match tokio::time::timeout(time, search_text(caller, &found, is_decoded, &args, budget)).await {
         Ok(result) => result,
         Err(_) => Err(too_slow(&args, time)),
     }
@@ -188,6 +191,7 @@ async fn search<S>(
 async fn search_text(
     caller: &Owner,
     found: &StoredResource,
+    is_decoded: bool,
     args: &SearchResource,
     budget: usize,
 ) -> Result<(Structured<SearchResult>, CallToolResult), ToolError> {
@@ -212,11 +216,15 @@ async fn search_text(
     {
         // Colours begin only in the middle of the content.
         searched = view;
+        is_plain = true;
         (rows, is_coloured) = find_matches(caller, &searched, args, budget).await?;
     }
 
-    let places = Places::find(caller, &searched, rows.offsets()).await?;
-    let mut result = answer::result(&searched, args, &rows, &places, budget);
+    let places = Places::find(caller, &searched, rows.offsets(), budget).await?;
+    // Offsets in bytes are those of the stored content only where that was searched.
+    let is_stored = !is_decoded && !is_plain;
+    let see = See::first(caller, &searched, is_stored, args, &rows, &places, budget).await?;
+    let mut result = answer::result(&searched, args, &rows, &places, see, budget);
     if wants_plain && is_coloured {
         tell_colours(&mut result.1);
     }

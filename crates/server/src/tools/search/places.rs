@@ -10,22 +10,28 @@ use larder_store::store::{BLOCK_BYTES, StoreError, StoredResource};
 
 /// The locations of bytes in structured content, by their offsets.
 #[derive(Debug, Default)]
-pub(super) struct Places(HashMap<u64, Location>);
+pub(super) struct Places {
+    /// The layout of the content, if it has records.
+    pub(super) layout: Option<Layout>,
+    locations: HashMap<u64, Location>,
+}
 
 impl Places {
     /// Locates these bytes, which are in ascending order: reads the content up to
-    /// the last of them. Content without records has no locations.
+    /// the last of them, and to the end of the first record if it has at most `longest` bytes.
+    /// Content without records has no locations.
     pub(super) async fn find(
         caller: &Owner,
         found: &StoredResource,
         offsets: Vec<u64>,
+        longest: usize,
     ) -> Result<Self, StoreError> {
         if offsets.is_empty() {
             return Ok(Self::default());
         }
 
         let Some(layout) = found.layout().await? else { return Ok(Self::default()) };
-        let mut locator = Locator::new(layout, offsets.clone());
+        let mut locator = Locator::new(layout, offsets.clone()).with_extent(longest as u64);
         if let Some(at) = records_at(caller, found, layout).await {
             locator = locator.with_records(at);
         }
@@ -48,11 +54,12 @@ impl Places {
             }
         }
 
-        Ok(Self(offsets.into_iter().zip(locator.finish()).collect()))
+        let locations = offsets.into_iter().zip(locator.finish()).collect();
+        Ok(Self { layout: Some(layout), locations })
     }
 
     pub(super) fn get(&self, offset: u64) -> Option<&Location> {
-        self.0.get(&offset)
+        self.locations.get(&offset)
     }
 }
 

@@ -1,5 +1,7 @@
 //! [`Rows`]: what a search shows, and the totals.
 
+use std::ops::Range;
+
 use super::{
     super::{
         scan::{LinePart, LineSink},
@@ -37,6 +39,12 @@ pub(super) struct MatchRow {
     pub(super) at: Vec<u64>,
     /// The number of matches up to the end of this row.
     pub(super) passed: u64,
+    /// The first match in the content, in bytes; of an inverted search the line.
+    pub(super) found: Range<u64>,
+    /// The offset of the line, or of the searched part of a long line.
+    pub(super) start: u64,
+    /// The bytes of the line, or of the searched part of a long line.
+    pub(super) len: usize,
 }
 
 /// What to show.
@@ -114,18 +122,24 @@ impl Rows {
     fn add_line(&mut self, part: &LinePart<'_>) {
         let is_inverted = self.wanted.invert;
         let (mut at, mut first, mut end) = (Vec::new(), 0, 0);
+        let whole = part.text.strip_suffix(b"\n").unwrap_or(part.text).len();
+        let mut found = part.offset..part.offset + whole as u64;
 
         if is_inverted {
             at.push(part.offset);
         } else {
-            for found in part.matches() {
+            // The matches of a line come together; those before the offset are not the first.
+            let before = self.matches - part.count;
+            let skipped = usize::try_from(self.wanted.skip.saturating_sub(before));
+            for range in part.matches().skip(skipped.unwrap_or(usize::MAX)) {
                 if at.is_empty() {
-                    first = found.start;
+                    first = range.start;
+                    found = part.offset + range.start as u64..part.offset + range.end as u64;
                 }
                 if at.len() < MAX_PLACES {
-                    at.push(part.offset + place(part.text, &found) as u64);
+                    at.push(part.offset + place(part.text, &range) as u64);
                 }
-                end = found.end;
+                end = range.end;
             }
         }
 
@@ -133,8 +147,16 @@ impl Rows {
         let text = line_excerpt(part.text, first, LINE_BYTES.max((end - first) * 2));
         if self.takes(&text) {
             self.shown += part.count;
-            let (line, is_long, passed) = (part.line, false, self.matches);
-            self.items.push(Row::Match(MatchRow { line, is_long, text, at, passed }));
+            self.items.push(Row::Match(MatchRow {
+                line: part.line,
+                is_long: false,
+                text,
+                at,
+                passed: self.matches,
+                found,
+                start: part.offset,
+                len: part.text.len(),
+            }));
         }
     }
 
@@ -173,6 +195,9 @@ impl Rows {
                 text,
                 at,
                 passed,
+                found: part.offset + found.start as u64..part.offset + found.end as u64,
+                start: part.offset,
+                len: part.text.len(),
             }));
         }
     }
@@ -180,7 +205,7 @@ impl Rows {
 
 /// The first byte of a match that is no separator: the place of `, "a": 1` is that
 /// of the key.
-fn place(text: &[u8], found: &std::ops::Range<usize>) -> usize {
+fn place(text: &[u8], found: &Range<usize>) -> usize {
     let bytes = &text[found.clone()];
     let is_separator = |byte: &u8| byte.is_ascii_whitespace() || *byte == b',';
     found.start + bytes.iter().position(|byte| !is_separator(byte)).unwrap_or(0)
