@@ -227,7 +227,9 @@ fn line_of(owner: Owner, pieces: ContentStream, part: LinePiece) -> ContentStrea
     let middle = stream::try_unfold((pieces, part), move |(mut pieces, mut part)| {
         let owner = owner.clone();
         async move {
-            let Some(piece) = pieces.next().await.transpose()? else { return Ok(None) };
+            let Some(piece) = pieces.next().await.transpose()? else {
+                return Ok::<_, io::Error>(None);
+            };
             let work = Compute::run(owner.as_str(), piece.len(), move || {
                 let mut out = Vec::with_capacity(piece.len());
                 part.write(&piece, &mut out);
