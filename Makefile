@@ -16,9 +16,11 @@ CONTENT := tests/content
 WEB := web
 BROWSER := tests/browser
 INTEROP := tests/interop
+QUESTIONS := tests/questions
 S3_VENV := $(or $(CARGO_TARGET_DIR),target)/s3/venv
 INTEROP_VENV := $(or $(CARGO_TARGET_DIR),target)/interop/venv
 MANIFESTS_VENV := $(abspath $(or $(CARGO_TARGET_DIR),target)/manifests/venv)
+QUESTIONS_PACKAGES := $(abspath $(or $(CARGO_TARGET_DIR),target)/questions/packages)
 BENCH := bench
 BENCH_TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target)/bench)
 BENCH_VENV := $(BENCH_TARGET)/venv
@@ -30,7 +32,7 @@ debian-package = @command -v $(1) >/dev/null || { \
 	}
 
 .DEFAULT_GOAL := help
-.PHONY: build dist cargo-auditable sbom test test-large browser-test web web-check chromium new-project redis-server jq s3-server lint fmt-check clippy doc features docs-reference deny demo manifests kubernetes compose-secrets fuzz conformance interop proxies windows container image bench bench-store ripgrep sqlite3 nginx caddy help
+.PHONY: build dist cargo-auditable sbom test test-large browser-test web web-check chromium new-project redis-server jq s3-server lint fmt-check clippy doc features docs-reference deny demo manifests kubernetes compose-secrets fuzz conformance interop questions proxies windows container image bench bench-store ripgrep sqlite3 nginx caddy help
 
 build: ## Build the release binary
 	cargo build --release --locked
@@ -178,6 +180,23 @@ $(INTEROP)/node_modules/.package-lock.json: $(INTEROP)/package.json $(INTEROP)/p
 $(INTEROP_VENV)/requirements.txt: $(INTEROP)/requirements.txt
 	python3 -m venv --clear $(INTEROP_VENV)
 	$(INTEROP_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --requirement $<
+	cp $< $@
+
+questions: $(QUESTIONS)/node_modules/.package-lock.json $(QUESTIONS_PACKAGES)/requirements.txt ## Ask questions about real files, and compare the answers with Python's (ARGS=--verbose, or a part of a file's name)
+	cargo build --locked --bin larder
+	$(QUESTIONS)/run $(ARGS)
+
+$(QUESTIONS)/node_modules/.package-lock.json: $(QUESTIONS)/package.json $(QUESTIONS)/package-lock.json
+	cd $(QUESTIONS) && npm ci --ignore-scripts
+
+# The copy says what is downloaded, and that all of it is.
+# The wheels are read as archives, so which Python and system they are built for means nothing.
+$(QUESTIONS_PACKAGES)/requirements.txt: $(QUESTIONS)/requirements.txt
+	rm -rf $(QUESTIONS_PACKAGES) $(QUESTIONS_PACKAGES)-venv
+	python3 -m venv $(QUESTIONS_PACKAGES)-venv
+	$(QUESTIONS_PACKAGES)-venv/bin/pip download --quiet --disable-pip-version-check --no-deps --require-hashes \
+		--only-binary :all: --python-version 3.11 --implementation cp --abi cp311 --abi none \
+		--platform manylinux_2_28_x86_64 --platform any --dest $(QUESTIONS_PACKAGES) --requirement $<
 	cp $< $@
 
 proxies: redis-server nginx caddy ## Put nginx, Caddy and HAProxy before Larder: requests after pauses (two minutes), a rolling restart
