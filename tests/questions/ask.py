@@ -18,6 +18,7 @@ class Question(NamedTuple):
     words: str
     calls: tuple
     truth: Callable
+    first: Call | None = None
 
     @property
     def name(self):
@@ -29,14 +30,15 @@ class Question(NamedTuple):
         return self.truth(*(file.data for file in self.files.values()))
 
 
-def ask(files, words, calls, truth):
+def ask(files, words, calls, truth, first=None):
     """Add a question about a file, or about several by table name.
 
-    Of several calls, the later ones are what an agent sends after an error. `truth` takes the data of each file.
+    `first` is a call before the question, which stores something. Of several calls, the later ones are what an agent
+    sends after an error. `truth` takes the data of each file.
     """
     named = files if isinstance(files, dict) else {"t": files}
     calls = calls if isinstance(calls, tuple) and not isinstance(calls, Call) else (calls,)
-    QUESTIONS.append(Question(named, words, calls, truth))
+    QUESTIONS.append(Question(named, words, calls, truth, first))
 
 
 def sql(text, **options):

@@ -36,24 +36,32 @@ class File(NamedTuple):
     path: str
     read: Callable
     typed: bool = True
+    dress: tuple = ()
+
+    def dressed(self, name, change, media_type="text/plain"):
+        """The same data under another name, as a tool or a person hands it on."""
+        return self._replace(dress=(name, change, media_type))
 
     @property
     def name(self):
-        return Path(self.path).name.removesuffix(".gz")
+        return self.dress[0] if self.dress else Path(self.path).name.removesuffix(".gz")
 
     @property
     def media_type(self):
+        if self.dress:
+            return self.dress[2]
         return TYPES.get(Path(self.name).suffix, "text/plain") if self.typed else "text/plain"
 
     @property
     def content(self):
         """The bytes that are stored."""
-        return content(self.package, self.path)
+        packed = content(self.package, self.path)
+        return self.dress[1](packed) if self.dress else packed
 
     @property
     def data(self):
         """What Python's own readers make of the content: the truth."""
-        return data(self)
+        return data(self.package, self.path, self.read)
 
 
 @functools.cache
@@ -67,8 +75,8 @@ def content(package, path):
 
 
 @functools.cache
-def data(file):
-    return file.read(file.content)
+def data(package, path, read):
+    return read(content(package, path))
 
 
 def wheel(package):

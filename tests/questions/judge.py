@@ -27,12 +27,11 @@ PLAIN = re.compile(
 CURE = re.compile(
     r"\b(format|delimiter|header|skip|comment|nulls|decimal|thousands|encoding|pattern|slurp|CAST|replace|"
     r"regexp_replace|regexp_extract|strftime|strptime|unixepoch|json_extract|(read|search|describe)_resource|"
-    r"use (jq|sql)|convert|save (it )?as)\b|Columns: (?!line_no, line\b)|^jq: ",
+    r"use (jq|sql)|convert|save (it )?as)\b|Columns: (?!line_no, line\b)|The input is",
     re.IGNORECASE,
 )
 # Names of a resource and its media type, which cure nothing.
 NAMES = re.compile(r"\S+://\S+|\(\w+/\S+\)")
-MATCHES = re.compile(r"([\d,]+|No|no) (?:matching|match)")
 RECORDS = re.compile(r"^records: ([\d,]+)", re.MULTILINE)
 
 
@@ -52,8 +51,7 @@ def outcome(answer, call, right):
 def given(answer, call):
     """The answer as a value: a count, or rows."""
     if call.tool == "search_resource":
-        found = MATCHES.search(answer.text)
-        return None if not found else 0 if found[1].lower() == "no" else int(found[1].replace(",", ""))
+        return answer.structured.get("total")
     if call.tool == "describe_resource":
         found = RECORDS.search(answer.text)
         return int(found[1].replace(",", "")) if found else None

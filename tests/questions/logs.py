@@ -8,7 +8,10 @@ from files import COMMITS, COUNTRIES_YAML, USER_AGENTS, VENDORS
 
 HEX = r"^(?P<oui>[0-9A-F-]{8})\s+\(hex\)\s+(?P<company>.*)$"
 BASE = r"^(?P<base>[0-9A-F]{6})\s+\(base 16\)\s+(?P<company>.*)$"
-DATE = r"^(?P<weekday>\w+), (?P<day>\d+) (?P<month>\w+) (?P<year>\d+) (?P<hour>\d+):(?P<minute>\d+):(?P<second>\d+) (?P<zone>.*)$"
+DATE = (
+    r"^(?P<weekday>\w+), (?P<day>\d+) (?P<month>\w+) (?P<year>\d+) "
+    r"(?P<hour>\d+):(?P<minute>\d+):(?P<second>\d+) (?P<zone>.*)$"
+)
 
 
 @functools.cache
@@ -24,7 +27,8 @@ ask(VENDORS, "How many prefixes are there, by a column?",
     sql("SELECT count(oui) FROM t", pattern=HEX),
     lambda _: len(matches(HEX, VENDORS)))
 ask(VENDORS, "Which companies have the most prefixes?",
-    sql("SELECT company, count(*) AS n FROM t WHERE company IS NOT NULL GROUP BY company ORDER BY n DESC LIMIT 3", pattern=HEX),
+    sql("SELECT company, count(*) AS n FROM t WHERE company IS NOT NULL "
+        "GROUP BY company ORDER BY n DESC LIMIT 3", pattern=HEX),
     lambda _: most(grouped(matches(HEX, VENDORS), lambda match: match["company"]), 3))
 ask(VENDORS, "Which share of the prefixes has Apple?",
     sql("SELECT 1.0 * sum(company = 'Apple, Inc.') / count(*) FROM t", pattern=HEX),
