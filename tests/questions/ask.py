@@ -19,6 +19,7 @@ class Question(NamedTuple):
     calls: tuple
     truth: Callable
     first: Call | None = None
+    answerable: bool = False
 
     @property
     def name(self):
@@ -30,15 +31,16 @@ class Question(NamedTuple):
         return self.truth(*(file.data for file in self.files.values()))
 
 
-def ask(files, words, calls, truth, first=None):
+def ask(files, words, calls, truth, first=None, answerable=False):
     """Add a question about a file, or about several by table name.
 
     `first` is a call before the question, which stores something. Of several calls, the later ones are what an agent
-    sends after an error. `truth` takes the data of each file.
+    sends after an error. `truth` takes the data of each file. A call that is right as it is, is `answerable`: an error
+    with a cure is wrong, too.
     """
     named = files if isinstance(files, dict) else {"t": files}
     calls = calls if isinstance(calls, tuple) and not isinstance(calls, Call) else (calls,)
-    QUESTIONS.append(Question(named, words, calls, truth, first))
+    QUESTIONS.append(Question(named, words, calls, truth, first, answerable))
 
 
 def sql(text, **options):

@@ -27,7 +27,7 @@ PLAIN = re.compile(
 CURE = re.compile(
     r"\b(format|delimiter|header|skip|comment|nulls|decimal|thousands|encoding|pattern|slurp|CAST|replace|"
     r"regexp_replace|regexp_extract|strftime|strptime|unixepoch|json_extract|(read|search|describe)_resource|"
-    r"use (jq|sql)|convert|save (it )?as)\b|Columns: (?!line_no, line\b)|The input is",
+    r"(try_)?number|use (jq|sql)|write|convert|save (it )?as)\b|Columns: (?!line_no, line\b)|The input is",
     re.IGNORECASE,
 )
 # Names of a resource and its media type, which cure nothing.

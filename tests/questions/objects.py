@@ -74,16 +74,19 @@ ask(FOOTBALL, "How many matches did the home team win?",
 # GeoJSON; milliseconds since 1970.
 ask(EARTHQUAKES, "How many earthquakes had a magnitude of 5 or more?",
     sql("SELECT count(*) FROM t WHERE properties ->> '$.mag' >= 5"),
-    lambda tree: count(tree["features"], lambda each: (each["properties"]["mag"] or 0) >= 5))
+    lambda tree: count(tree["features"], lambda each: (each["properties"]["mag"] or 0) >= 5),
+    answerable=True)
 ask(EARTHQUAKES, "Where was the strongest earthquake?",
     sql("SELECT json_extract(properties, '$.place') FROM t ORDER BY json_extract(properties, '$.mag') DESC LIMIT 1"),
-    lambda tree: max(tree["features"], key=lambda each: each["properties"]["mag"] or -9)["properties"]["place"])
+    lambda tree: max(tree["features"], key=lambda each: each["properties"]["mag"] or -9)["properties"]["place"],
+    answerable=True)
 ask(EARTHQUAKES, "When was the strongest earthquake?",
     sql("SELECT datetime(properties ->> '$.time', 'unixepoch') FROM t ORDER BY properties ->> '$.mag' DESC LIMIT 1"),
     lambda tree: moment(max(tree["features"], key=lambda each: each["properties"]["mag"] or -9)["properties"]["time"]))
 ask(EARTHQUAKES, "How many earthquakes were there on each day?",
     sql("SELECT date(properties ->> '$.time' / 1000, 'unixepoch') AS day, count(*) FROM t GROUP BY day ORDER BY day"),
-    lambda tree: sorted(grouped(tree["features"], lambda each: moment(each["properties"]["time"])[:10]).items()))
+    lambda tree: sorted(grouped(tree["features"], lambda each: moment(each["properties"]["time"])[:10]).items()),
+    answerable=True)
 ask(EARTHQUAKES, "How many earthquakes had a magnitude of 5 or more, by jq?",
     jq("[.features[] | select(.properties.mag >= 5)] | length"),
     lambda tree: count(tree["features"], lambda each: (each["properties"]["mag"] or 0) >= 5))
@@ -195,7 +198,8 @@ ask(CANIUSE, "How many features can nearly everybody use, without a pointer?",
     lambda tree: count(tree["data"].values(), lambda each: each["usage_perc_y"] > 95))
 ask(FEATURES, "How many features are widely available?",
     sql("SELECT count(*) FROM t WHERE status ->> '$.baseline' = 'high'", rows="/features"),
-    lambda tree: count(tree["features"].values(), lambda each: each.get("status", {}).get("baseline") == "high"))
+    lambda tree: count(tree["features"].values(), lambda each: each.get("status", {}).get("baseline") == "high"),
+    answerable=True)
 ask(FEATURES, "How many features are not available everywhere?",
     sql("SELECT count(*) FROM t WHERE status ->> '$.baseline' = 0", rows="/features"),
     lambda tree: count(tree["features"].values(), lambda each: each.get("status", {}).get("baseline") is False))
@@ -247,10 +251,12 @@ ask(COUNTRIES, "Which country has the number 004?",
     lambda rows: [row["name"]["common"] for row in rows if row["ccn3"] == "004"])
 ask(COUNTRIES, "Which countries have the most neighbours?",
     sql("SELECT name ->> '$.common', json_array_length(borders) AS n FROM t ORDER BY n DESC, 1 LIMIT 3"),
-    lambda rows: most({row["name"]["common"]: len(row["borders"]) for row in rows}, 3))
+    lambda rows: most({row["name"]["common"]: len(row["borders"]) for row in rows}, 3),
+    answerable=True)
 ask(COUNTRIES, "In how many countries is French a language?",
     sql("SELECT count(*) FROM t WHERE languages ->> '$.fra' = 'French'"),
-    lambda rows: count(rows, lambda row: isinstance(row["languages"], dict) and row["languages"].get("fra") == "French"))
+    lambda rows: count(rows, lambda row: isinstance(row["languages"], dict) and row["languages"].get("fra") == "French"),
+    answerable=True)
 ask(COUNTRIES, "How large is each region?",
     sql("SELECT region, sum(area) FROM t GROUP BY region ORDER BY region"),
     lambda rows: sorted(grouped(rows, lambda row: row["region"], lambda group: sum(row["area"] for row in group)).items()))
@@ -296,7 +302,8 @@ ask(LICENCE_INDEX, "How many licences of each category are not deprecated?",
     lambda rows: most(grouped([row for row in rows if not row["is_deprecated"]], lambda row: row["category"]), 3))
 ask(LICENCE_INDEX, "How many licences have other keys?",
     sql("SELECT count(*) FROM t WHERE json_array_length(other_spdx_license_keys) > 0"),
-    lambda rows: count(rows, lambda row: row.get("other_spdx_license_keys")))
+    lambda rows: count(rows, lambda row: row.get("other_spdx_license_keys")),
+    answerable=True)
 
 # A value on each line.
 ask(FUNCTIONS, "How many questions are there?", records(), len)

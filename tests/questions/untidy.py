@@ -52,7 +52,8 @@ ask(COUNTIES, "Which rate has Autauga County?",
 # Numbers without a header.
 ask(DIGITS, "How many images are there?", sql("SELECT count(*) FROM t"), len)
 ask(DIGITS, "How many images are of each digit?",
-    sql("SELECT {columns[64]}, count(*) FROM t GROUP BY 1 ORDER BY 1"),
+    (sql("SELECT {columns[64]}, count(*) FROM t GROUP BY 1 ORDER BY 1"),
+     sql("SELECT column_65, count(*) FROM t GROUP BY 1 ORDER BY 1")),
     lambda rows: sorted((int(digit), n) for digit, n in grouped(rows, lambda row: row[64]).items()))
 
 # A first line of another shape: the counts of the rows and columns, and the names of the classes.
@@ -271,18 +272,21 @@ ask(FLOWS, "How many flows are there?",
     sql("SELECT count(*) FROM t"),
     lambda sheets: len(sheets["ElementaryExchanges"]) - 1)
 ask(FLOWS, "How many flows go into air?",
-    sql("SELECT count(*) FROM t WHERE {columns[2]} = 'air'"),
+    (sql("SELECT count(*) FROM t WHERE {columns[2]} = 'air'"),
+     sql("SELECT count(*) FROM t WHERE \"Category v2.2\" = 'air'")),
     lambda sheets: count(sheets["ElementaryExchanges"], lambda row: row[2] == "air"))
 ask(FLOWS, "Which CAS number has 1,4-Butanediol?",
-    sql("SELECT DISTINCT {columns[4]} FROM t WHERE {columns[1]} = '1,4-Butanediol'"),
+    (sql("SELECT DISTINCT {columns[4]} FROM t WHERE {columns[1]} = '1,4-Butanediol'"),
+     sql("SELECT DISTINCT CAS FROM t WHERE \"Elementary Name v2.2\" = '1,4-Butanediol'")),
     lambda sheets: sorted({row[4] for row in sheets["ElementaryExchanges"] if row[1] == "1,4-Butanediol"}))
 ask(SIMAPRO, "How many rows are there?",
     sql("SELECT count(*) FROM t"),
     lambda sheets: len(sheets["correspondance sheet_corrected"]) - 1)
 ask(SIMAPRO, "Which numbers stand for wood pellets?",
-    sql("SELECT {columns[0]} FROM t WHERE {columns[2]} LIKE 'wood pellets%' ORDER BY 1"),
+    (sql("SELECT {columns[0]} FROM t WHERE {columns[2]} LIKE 'wood pellets%' ORDER BY 1"),
+     sql("SELECT \"SINGLE-OUTPUT DATASET-ID v2.2\" FROM t WHERE \"PRODUCT NAME v2.2\" LIKE 'wood pellets%' ORDER BY 1")),
     lambda sheets: sorted(row[0] for row in sheets["correspondance sheet_corrected"]
-                          if str(row[2]).lower().startswith("wood pellets") and row[0] is not None))
+                          if str(row[2]).lower().startswith("wood pellets")))
 
 
 def fraction(text):
