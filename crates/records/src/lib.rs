@@ -9,9 +9,9 @@
 //! each line.
 
 mod columns_and_rows;
+mod compact;
 mod conversion;
 mod escapes;
-mod compact;
 mod index;
 mod indexer;
 mod json;
@@ -20,10 +20,10 @@ mod lines;
 mod lists;
 mod locator;
 mod loose;
+mod maps;
 mod markdown;
 mod misfits;
 pub mod notes;
-mod maps;
 mod pointer;
 pub mod preview;
 mod record_lines;
@@ -38,9 +38,9 @@ pub mod typing;
 
 use serde::{Deserialize, Serialize};
 
+pub use compact::{Compactor, compact_record};
 pub use conversion::Conversion;
 pub use escapes::{EscapeStripper, has_escapes, without_escapes};
-pub use compact::{Compactor, compact_record};
 pub use index::{Mark, RecordIndex};
 pub use indexer::Indexer;
 pub use lists::{List, Lists};

@@ -128,7 +128,7 @@ pub(super) fn is_date(text: &str) -> bool {
     let two = |at: usize| {
         let digits = [bytes[at], bytes[at + 1]];
         let [tens, ones] = digits.map(|digit| digit.wrapping_sub(b'0'));
-        (tens < 10 && ones < 10).then_some(tens * 10 + ones)
+        (tens < 10 && ones < 10).then(|| tens * 10 + ones)
     };
     let is_day = two(0).is_some()
         && two(2).is_some()

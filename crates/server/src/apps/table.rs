@@ -234,7 +234,7 @@ mod tests {
             too_long: None,
         };
 
-        let rows = delimited(&window, b',');
+        let rows = delimited(&window, Dialect::delimited(b','));
 
         assert_eq!(
             named(&rows),

@@ -69,8 +69,8 @@ fn index_of(entry: &Entry, preview: &Preview, head: &[u8]) -> Option<RecordIndex
     let layout = match preview.format {
         Format::Json => Layout::Json,
         Format::JsonLines => Layout::JsonLines,
-        Format::Csv { delimiter } => Layout::Rows { delimiter },
-        Format::Text | Format::Image { .. } | Format::Binary => return None,
+        Format::Csv(dialect) => Layout::Rows(dialect),
+        Format::LooseJson | Format::Text | Format::Image { .. } | Format::Binary => return None,
     };
 
     if head.len() as u64 != entry.size {
