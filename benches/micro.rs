@@ -66,7 +66,7 @@ fn escaping(criterion: &mut Criterion) {
         group.throughput(Throughput::Bytes(text.len() as u64));
         let encoded = async |text: String| {
             let result = CallToolResult::success(vec![ContentBlock::text(text)]);
-            let reply = Reply::CallTool(Box::new(result));
+            let reply = Reply::CallTool(Box::new(result.into()));
             match encode_reply(&RequestId::Number(1), reply, &encoder).await.unwrap() {
                 Encoded::Complete(body) => body.len(),
                 Encoded::Chunks(pieces) => {

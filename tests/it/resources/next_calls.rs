@@ -205,7 +205,7 @@ fn any_json(noise: &mut impl Iterator<Item = u64>, depth: u32, words: &mut Vec<S
         }
         _ => {
             let mut members = Map::new();
-            for _ in 0..1 + noise.next().unwrap() % 4 {
+            for _ in 0..=(noise.next().unwrap() % 4) {
                 let key = format!("k{}z", words.len());
                 words.push(key.clone());
                 let value = any_json(noise, depth - 1, words);
@@ -370,7 +370,7 @@ async fn a_description_names_the_call_that_continues_after_its_preview() {
         assert!(shown > 1 && read["offset"] == whole, "{uri}: {read}, {shown}: {said}");
 
         let next = text(&client, "read_resource", read).await;
-        assert!(next.contains(&format!("{}", whole)), "{uri}: {next:.300}");
+        assert!(next.contains(&format!("{whole}")), "{uri}: {next:.300}");
     }
 }
 

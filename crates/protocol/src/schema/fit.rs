@@ -135,7 +135,7 @@ impl<'a> Shape<'a> {
         };
         match self.property(name).next() {
             Some(_) => self.schemas.iter().any(|schema| requires(schema, name)),
-            None => !self.schemas.iter().any(|schema| is_closed(schema)),
+            None => !self.schemas.iter().any(is_closed),
         }
     }
 

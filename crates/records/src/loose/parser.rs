@@ -295,7 +295,7 @@ impl<'a> Parser<'a> {
                 let quote = self.text[self.at];
                 return self.string(quote);
             }
-            _ if word.first().is_some_and(|byte| byte.is_ascii_alphabetic()) => {
+            _ if word.first().is_some_and(u8::is_ascii_alphabetic) => {
                 return if is_last && !word.is_empty() { Err(Stop::End) } else { self.call(word) };
             }
             _ => return self.number(word, is_last),

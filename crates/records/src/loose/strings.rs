@@ -82,7 +82,7 @@ impl Parser<'_> {
             other => {
                 // The backslash stands for itself, as in `\d`.
                 self.out.extend_from_slice(b"\\\\");
-                self.at -= usize::from(other >= 0x80 || other < 0x20);
+                self.at -= usize::from(!(0x20..0x80).contains(&other));
                 if (0x20..0x80).contains(&other) {
                     self.push_char(char::from(other));
                 }

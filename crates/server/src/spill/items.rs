@@ -90,7 +90,7 @@ fn is_copy(text: &str, item: &Value, received: &Received) -> bool {
         Some(text) if lacks_strings => text.json.is_some(),
         Some(text) => text.is_json_of(item),
         None if lacks_strings => false,
-        None => is_json_of(text, item) || text.trim() == item.to_string(),
+        None => is_json_of(text, item) || text.trim() == *item,
     }
 }
 
