@@ -7,7 +7,7 @@ use larder_gateway::{Inherited, Settings, Target};
 use larder_runtime::environment;
 
 use super::named::NamedUpstreams;
-use crate::config::Config;
+use crate::config::{Config, UpstreamConfig};
 
 /// Variables that are no secrets, even where a setting fills them in.
 const COMMON: [&str; 8] = ["PATH", "HOME", "LANG", "TMPDIR", "USER", "LOGNAME", "SHELL", "TERM"];
@@ -29,7 +29,7 @@ pub(super) fn adopt(upstreams: &mut [Settings], config: &Config, named: &NamedUp
 /// The variables that only Larder reads. Larder's settings are not among them: no program inherits
 /// them.
 fn secrets(config: &Config, named: &NamedUpstreams) -> BTreeSet<String> {
-    let of_settings = config.upstreams.iter().flat_map(|upstream| upstream.variables());
+    let of_settings = config.upstreams.iter().flat_map(UpstreamConfig::variables);
     let of_headers = named.header_variables().map(str::to_owned);
     let mut secrets: BTreeSet<_> = of_settings.chain(of_headers).collect();
     secrets.retain(|name| !COMMON.contains(&name.as_str()));

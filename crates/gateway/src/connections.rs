@@ -270,7 +270,9 @@ impl Connections {
     pub(super) fn roots_changed(&self, session: &str) -> bool {
         let of_session = |connection: &Arc<Connection>| connection.is_of(session);
         let connections: Vec<_> = self.all().into_iter().filter(of_session).collect();
-        connections.iter().for_each(|connection| connection.roots_changed());
+        for connection in &connections {
+            connection.roots_changed();
+        }
         !connections.is_empty()
     }
 

@@ -125,7 +125,8 @@ async fn serve(
         match outline.id {
             Some(id) => {
                 let request = requests.spawn(async move {
-                    let sent = guarded(link.name(), http.send(&link, message, &outline)).await;
+                    let sending = Box::pin(http.send(&link, message, &outline));
+                    let sent = guarded(link.name(), sending).await;
                     let sent = sent.unwrap_or_else(|_| Err(link.no_answer(PANICKED)));
                     if let Err(error) = sent {
                         link.fail(id, error);

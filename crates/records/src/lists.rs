@@ -140,7 +140,6 @@ impl Lists {
         let key = if maps.wants_key() { self.lexer.key() } else { None };
 
         match token.kind {
-            TokenKind::Key => {}
             TokenKind::Object => maps.begin(key),
             TokenKind::List => maps.add(ValueKind::List, key),
             TokenKind::Scalar => {
@@ -153,7 +152,7 @@ impl Lists {
                 let at = (self.path.len() == depth).then_some(&self.path);
                 maps.end(at);
             }
-            TokenKind::End => {}
+            TokenKind::Key | TokenKind::End => {}
         }
     }
 

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use crate::support::{Answer, Legacy, Modern, Server, http, patiently};
 
-fn request(id: u64, method: &str, params: Value) -> Value {
-    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+fn request(id: u64, method: &str, params: impl Into<Value>) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params.into() })
 }
 
 #[tokio::test]

@@ -1,6 +1,8 @@
 //! The next call that an answer names: it shows the match that a search has found, and continues where
 //! a text ended.
 
+#![allow(clippy::format_collect, clippy::too_many_lines, reason = "tables of cases, made of text")]
+
 use serde_json::{Map, Value, json};
 
 use crate::support::{Modern, Server, noise};

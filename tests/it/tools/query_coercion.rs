@@ -1,6 +1,8 @@
 //! `query_resource`: SQL takes no text for a number or a date without a word. Values are those of
 //! Python.
 
+#![allow(clippy::format_collect, clippy::too_many_lines, reason = "tables of cases, made of text")]
+
 use serde_json::{Value, json};
 
 use super::query::{Service, output_of};

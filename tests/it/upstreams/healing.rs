@@ -258,7 +258,10 @@ async fn no_redirect_leads_to_another_origin() {
 
 #[tokio::test]
 async fn streams_are_read_however_they_are_written() {
-    let ways: [(fn(&str) -> Vec<u8>, &'static str); 7] = [
+    /// Frames the data of an event.
+    type Framing = fn(&str) -> Vec<u8>;
+
+    let ways: [(Framing, &str); 7] = [
         (|data| format!("data: {data}\r\r").into_bytes(), "text/event-stream"),
         (|data| format!("data: {data}\r\n\r\n").into_bytes(), "text/event-stream; charset=utf-8"),
         (|data| format!("\u{feff}data: {data}\n\n").into_bytes(), "TEXT/EVENT-STREAM"),

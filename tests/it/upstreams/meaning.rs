@@ -1,6 +1,8 @@
 //! Meaning that passes through: definitions that are not quite right, names, instructions, user
 //! interfaces of several upstreams, and structured content for older clients.
 
+#![allow(clippy::format_collect, clippy::too_many_lines, reason = "tables of cases, made of text")]
+
 use std::{collections::BTreeMap, sync::Arc};
 
 use axum::{Router, body::Bytes, routing};

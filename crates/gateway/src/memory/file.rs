@@ -2,6 +2,7 @@
 //! ignored, and one that cannot be written is missed by nobody but the next start.
 
 use std::{
+    fmt::Write as _,
     fs::{self, File, OpenOptions},
     io::{self, Read, Write},
     path::{Path, PathBuf},
@@ -142,7 +143,12 @@ fn name(target: &Target, client: &Value) -> String {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part);
     }
-    hash.finalize()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut digits = String::with_capacity(32);
+    for byte in &hash.finalize()[..16] {
+        // Writing to a string cannot fail.
+        let _ = write!(digits, "{byte:02x}");
+    }
+    digits
 }
 
 #[cfg(unix)]

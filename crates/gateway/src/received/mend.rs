@@ -123,14 +123,15 @@ fn mend_members(members: &mut Map<String, Value>, depth: usize) {
     mend_properties(members, depth);
     for (keyword, value) in members {
         match (keyword.as_str(), &mut *value) {
-            ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(schemas)) => {
-                schemas.iter_mut().for_each(|schema| mend(schema, depth + 1));
-            }
-            ("items", Value::Array(schemas)) => {
-                schemas.iter_mut().for_each(|schema| mend(schema, depth + 1));
+            ("anyOf" | "oneOf" | "allOf" | "prefixItems" | "items", Value::Array(schemas)) => {
+                for schema in schemas {
+                    mend(schema, depth + 1);
+                }
             }
             ("$defs" | "definitions" | "patternProperties", Value::Object(schemas)) => {
-                schemas.values_mut().for_each(|schema| mend(schema, depth + 1));
+                for schema in schemas.values_mut() {
+                    mend(schema, depth + 1);
+                }
             }
             ("$defs" | "definitions" | "patternProperties", other) => *other = json!({}),
             ("items" | "additionalProperties" | "not", schema) => mend(schema, depth + 1),

@@ -34,6 +34,7 @@ struct Shape<'a> {
 
 /// The types of values that are allowed. None of them: the schemas do not say.
 #[derive(Clone, Copy, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "one for each type")]
 struct Types {
     null: bool,
     boolean: bool,

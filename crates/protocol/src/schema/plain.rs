@@ -135,7 +135,7 @@ impl Writer<'_> {
         if drops_null {
             drop_null(&mut written);
         }
-        self.one_type(&mut written);
+        Self::one_type(&mut written);
         self.alternatives(&mut written);
         if self.reading == Reading::Lenient {
             name_constant(&mut written);
@@ -181,15 +181,19 @@ impl Writer<'_> {
                 let written = schemas.iter().map(|schema| self.schema(schema, false));
                 Ok(Value::Array(written.collect::<Result<_, _>>()?))
             }
-            ("items" | "contains" | "not" | "if" | "then" | "else" | "propertyNames", schema)
-                if schema.is_object() =>
-            {
-                self.schema(schema, false)
-            }
-            // `true` and `false` say here whether further members are allowed.
-            ("additionalProperties" | "unevaluatedProperties", schema) if schema.is_object() => {
-                self.schema(schema, false)
-            }
+            // `true` and `false` stay: they say whether further members are allowed.
+            (
+                "items"
+                | "contains"
+                | "not"
+                | "if"
+                | "then"
+                | "else"
+                | "propertyNames"
+                | "additionalProperties"
+                | "unevaluatedProperties",
+                schema,
+            ) if schema.is_object() => self.schema(schema, false),
             (_, other) => Ok(other.clone()),
         }
     }
@@ -259,7 +263,7 @@ impl Writer<'_> {
     }
 
     /// Writes a list of types as one type, or as alternatives of one type each.
-    fn one_type(&self, schema: &mut Map<String, Value>) {
+    fn one_type(schema: &mut Map<String, Value>) {
         let Some(Value::Array(types)) = schema.get("type") else { return };
         let mut types: Vec<String> =
             types.iter().filter_map(Value::as_str).map(str::to_owned).collect();

@@ -252,7 +252,9 @@ impl Run<'_> {
         });
         finished.map_err(|fault| content_error(&table.name, &fault))?;
         let bytes = content.bytes;
-        repaired.iter().for_each(|record| content.channel().tell_repaired(*record));
+        for record in &repaired {
+            content.channel().tell_repaired(*record);
+        }
         pending.drain(..).try_for_each(|value| self.take(value, content.channel()))?;
 
         if let Some(record) = failed {

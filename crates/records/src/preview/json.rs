@@ -136,7 +136,7 @@ pub(super) fn facts_of_loose(sample: &Sample<'_>, budget: usize) -> Vec<String> 
 
     let mut told = told.join("; ");
     if told.is_empty() {
-        told = "deeply nested".to_owned();
+        told.push_str("deeply nested");
     }
     vec![format!("JSON, repaired where records are read: {told}"), format!("Shape: {shape}")]
 }

@@ -169,9 +169,11 @@ fn is_zone(bytes: &[u8]) -> bool {
     match bytes {
         [] | b"Z" | b"z" | b"UTC" | b"GMT" => true,
         [b'+' | b'-', offset @ ..] => {
-            let digits = offset.iter().filter(|byte| byte.is_ascii_digit()).count();
-            let colons = offset.iter().filter(|byte| **byte == b':').count();
-            matches!(digits, 2 | 4) && colons <= 1 && digits + colons == offset.len()
+            let digits = match offset {
+                [hours @ .., b':', tens, ones] => [hours, &[*tens, *ones]].concat(),
+                digits => digits.to_vec(),
+            };
+            matches!(digits.len(), 2 | 4) && digits.iter().all(u8::is_ascii_digit)
         }
         _ => false,
     }

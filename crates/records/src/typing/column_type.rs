@@ -68,13 +68,12 @@ impl ColumnType {
     pub fn value(self, field: Field<'_>) -> TypedValue<'_> {
         match field {
             Field::Number(number) => TypedValue::Integer(number),
-            Field::Text(text) => TypedValue::Text(text.into()),
             Field::Delimited("") => TypedValue::Null,
             // A column of nothing but blanks has no value.
             Field::Delimited(text) if self.has_null_words() || self == Self::Null => {
                 self.read(text.trim(), text)
             }
-            Field::Delimited(text) => TypedValue::Text(text.into()),
+            Field::Delimited(text) | Field::Text(text) => TypedValue::Text(text.into()),
             Field::Json(json) => self.json(json),
         }
     }

@@ -161,10 +161,9 @@ impl ColumnTyping {
         let mut present = groups.iter().filter(|(count, _)| *count > 0).map(|(_, kind)| *kind);
         match (present.next(), present.next(), present.next()) {
             (None, ..) if words + blanks == 0 => ColumnType::Null,
-            (None, ..) => ColumnType::Text,
             (Some(only), None, _) if only.has_null_words() || words + blanks == 0 => only,
             (
-                Some(ColumnType::DateTime | ColumnType::Text),
+                None | Some(ColumnType::DateTime | ColumnType::Text),
                 None | Some(ColumnType::Text),
                 None,
             ) => ColumnType::Text,

@@ -36,7 +36,9 @@ pub(super) fn item_copies(
         let mut nested = Vec::new();
         copies_of(list.iter(), blocks, received).or_else(|| {
             // Some libraries send the items of nested lists.
-            list.iter().for_each(|item| flatten(item, &mut nested));
+            for item in list {
+                flatten(item, &mut nested);
+            }
             copies_of(nested.into_iter(), blocks, received)
         })
     })

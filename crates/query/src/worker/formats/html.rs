@@ -18,7 +18,7 @@ pub(super) fn convert(bytes: &[u8], part: Option<&str>) -> Option<Converted> {
     }
     found.end_table();
 
-    let tables: Vec<_> = found.tables.into_iter().filter(|table| table.rows.len() > 1).collect();
+    let tables: Vec<_> = found.ended.into_iter().filter(|table| table.rows.len() > 1).collect();
     let size = |table: &Table| table.rows.iter().map(Vec::len).sum::<usize>();
     let chosen_index = match part.filter(|part| !part.is_empty()) {
         Some(part) => part_name(part).parse().ok().filter(|index| *index < tables.len())?,
@@ -59,7 +59,7 @@ impl Table {
 /// Collects the tables of a page. A table within another one is a table of its own.
 #[derive(Default)]
 struct Tables {
-    tables: Vec<Table>,
+    ended: Vec<Table>,
     /// The tables that are open, the innermost last.
     open: Vec<OpenTable>,
     /// The depth of elements whose text is not shown.
@@ -140,7 +140,7 @@ impl Tables {
     fn end_table(&mut self) {
         if let Some(mut open) = self.open.pop() {
             open.end_row();
-            self.tables.push(open.table);
+            self.ended.push(open.table);
         }
     }
 }

@@ -132,7 +132,10 @@ impl Guard<'_> {
             return None;
         }
 
-        if name == "cast" { self.cast(index, close) } else { self.extreme(&name, index, close, to) }
+        match &*name {
+            "cast" => self.cast(index, close),
+            name => Some(self.extreme(name, index, close, to)),
+        }
     }
 
     fn cast(&mut self, index: usize, close: usize) -> Option<(String, usize)> {
@@ -148,13 +151,7 @@ impl Guard<'_> {
         Some((format!("CAST(larder_castable({inner}) {rest}"), close + 1))
     }
 
-    fn extreme(
-        &mut self,
-        name: &str,
-        index: usize,
-        close: usize,
-        to: usize,
-    ) -> Option<(String, usize)> {
+    fn extreme(&mut self, name: &str, index: usize, close: usize, to: usize) -> (String, usize) {
         let is_scalar =
             self.top_level(index + 2, close).any(|at| self.tokens[at].token == Token::Comma);
         let after = if is_scalar { close + 1 } else { self.after_call(close + 1, to) };
@@ -163,7 +160,7 @@ impl Guard<'_> {
         let inner = self.range(index + 2, after, start, end);
         if inner.len() > MAX_BYTES / 2 {
             self.is_too_long = true;
-            return Some((String::new(), after));
+            return (String::new(), after);
         }
 
         let is_frame = (close + 1..after).any(|at| self.tokens[at].is_word("over"));
@@ -172,7 +169,7 @@ impl Guard<'_> {
             (false, true) => "larder_frame",
             (false, false) => "larder_group",
         };
-        Some((format!("larder_{name}({name}({inner}, {check}_{name}({inner})"), after))
+        (format!("larder_{name}({name}({inner}, {check}_{name}({inner})"), after)
     }
 
     /// The index after FILTER and OVER, which belong to the call before them.

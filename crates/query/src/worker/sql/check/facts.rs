@@ -22,12 +22,11 @@ fn column(name: &str, typed: &TypedColumn) -> ColumnFacts {
         ColumnType::Integer => (Sort::Number, "an integer"),
         ColumnType::Number => (Sort::Number, "a number"),
         ColumnType::BigInteger => (Sort::BigInteger, "a big integer"),
-        ColumnType::Text => (Sort::Text, "text"),
         ColumnType::DateTime => (Sort::Date, "a date"),
         ColumnType::List => (Sort::Text, "a list of JSON"),
         ColumnType::Object => (Sort::Text, "an object of JSON"),
         ColumnType::Mixed if typed.has_numbers() => (Sort::Mixed, "mixed"),
-        ColumnType::Mixed => (Sort::Text, "text"),
+        ColumnType::Text | ColumnType::Mixed => (Sort::Text, "text"),
     };
 
     let example = typed.why_text().or_else(|| typed.example());

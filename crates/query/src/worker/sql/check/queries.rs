@@ -252,16 +252,16 @@ impl<'a> Checker<'a> {
     }
 
     fn join(&self, join: &Join, before: usize, scope: &mut Scope<'_>) -> Checked<()> {
-        let constraint = match &join.join_operator {
-            JoinOperator::Join(on)
-            | JoinOperator::Inner(on)
-            | JoinOperator::Left(on)
-            | JoinOperator::LeftOuter(on)
-            | JoinOperator::Right(on)
-            | JoinOperator::RightOuter(on)
-            | JoinOperator::FullOuter(on)
-            | JoinOperator::CrossJoin(on) => on,
-            _ => return Ok(()),
+        let (JoinOperator::Join(constraint)
+        | JoinOperator::Inner(constraint)
+        | JoinOperator::Left(constraint)
+        | JoinOperator::LeftOuter(constraint)
+        | JoinOperator::Right(constraint)
+        | JoinOperator::RightOuter(constraint)
+        | JoinOperator::FullOuter(constraint)
+        | JoinOperator::CrossJoin(constraint)) = &join.join_operator
+        else {
+            return Ok(());
         };
 
         let names: Vec<String> = match constraint {
@@ -288,7 +288,9 @@ impl<'a> Checker<'a> {
                 let two = Operand { text: &texts[1], typed: other };
                 rules::compare(one, two, false).map_err(Stop::Problem)?;
             }
-            right.iter_mut().for_each(|source| source.joined.push(name.clone()));
+            for source in right.iter_mut() {
+                source.joined.push(name.clone());
+            }
         }
         Ok(())
     }
