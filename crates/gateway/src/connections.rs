@@ -141,13 +141,25 @@ impl Connections {
         }
     }
 
+    /// What the client of such a connection declares to the upstream.
+    pub(super) fn declared(
+        &self,
+        identity: &Identity,
+        client: &ClientFacts,
+        session: Option<&Arc<str>>,
+    ) -> Value {
+        let key = self.shared.settings.session.key(identity.owner(), client, session);
+        key.declared(client)
+    }
+
     /// What the upstream offers to a caller. Waits for an upstream that was never listed, but not for
     /// long; while no process runs for the caller, this is what a fresh one offers.
     pub(super) async fn offered(
         &self,
         scope: &Scope,
     ) -> Result<Option<Arc<Catalogue>>, UpstreamError> {
-        let (identity, client) = (&scope.identity, &*scope.client);
+        let identity = &scope.identity;
+        let client = &*scope.client;
         let session = scope.client_session.as_ref();
         let key = self.shared.settings.session.key(identity.owner(), client, session);
 

@@ -213,7 +213,8 @@ impl JsonLocator {
         }
 
         self.first = None;
-        Some(first.start..token.offset)
+        let is_short = token.offset - first.start <= self.longest;
+        is_short.then_some(first.start..token.offset)
     }
 
     /// Gives up a first record that is too long.

@@ -161,6 +161,10 @@ impl Fit {
             let unquoted = Dialect { quote: None, ..plain };
             let single = Dialect { quote: Some(b'\''), ..plain };
 
+            if has_quotes && is_all_within_quotes(text, plain) {
+                continue;
+            }
+
             let others =
                 [(has_escapes, escaped), (has_quotes, unquoted), (has_apostrophes, single)];
             let ways = [(true, plain)].into_iter().chain(others);
@@ -313,6 +317,12 @@ fn comment(text: &str) -> Option<u8> {
 
         count > 0 && count * 2 <= all.max(2 * above.len()) && count < all && !is_header
     })
+}
+
+/// Whether a delimiter is part of quoted fields only, so that each row has one field.
+fn is_all_within_quotes(text: &str, plain: Dialect) -> bool {
+    let (rows, is_open) = rows(text, plain);
+    !is_open && rows.iter().all(|row| row.fields.len() == 1)
 }
 
 /// The rows of a text, and whether the last one is within quotes at the end.

@@ -156,6 +156,8 @@ impl McpClient {
                 StatusCode::NOT_FOUND if text.starts_with("Not found. The MCP endpoint") => {
                     return Ok((status, message));
                 }
+                // An MCP endpoint accepts POST.
+                StatusCode::METHOD_NOT_ALLOWED => return Ok((status, message)),
                 StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => ClientError::Denied(text),
                 _ => ClientError::Failed(text),
             });

@@ -87,7 +87,7 @@ async fn behind_https_no_cookie_without_the_prefix_is_read() {
     let cookies: Vec<_> = answer.headers.get_all("set-cookie").iter().collect();
     assert_eq!(
         cookies,
-        ["__Host-larder.console=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict; Secure"]
+        ["__Host-larder.console=; HttpOnly; SameSite=Strict; Secure; Path=/; Max-Age=0"]
     );
 }
 

@@ -40,7 +40,7 @@ async fn custom_tools_list_and_call() {
         (&unknown["code"], &unknown["message"]),
         (&json!(-32602), &json!("Unknown tool: nope"))
     );
-    let refused = client.call("add", json!({ "a": "2", "b": 3 })).await.failure();
+    let refused = client.call("add", json!({ "a": "two", "b": 3 })).await.failure();
     assert!(refused.contains('a') && refused.starts_with("Invalid arguments"), "{refused}");
     let refused = client.call("add", json!({ "a": 2 })).await.failure();
     assert!(refused.contains("\"b\""), "{refused}");

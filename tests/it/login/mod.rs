@@ -255,8 +255,8 @@ async fn a_client_that_the_provider_does_not_know_logs_in_from_the_bare_url() {
     assert_eq!(metadata["code_challenge_methods_supported"], json!(["S256"]));
     let scopes = json!(["mcp:read", "mcp:write", "offline_access"]);
     assert_eq!(metadata["scopes_supported"], scopes);
-    // A resource server needs no such scope.
-    assert_eq!(resource["scopes_supported"], json!(["mcp:read", "mcp:write"]));
+    // A resource server names no such scope, only those that each request needs.
+    assert_eq!(resource["scopes_supported"], json!(["mcp:read"]));
     let openid = format!("{issuer}/.well-known/openid-configuration");
     assert_eq!(get(&openid).await.status(), 404);
     let keys = body(get(metadata["jwks_uri"].as_str().unwrap()).await).await;

@@ -120,6 +120,7 @@ async fn a_login_ends_after_a_day_where_the_provider_cannot_be_asked_again() {
     for _ in 0..2 {
         site.server.clock.advance(Duration::from_secs(11 * 3600));
         tokens = body(client.refresh(&id, &tokens).await).await;
+        assert!(tokens["access_token"].is_string(), "{tokens}");
         assert_eq!(client.status(&tokens).await, 200);
     }
     site.server.clock.advance(Duration::from_secs(2 * 3600));

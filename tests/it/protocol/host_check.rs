@@ -90,7 +90,7 @@ async fn a_request_without_a_host_is_refused() {
 #[tokio::test]
 async fn other_paths_and_methods_are_refused() {
     let server = Server::start().await;
-    for path in ["/", "/mcp/", "/mcp/more", "/MCP", "/sse"] {
+    for path in ["/", "/mcp//", "/mcp/more", "/MCP", "/sse"] {
         let answer = with(&server, &format!("POST {path} HTTP/1.1"), "host: localhost").await;
         assert_eq!(answer.status, 404, "{path}");
         assert!(answer.json()["error"]["message"].as_str().unwrap().contains("/mcp"));

@@ -65,7 +65,7 @@ async fn both_ways_accept_the_same_requests() {
         let client = Modern::at(&url);
         assert_eq!(client.call("echo", json!({ "text": "here" })).await.text(), "here");
 
-        let elsewhere = http().post(url.replace("/mcp", "/mcp/")).send().await.unwrap();
+        let elsewhere = http().post(url.replace("/mcp", "/mcp/more")).send().await.unwrap();
         assert_eq!(elsewhere.status(), StatusCode::NOT_FOUND, "{mounted}");
         assert!(elsewhere.headers().contains_key("x-request-id"), "{mounted}");
         let stranger = http().post(&url).header("host", "evil.example.com").send().await.unwrap();

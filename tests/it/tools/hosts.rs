@@ -157,7 +157,7 @@ async fn the_arguments_of_an_authors_tool_are_listed_plainly() {
     ] {
         assert_eq!(properties[name]["type"], kind, "{name}: {}", properties[name]);
     }
-    assert_eq!(properties["order"]["enum"], json!(["rising", "falling"]));
+    assert_eq!(properties["order"]["enum"], json!(["falling", "rising"]));
     assert_eq!(properties["place"]["properties"]["kind"]["enum"], json!(["city", "point"]));
     assert_eq!(properties["place"]["required"], json!(["kind"]));
     assert_eq!(tools[0]["inputSchema"].get("required"), None);

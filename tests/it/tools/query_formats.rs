@@ -192,8 +192,11 @@ async fn json_that_a_strict_parser_refuses_has_records_and_tells_what_was_repair
         let said = text_of(&result);
         assert!(told.split('|').any(|told| said.contains(told)), "{text}: {said}");
 
-        let described = service.described(&uri).await;
-        assert!(described.contains("- a: integer"), "{text}: {described}");
+        // Descriptions name no columns of records that are nested more than 128 levels deep.
+        if text != deep {
+            let described = service.described(&uri).await;
+            assert!(described.contains("- a: integer"), "{text}: {described}");
+        }
 
         // A filter unwraps such a text itself.
         let inner = if text.contains("result") { ".result | fromjson | " } else { "" };
@@ -315,7 +318,7 @@ async fn workbooks_and_members_of_archives_have_rows() {
         "{described}"
     );
 
-    let zip = "(lambda b: (lambda z: (z.writestr('a.csv', 'n,m\n1,2\n3,4\n'), z.writestr('d/b.json', '[{\"n\": 5}]'), z.close(), b.getvalue())[-1])(__import__('zipfile').ZipFile(b, 'w')))(__import__('io').BytesIO())";
+    let zip = "(lambda b: (lambda z: (z.writestr('a.csv', 'n,m\\n1,2\\n3,4\\n'), z.writestr('d/b.json', '[{\"n\": 5}]'), z.close(), b.getvalue())[-1])(__import__('zipfile').ZipFile(b, 'w')))(__import__('io').BytesIO())";
     service.store_bytes("zip://x", "application/zip", &python(zip).await).await;
     for (rows, expected) in [("/a.csv", json!([[4]])), ("/d~1b.json", json!([[5]]))] {
         let query = json!({ "from": "zip://x", "rows": rows, "sql": "SELECT sum(n) FROM t" });

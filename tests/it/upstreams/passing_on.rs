@@ -207,9 +207,9 @@ async fn tools_can_be_withheld_and_renamed() {
     assert!(tools.contains_key("repeat") && tools.contains_key("slow"), "{:?}", tools.keys());
     assert!(!["echo", "env", "again"].iter().any(|name| tools.contains_key(*name)));
     assert_eq!(text(&client.call("repeat", json!({})).await.result()), "survived");
-    for withheld in ["echo", "again"] {
-        assert_eq!(client.call(withheld, json!({})).await.json()["error"]["code"], -32602);
-    }
+    assert_eq!(client.call("echo", json!({})).await.json()["error"]["code"], -32602);
+    // Pages of the upstream call its tools by its own names.
+    assert_eq!(text(&client.call("again", json!({})).await.result()), "survived");
 }
 
 #[tokio::test]

@@ -107,15 +107,20 @@ impl<'a> Loading<'a> {
         }
 
         let record = std::mem::take(&mut self.record);
+        let told = self.catalogue.instructions.clone();
         // Another process would be cut likewise.
         let is_lasting = !self.catalogue.cuts.iter().any(CutList::is_transient);
-        Ok(Loaded { catalogue: self.finish(), record: record.complete().filter(|_| is_lasting) })
+        Ok(Loaded {
+            catalogue: self.finish(),
+            record: record.complete(told.as_deref()).filter(|_| is_lasting),
+        })
     }
 
     /// The catalogue of definitions that were recorded earlier. `None` if it cannot be made as a
     /// whole now.
     pub(super) async fn restore(mut self, recorded: Recorded) -> Option<Arc<Catalogue>> {
-        let Recorded { tools, prompts, resources, templates } = recorded;
+        let Recorded { tools, prompts, resources, templates, instructions } = recorded;
+        self.catalogue.instructions = instructions;
         self.add_all::<ToolList>(tools).await?;
         self.add_all::<PromptList>(prompts).await?;
         self.add_all::<ResourceList>(resources).await?;

@@ -1,8 +1,10 @@
 //! [`Record`]: the definitions of an upstream as it sent them, from which the same catalogue can be made
 //! again without it.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::received::{Definition, List, PromptList, ResourceList, TemplateList};
 
@@ -50,17 +52,18 @@ impl Record {
     }
 
     /// The record as JSON: the members of [`Recorded`]. `None` if it is too large.
-    pub(super) fn complete(self) -> Option<String> {
+    pub(super) fn complete(self, instructions: Option<&str>) -> Option<String> {
         if self.is_over {
             return None;
         }
         let [tools, prompts, resources, templates] = self.lists.map(String::from_utf8);
         Some(format!(
-            r#"{{"tools":[{}],"prompts":[{}],"resources":[{}],"templates":[{}]}}"#,
+            r#"{{"tools":[{}],"prompts":[{}],"resources":[{}],"templates":[{}],"instructions":{}}}"#,
             tools.ok()?,
             prompts.ok()?,
             resources.ok()?,
             templates.ok()?,
+            json!(instructions),
         ))
     }
 }
@@ -72,4 +75,6 @@ pub(crate) struct Recorded {
     pub(super) prompts: Vec<Value>,
     pub(super) resources: Vec<Value>,
     pub(super) templates: Vec<Value>,
+    #[serde(default)]
+    pub(super) instructions: Option<Arc<str>>,
 }

@@ -303,9 +303,9 @@ mod tests {
     }
 
     /// The argument `p` after it was fitted to that schema. `None` if it is left out.
-    fn argument(property: Value, value: Value) -> Option<Value> {
-        let schema = json!({ "type": "object", "properties": { "p": property } });
-        fitted(&schema, json!({ "p": value })).get("p").cloned()
+    fn argument(property: impl Into<Value>, value: impl Into<Value>) -> Option<Value> {
+        let schema = json!({ "type": "object", "properties": { "p": property.into() } });
+        fitted(&schema, json!({ "p": value.into() })).get("p").cloned()
     }
 
     #[test]

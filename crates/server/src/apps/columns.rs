@@ -42,6 +42,7 @@ pub(super) enum Type {
 
 impl Column {
     /// A column of a result of SQL, whose type has this name.
+    #[cfg(feature = "query")]
     pub(super) fn of_result(name: String, kind: &str) -> Self {
         let r#type = match kind {
             "null" => Type::Empty,
@@ -195,6 +196,7 @@ impl TableRows {
 }
 
 /// A value of a result of SQL as a cell.
+#[cfg(feature = "query")]
 pub(super) fn result_cell(value: &Value) -> Cell {
     match value {
         Value::Null => None,

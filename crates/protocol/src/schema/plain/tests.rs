@@ -18,8 +18,8 @@ fn upstream(schema: Value) -> Value {
 }
 
 /// The schema of an object with one member, `p`.
-fn of(property: Value) -> Value {
-    json!({ "type": "object", "properties": { "p": property } })
+fn of(property: impl Into<Value>) -> Value {
+    json!({ "type": "object", "properties": { "p": property.into() } })
 }
 
 #[test]

@@ -8,7 +8,7 @@ use rusqlite::{
     types::{Value, ValueRef},
 };
 
-use super::{FLAGS, Number, Refusals, delegate, refusal::Cure, text};
+use super::{FLAGS, Number, Refusals, delegate, formats, refusal::Cure, text};
 
 /// The Julian days of the years 1 to 9999, which numbers without a modifier mean.
 const JULIAN_DAYS: std::ops::Range<f64> = 1_721_425.5..5_373_484.5;
@@ -117,7 +117,7 @@ fn of_text(value: &str, name: &str, is_null: bool) -> Option<Cure> {
     if is_null {
         let is_read = super::plain::call("julianday", &[Value::Text(value.to_owned())]);
         if is_read.is_ok_and(|day| day == Value::Null) {
-            return Some(Cure::Date);
+            return Some(Cure::Of(formats::cure));
         }
     }
 

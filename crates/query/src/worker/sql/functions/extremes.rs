@@ -10,7 +10,12 @@ use rusqlite::{
     types::ValueRef,
 };
 
-use super::{FLAGS, Number, Refusals, numbers::parse, refusal::Cure, value};
+use super::{
+    FLAGS, Number, Refusals,
+    numbers::{self, parse},
+    refusal::Cure,
+    value,
+};
 
 pub(super) fn add(connection: &Connection, refusals: &Refusals) -> Result<()> {
     for (name, result, group, frame, arguments, is_max) in [
@@ -55,7 +60,7 @@ pub(super) fn add(connection: &Connection, refusals: &Refusals) -> Result<()> {
             let text = String::from_utf8_lossy(text);
             if Number::plain(&text).is_none() {
                 let rule = "CAST takes texts that are numbers as a whole";
-                return Err(refusals.refuse(rule.into(), Some(&text), Cure::Number));
+                return Err(refusals.refuse(rule.into(), Some(&text), Cure::Of(numbers::cure)));
             }
         }
         Ok(value(ctx, 0))
@@ -165,7 +170,7 @@ fn written(text: &str) -> Option<f64> {
 }
 
 fn refuse(refusals: &Refusals, name: &str, text: &str) -> rusqlite::Error {
-    refusals.refuse(format!("{name} takes numbers, or words"), Some(text), Cure::Number)
+    refusals.refuse(format!("{name} takes numbers, or words"), Some(text), Cure::Of(numbers::cure))
 }
 
 impl Check {

@@ -47,7 +47,7 @@ pub(super) fn add(connection: &Connection, refusals: &Refusals) -> Result<()> {
         let Some((text, format)) = arguments(ctx)? else { return Ok(None) };
         iso(&text, &format).map(Some).ok_or_else(|| {
             let rule = format!("strptime takes texts of the format {}", quoted(&format));
-            refusals.refuse(rule, Some(&text), Cure::Date)
+            refusals.refuse(rule, Some(&text), Cure::Of(cure))
         })
     })?;
 

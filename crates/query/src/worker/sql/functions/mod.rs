@@ -134,9 +134,11 @@ impl Refusals {
 
         match Number::plain(&text) {
             Some(number) => Ok(Some(number)),
-            None => {
-                Err(self.refuse(format!("{function} takes numbers"), Some(&text), Cure::Number))
-            }
+            None => Err(self.refuse(
+                format!("{function} takes numbers"),
+                Some(&text),
+                Cure::Of(numbers::cure),
+            )),
         }
     }
 

@@ -72,7 +72,7 @@ pub(super) fn add(connection: &Connection, refusals: &Refusals) -> Result<()> {
                 refusals.refuse(
                     "number takes texts that are numbers".into(),
                     Some(&text),
-                    Cure::Number,
+                    Cure::Of(cure),
                 )
             })
         })?;

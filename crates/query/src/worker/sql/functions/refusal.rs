@@ -6,8 +6,6 @@ use larder_protocol::quote::{quoted, shortened};
 use parking_lot::Mutex;
 use rusqlite::Error;
 
-use super::{formats, numbers};
-
 /// The last refusal of the functions of a connection.
 #[derive(Debug, Clone, Default)]
 pub(in super::super) struct Refusals(Arc<Mutex<Option<Refusal>>>);
@@ -25,10 +23,8 @@ pub(in super::super) struct Refusal {
 /// What to write instead.
 #[derive(Debug, Clone)]
 pub(super) enum Cure {
-    /// A function that makes a number of the value.
-    Number,
-    /// A function that makes a date of the value.
-    Date,
+    /// What this says for a value and its column.
+    Of(fn(value: &str, column: &str) -> String),
     /// This advice, in which `{x}` is the column.
     Text(String),
 }
@@ -74,8 +70,7 @@ impl Refusal {
         let at = place.map_or_else(String::new, |place| format!(" ({})", shortened(&place.at)));
 
         let cure = match &self.cure {
-            Cure::Number => numbers::cure(value, column),
-            Cure::Date => formats::cure(value, column),
+            Cure::Of(cure) => cure(value, column),
             Cure::Text(text) => text.replace("{x}", column),
         };
         format!("{}{not}{at}: {cure}.", self.rule)
