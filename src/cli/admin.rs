@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use larder_oauth::{Owner, audit};
 use larder_protocol::quote::visible;
-use larder_records::preview::words::number;
+use larder_records::words::number;
 use larder_store::store::{Store, StoreError, Usage};
 
 use super::{

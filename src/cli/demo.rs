@@ -8,7 +8,7 @@ use std::{
 };
 
 use clap::Args;
-use larder_records::preview::words::number;
+use larder_records::words::number;
 use larder_runtime::environment::variable_os;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;

@@ -33,6 +33,7 @@ fn secrets(config: &Config, named: &NamedUpstreams) -> BTreeSet<String> {
     let of_headers = named.header_variables().map(str::to_owned);
     let mut secrets: BTreeSet<_> = of_settings.chain(of_headers).collect();
     secrets.retain(|name| !COMMON.contains(&name.as_str()));
+    secrets.extend(config.secret_variables().map(str::to_owned));
 
     let places = [Some(&config.store.url), config.store.blobs.as_ref()];
     if places.iter().flatten().any(|place| place.starts_with("s3:")) {

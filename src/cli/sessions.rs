@@ -2,7 +2,7 @@
 
 use larder_oauth::{Owner, audit};
 use larder_protocol::quote::visible;
-use larder_records::preview::words::number;
+use larder_records::words::number;
 use larder_store::session::{RedisSessions, SessionError};
 
 use super::{

@@ -8,7 +8,7 @@ use std::{
 
 use clap::Args;
 use larder_protocol::quote::visible;
-use larder_records::preview::words::number;
+use larder_records::words::number;
 use larder_store::transfer::{self, Exported, Imported, Progress, TransferError};
 use tokio::{
     fs::{self, File, OpenOptions},

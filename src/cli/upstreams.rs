@@ -5,7 +5,7 @@ use std::{fmt::Write, net::SocketAddr, path::PathBuf, time::Duration};
 use clap::Args;
 use larder_gateway::Status;
 use larder_protocol::quote::{visible, visible_json};
-use larder_records::preview::words::number;
+use larder_records::words::number;
 use serde::Deserialize;
 
 use super::{

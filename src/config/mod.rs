@@ -130,6 +130,16 @@ pub struct Config {
 }
 
 impl Config {
+    /// The variables of the environment that have secrets of Larder as a client.
+    #[cfg(feature = "cli")]
+    pub(crate) fn secret_variables(&self) -> impl Iterator<Item = &str> {
+        let login = self.auth.login.iter().map(|login| &login.client_secret_env);
+        let issuers = self.auth.issuers.iter().filter_map(|issuer| issuer.introspection.as_ref());
+        let introspection = issuers.map(|introspection| &introspection.client_secret_env);
+        let console = self.console.oidc.iter().map(|oidc| &oidc.client_secret_env);
+        login.chain(introspection).chain(console).filter_map(Option::as_deref)
+    }
+
     /// Checks what the types do not guarantee.
     ///
     /// # Errors

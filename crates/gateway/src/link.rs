@@ -75,6 +75,8 @@ pub(super) struct Link {
     state: Mutex<LinkState>,
     next_id: AtomicI64,
     is_resumed: AtomicBool,
+    /// Whether the upstream has the roots of a client, on which its lists may depend.
+    has_roots: AtomicBool,
 
     /// Cancelled when the process has ended.
     ended: CancellationToken,
@@ -202,6 +204,7 @@ impl Link {
             state: Mutex::default(),
             next_id: AtomicI64::new(1),
             is_resumed: AtomicBool::new(false),
+            has_roots: AtomicBool::new(false),
             ended: CancellationToken::new(),
             lists_changed: watch::Sender::new(0),
             acknowledged: watch::Sender::new(0),
@@ -249,6 +252,11 @@ impl Link {
     /// Whether an earlier link has begun the session of the upstream.
     pub(super) fn is_resumed(&self) -> bool {
         self.is_resumed.load(Ordering::Relaxed)
+    }
+
+    /// Whether the upstream has the roots of a client.
+    pub(super) fn has_roots(&self) -> bool {
+        self.has_roots.load(Ordering::Relaxed)
     }
 
     /// Begins with the ids of the n-th link in one session of the upstream.

@@ -1,6 +1,6 @@
 //! [`QueryError`]: why a query has no result. A model reads the texts.
 
-use larder_records::preview::words::number;
+use larder_records::words::number;
 use serde::{Deserialize, Serialize};
 
 /// The reason why a query has no result.

@@ -7,7 +7,12 @@ use super::{
     Layout,
     loose::Converted,
     notes::{Note, NoteKind},
+    typing::ColumnNames,
 };
+
+/// The most bytes that rows may become, and how many times the size of their JSON.
+const MAX_BYTES: usize = 64 << 20;
+const MAX_GROWTH: usize = 64;
 
 /// The names of the list of columns, in lower case.
 const COLUMNS: [&str; 9] = [
@@ -44,12 +49,16 @@ pub(crate) fn seems_so(head: &[u8]) -> bool {
     has(&COLUMNS) && has(&ROWS)
 }
 
-/// The rows as objects, one on each line; `None` if the JSON has no columns and rows apart.
+/// The rows as objects, one on each line; `None` if the JSON has no columns and rows apart, or if
+/// they would be too large, because each row repeats the names.
 pub(crate) fn convert(json: &[u8]) -> Option<Converted> {
     let json = json.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(json);
     let root: Object<'_> = serde_json::from_slice(json).ok()?;
-    let (names, rows, at) = find(&root, MAX_DEPTH)?;
+    let (written, rows, at) = find(&root, MAX_DEPTH)?;
+    let columns = ColumnNames::of_header(written.iter().map(String::as_str));
+    let names = columns.names();
 
+    let most = MAX_GROWTH.saturating_mul(json.len()).min(MAX_BYTES.max(json.len()));
     let mut bytes = Vec::with_capacity(json.len());
     let (mut count, mut ragged, mut first) = (0_u64, 0_u64, None);
     for row in rows {
@@ -64,8 +73,12 @@ pub(crate) fn convert(json: &[u8]) -> Option<Converted> {
             if index > 0 {
                 bytes.push(b',');
             }
+            // A column that follows one of the same name has a name of its own.
             let name = names.get(index).cloned();
             let name = name.unwrap_or_else(|| format!("column_{}", index + 1));
+            if bytes.len() + name.len() + cell.get().len() > most {
+                return None;
+            }
             bytes.extend_from_slice(Value::from(name).to_string().as_bytes());
             bytes.push(b':');
             bytes.extend(cell.get().bytes().map(|byte| match byte {
@@ -86,6 +99,7 @@ pub(crate) fn convert(json: &[u8]) -> Option<Converted> {
         first: None,
         text: format!("the rows of {at} have the names of its columns"),
     }];
+    notes.extend(columns.renamed().iter().map(|renamed| renamed.note(&columns)));
     if ragged > 0 {
         notes.push(Note {
             kind: NoteKind::Ragged,

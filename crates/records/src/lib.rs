@@ -35,6 +35,7 @@ mod table;
 mod table_detection;
 mod text_decoder;
 pub mod typing;
+pub mod words;
 
 use serde::{Deserialize, Serialize};
 

@@ -4,7 +4,7 @@ use super::{
     Dialect, Layout,
     loose::Converted,
     notes::{Note, NoteKind},
-    preview::words::count,
+    words::count,
 };
 
 /// Whether a text has a table in Markdown: a header, a line of dashes, and a row.

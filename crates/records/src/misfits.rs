@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     notes::{Note, NoteKind},
-    preview::words::{count, number},
+    words::{count, number},
 };
 
 /// The rows of a table that do not fit its header.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use larder_protocol::quote::visible;
 use serde::{Deserialize, Serialize};
 
-use super::preview::words::{count, cut};
+use super::words::{count, cut};
 
 /// The most notes that are kept.
 const MAX_NOTES: usize = 50;

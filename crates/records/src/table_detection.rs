@@ -80,8 +80,24 @@ fn beginning(text: &str) -> &str {
     if text.len() <= MAX_BYTES {
         return text;
     }
-    let start = &text[..text.floor_char_boundary(MAX_BYTES)];
-    start.rfind(['\n', '\r']).map_or(start, |end| &start[..=end])
+    complete_rows(&text[..text.floor_char_boundary(MAX_BYTES)])
+}
+
+/// The beginning of a table up to a row's end. A line break within quotes ends no row, unless the
+/// quote seems to be never closed.
+pub(crate) fn complete_rows(start: &str) -> &str {
+    let mut is_within_quotes = false;
+    let mut end = None;
+    for (at, byte) in start.bytes().enumerate() {
+        match byte {
+            b'"' => is_within_quotes = !is_within_quotes,
+            b'\n' | b'\r' if !is_within_quotes => end = Some(at),
+            _ => {}
+        }
+    }
+
+    let end = end.filter(|end| end * 2 >= start.len()).or_else(|| start.rfind(['\n', '\r']));
+    end.map_or(start, |end| &start[..=end])
 }
 
 /// Whether a byte is in many of the first lines.

@@ -7,7 +7,7 @@ use flate2::write::MultiGzDecoder;
 use serde::{Deserialize, Serialize};
 use zstd::stream::raw::{DParameter, Decoder as ZstdDecoder, InBuffer, Operation, OutBuffer};
 
-use super::{Charset, preview::words::number};
+use super::{Charset, words::number};
 
 /// How many compressed bytes are inflated at once. Deflate makes at most 1,032 bytes of one.
 const SLICE_BYTES: usize = 256;

@@ -108,36 +108,6 @@ async fn processes_that_refresh_at_once_get_the_same_tokens() {
     assert_eq!(refusal(client.refresh(&id, &second).await).await, (400, "invalid_grant".into()));
 }
 
-#[tokio::test]
-async fn a_login_ends_after_a_day_where_the_provider_cannot_be_asked_again() {
-    let without_refresh = |config: &mut LoginConfig| {
-        config.scopes = ["openid", "profile", "email"].map(str::to_owned).to_vec();
-    };
-    let site = Site::with(Provider::shared().await, without_refresh).await;
-    let client = site.client();
-    let id = client.register().await;
-    let mut tokens = client.tokens("alice", &id).await;
-    for _ in 0..2 {
-        site.server.clock.advance(Duration::from_secs(11 * 3600));
-        tokens = body(client.refresh(&id, &tokens).await).await;
-        assert!(tokens["access_token"].is_string(), "{tokens}");
-        assert_eq!(client.status(&tokens).await, 200);
-    }
-    site.server.clock.advance(Duration::from_secs(2 * 3600));
-    assert_eq!(refusal(client.refresh(&id, &tokens).await).await, (400, "invalid_grant".into()));
-
-    // A provider that is asked at each refresh bounds nothing.
-    let site = Site::start().await;
-    let client = site.client();
-    let id = client.register().await;
-    let mut tokens = client.tokens("alice", &id).await;
-    for _ in 0..3 {
-        site.server.clock.advance(Duration::from_secs(11 * 3600));
-        tokens = body(client.refresh(&id, &tokens).await).await;
-        assert!(tokens["access_token"].is_string(), "{tokens}");
-    }
-}
-
 /// The claims of an access token.
 fn claims(tokens: &Value) -> Value {
     let token = tokens["access_token"].as_str().unwrap();

@@ -327,6 +327,7 @@ impl Offered for ToolList {
         if !earlier.tools.is_empty() {
             catalogue.tools.clone_from(&earlier.tools);
             catalogue.tools_by_name.clone_from(&earlier.tools_by_name);
+            catalogue.tools_by_own_name.clone_from(&earlier.tools_by_own_name);
         }
     }
 

@@ -176,7 +176,8 @@ impl Connection {
         match Catalogue::load(self.shared.source(), reading).await {
             Ok(loaded) => {
                 let has_failed = loaded.catalogue.cuts.iter().any(CutList::is_transient);
-                self.offer(loaded, is_fresh, link.era());
+                // What a process lists that has a client's roots is for this client alone.
+                self.offer(loaded, is_fresh && !link.has_roots(), link.era());
                 Ok(if has_failed { failures + 1 } else { 0 })
             }
             // Calls go on with a list that is known, since their tokens may differ.

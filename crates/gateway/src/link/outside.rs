@@ -1,7 +1,10 @@
 //! Questions about roots that come while no call is running. The client of a session is asked on the
 //! stream of its session; other clients are asked by their next call.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use futures_util::FutureExt;
 use larder_protocol::RequestId;
@@ -132,6 +135,7 @@ impl Link {
     async fn end_outside(self: &Arc<Self>, question: Question, asked: AskedOutside) {
         match asked {
             AskedOutside::Answered(result) => {
+                self.has_roots.store(true, Ordering::Relaxed);
                 self.send(wire::response(&question.id, result)).await;
                 self.settle().await;
             }

@@ -94,6 +94,8 @@ impl MemoryFile {
 
         // Another process may write the same file, so each has one of its own until it is complete.
         let new = self.path.with_extension(format!("{}.new", std::process::id()));
+        // An earlier process with this ID may have left one.
+        let _ = fs::remove_file(&new);
         let written = create_private(&new).and_then(|mut file| file.write_all(text));
         let renamed = written.and_then(|()| fs::rename(&new, &self.path));
         if renamed.is_err() {
@@ -106,6 +108,7 @@ impl MemoryFile {
     fn remove_oldest(&self) -> io::Result<()> {
         let mut files: Vec<_> = fs::read_dir(&self.folder)?
             .flatten()
+            .filter(|entry| entry.path().extension() == self.path.extension())
             .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
             .collect();
         if files.len() < MAX_FILES {
@@ -165,7 +168,7 @@ fn create_folder(folder: &Path) -> io::Result<()> {
 /// A new file that nobody else can read.
 fn create_private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
+    options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)

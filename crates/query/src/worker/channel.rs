@@ -8,7 +8,7 @@ use std::{
 use larder_records::{
     DecodeFault, Layout, Misfits, TextDecoder, TextEncoding,
     notes::{Note, NoteKind},
-    preview::words::count,
+    words::count,
 };
 use serde::Serialize;
 

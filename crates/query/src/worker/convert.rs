@@ -1,7 +1,7 @@
 //! Conversion of content before it is read as rows: the content is changed as a whole, in the
 //! confined process, and takes the place of what was stored.
 
-use larder_records::{Conversion, Converted, Layout, preview::words::number};
+use larder_records::{Conversion, Converted, Layout, words::number};
 
 use super::{channel::Channel, formats};
 use crate::{Engine, QueryError, Question};

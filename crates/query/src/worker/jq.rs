@@ -10,9 +10,9 @@ use jaq_json::{Map, Num, Val, read, write};
 use larder_records::{
     Fault, Layout, Pointer, Scanner, Splitter,
     notes::Notes,
-    preview::words::{count, cut},
     repair_member, repair_value,
     typing::{ColumnNames, ColumnType, Field, TypedValue},
+    words::{count, cut},
 };
 use serde_json::Value;
 

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use larder_protocol::quote::shortened;
 use larder_records::{
     notes::{Note, NoteKind, Notes},
-    preview::words::cut,
     typing::ColumnNames,
+    words::cut,
 };
 use rusqlite::{Row, types::ValueRef};
 use serde_json::{Map, Value};

@@ -318,6 +318,10 @@ impl<'a> Parser<'a> {
         let plain = digits.replace('_', "");
         let is_strict = !text.starts_with('+') && plain.len() == digits.len();
 
+        if plain.starts_with(['+', '-']) {
+            return Err(Stop::Invalid);
+        }
+
         let first = plain.bytes().next();
         let is_code = plain.len() > 1
             && first == Some(b'0')
@@ -339,9 +343,11 @@ impl<'a> Parser<'a> {
             };
 
             let has_point = plain.ends_with('.') || plain.starts_with('.') || plain.contains(".e");
+            let has_zero =
+                first == Some(b'0') && plain.bytes().nth(1).is_some_and(|b| b.is_ascii_digit());
             if value.is_infinite() {
                 (format!("{sign}1.7976931348623157e308"), Some(Repair::Range))
-            } else if has_point || plain.contains(".E") {
+            } else if has_point || has_zero || plain.contains(".E") {
                 (format!("{sign}{value:?}"), Some(Repair::Number))
             } else {
                 (format!("{sign}{plain}"), (!is_strict).then_some(Repair::Number))

@@ -2,7 +2,7 @@
 
 use crate::{
     notes::{Note, NoteKind},
-    preview::words::count,
+    words::count,
 };
 
 /// A repair of JSON.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use larder_protocol::quote::visible;
 
-use super::words::{count, cut, number};
+use crate::words::{count, cut, number};
 use crate::{
     notes::Note,
     typing::{

@@ -1,9 +1,7 @@
 //! Facts about tables: the delimiter, the types of columns, the number of rows.
 
-use super::{
-    Sample, estimate,
-    words::{count, cut, name_of},
-};
+use super::{Sample, estimate};
+use crate::words::{count, cut, name_of};
 use crate::{
     Dialect, Misfits,
     table_detection::{self, Verdict},
@@ -79,7 +77,10 @@ fn is_table(mut rows: impl Iterator<Item = csv::StringRecord>) -> bool {
 /// The head up to its last complete line.
 fn complete_lines<'a>(sample: &Sample<'a>) -> &'a str {
     let text = sample.text();
-    if sample.is_whole() { text } else { text.rsplit_once(['\n', '\r']).map_or("", |t| t.0) }
+    if sample.is_whole() || !text.contains(['\n', '\r']) {
+        return if sample.is_whole() { text } else { "" };
+    }
+    table_detection::complete_rows(text)
 }
 
 /// The first rows of a text.

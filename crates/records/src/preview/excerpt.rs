@@ -1,9 +1,7 @@
 //! [`Excerpt`]: the first or the last lines of a text. Long lines are cut.
 
-use super::{
-    Sample, valid_utf8,
-    words::{count, cut, number},
-};
+use super::{Sample, valid_utf8};
+use crate::words::{count, cut, number};
 
 /// The maximum part of one line that is shown, in bytes.
 const MAX_LINE_BYTES: usize = 400;

@@ -1,6 +1,7 @@
 //! Detection of a content's format by its media type or its first bytes.
 
-use super::{Sample, csv, json, words::number};
+use super::{Sample, csv, json};
+use crate::words::number;
 use crate::{Dialect, loose, markdown, table_detection::Verdict};
 
 /// The format of content.

@@ -2,12 +2,9 @@
 
 use serde_json::Value;
 
-use super::{
-    Sample, estimate,
-    shape::Shape,
-    words::{count, cut, name_of, number},
-};
+use super::{Sample, estimate, shape::Shape};
 use crate::loose;
+use crate::words::{count, cut, name_of, number};
 
 /// The maximum number of JSON lines that are parsed.
 const MAX_LINES: usize = 200;

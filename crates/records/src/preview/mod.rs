@@ -10,17 +10,16 @@ mod excerpt;
 mod format;
 mod json;
 mod shape;
-pub mod words;
 
 use serde_json::Value;
 
 pub use self::csv::{declared_table, possible_table};
 pub(crate) use json::is_value as is_json_value;
 
+use crate::words::{count, number};
 pub use columns::Columns;
 pub use excerpt::Excerpt;
 pub use format::Format;
-use words::{count, number};
 
 /// The size of a sample's head in bytes.
 pub const HEAD_BYTES: usize = 128 << 10;

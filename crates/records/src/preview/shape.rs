@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::words::name_of;
+use crate::words::name_of;
 
 /// The maximum depth.
 const MAX_DEPTH: usize = 6;

@@ -26,6 +26,8 @@ pub struct ColumnNames {
     names: Vec<String>,
     /// The names in SQL that are taken, in lower case, with their columns.
     taken: HashMap<String, usize>,
+    /// The last number that was appended to a name, by the name in lower case.
+    numbers: HashMap<String, usize>,
     /// The members of objects, by their exact names.
     members: HashMap<String, usize>,
     /// The column of the records' own keys.
@@ -150,14 +152,23 @@ impl ColumnNames {
     }
 
     /// A name with a number, for a column whose own name is missing or taken.
-    fn free_name(&self, column: usize) -> String {
+    fn free_name(&mut self, column: usize) -> String {
         let name = possible_name(&self.written[column]);
         let base = if name.is_empty() { format!("column_{}", column + 1) } else { name };
+        let key = base.to_ascii_lowercase();
+        if !self.taken.contains_key(&key) {
+            return base;
+        }
 
-        let numbered = (2..).map(|number| format!("{base}_{number}"));
-        let mut names = std::iter::once(base.clone()).chain(numbered);
-        let free = names.find(|name| !self.taken.contains_key(&name.to_ascii_lowercase()));
-        free.unwrap_or(base)
+        // Counts on, because thousands of columns may have one name.
+        let number = self.numbers.entry(key).or_insert(1);
+        loop {
+            *number += 1;
+            let name = format!("{base}_{number}");
+            if !self.taken.contains_key(&name.to_ascii_lowercase()) {
+                return name;
+            }
+        }
     }
 
     /// The names in SQL, after [`resolve`](Self::resolve).

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     notes::{Note, NoteKind},
-    preview::words::{cut, number},
+    words::{cut, number},
 };
 
 /// The longest example in bytes.

@@ -25,10 +25,12 @@ pub const INLINE_BYTES: usize = 16 * 1024;
 
 static POOL: LazyLock<Pool> = LazyLock::new(|| Pool::new(ComputeLimits::default()));
 static SEARCHES: LazyLock<Slots> = LazyLock::new(|| Slots::new(&ComputeLimits::default()));
+static VIEWS: LazyLock<Slots> = LazyLock::new(|| Slots::new(&ComputeLimits::default()));
 
 /// Sets the limits of this process.
 pub fn configure(limits: ComputeLimits) {
     SEARCHES.set_limits(&limits);
+    VIEWS.set_limits(&limits);
     POOL.set_limits(limits);
 }
 
@@ -44,6 +46,15 @@ pub fn search_time() -> Duration {
 /// Too many searches wait.
 pub async fn search_slot(owner: &str) -> Result<Slot, Busy> {
     SEARCHES.acquire(owner).await
+}
+
+/// Waits until this owner may hold another decoded text in memory. There are as many at the same
+/// time as searches. A search of such a text needs a slot of its own besides.
+///
+/// # Errors
+/// Too many wait.
+pub async fn view_slot(owner: &str) -> Result<Slot, Busy> {
+    VIEWS.acquire(owner).await
 }
 
 /// CPU work: finished, or in the pool. Dropping it cancels the work.

@@ -1,11 +1,11 @@
 //! Cells as a page shows them, and the columns that they are in.
 
 use larder_records::{
-    preview::words::cut,
     typing::{
         ColumnNames, ColumnType, ColumnTyping, Field, RecordPart, TypedColumn, TypedValue, is_json,
         member_parts, record_parts,
     },
+    words::cut,
 };
 use serde::Serialize;
 use serde_json::Value;

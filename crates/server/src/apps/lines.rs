@@ -1,7 +1,7 @@
 //! Lines of text.
 
 use larder_protocol::json_size;
-use larder_records::preview::words::cut;
+use larder_records::words::cut;
 use larder_store::store::{StoredResource, WindowEnd};
 use serde::Serialize;
 

@@ -2,7 +2,7 @@
 
 use larder_oauth::Owner;
 use larder_protocol::json_size;
-use larder_records::{Container, Pointer, RecordIndex, preview::words::cut};
+use larder_records::{Container, Pointer, RecordIndex, words::cut};
 use larder_store::store::StoredResource;
 use serde::Serialize;
 use serde_json::Value;

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write, sync::Arc};
 
-use larder_records::preview::words::count;
+use larder_records::words::count;
 use larder_store::store::{Kind, StoredResource};
 use rmcp::model::CallToolResult;
 use schemars::JsonSchema;

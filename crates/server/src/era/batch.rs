@@ -1,8 +1,14 @@
 //! Batches of the protocol version 2025-03-26, the only one that has them: lists of messages.
 
+use std::fmt;
+
 use bytes::Bytes;
 use larder_protocol::{Fault, ProtocolVersion, quote::parse_error};
 use larder_store::session::Session;
+use serde::{
+    Deserialize, Deserializer,
+    de::{SeqAccess, Visitor},
+};
 use serde_json::value::RawValue;
 
 /// The most messages of a batch.
@@ -23,16 +29,45 @@ pub fn has_batches(session: &Session) -> bool {
 /// # Errors
 /// The body is no JSON, or has no messages or too many.
 pub fn messages(body: &Bytes) -> Result<Vec<Bytes>, Fault> {
-    let messages: Vec<&RawValue> = serde_json::from_slice(body).map_err(|error| {
+    let Messages(messages) = serde_json::from_slice(body).map_err(|error| {
         Fault::Parse(format!("The body is not valid JSON: {}.", parse_error(&error.to_string())))
     })?;
 
     match messages.len() {
         0 => Err(Fault::InvalidRequest("A batch must have a message.".into())),
-        count if count > MAX_MESSAGES => Err(Fault::InvalidRequest(format!(
-            "A batch has at most {MAX_MESSAGES} messages, this one has {count}."
-        ))),
+        count if count > MAX_MESSAGES => {
+            Err(Fault::InvalidRequest(format!("A batch has at most {MAX_MESSAGES} messages.")))
+        }
         _ => Ok(messages.iter().map(|raw| body.slice_ref(raw.get().as_bytes())).collect()),
+    }
+}
+
+/// The messages of a batch, up to the first one that is too many.
+struct Messages<'a>(Vec<&'a RawValue>);
+
+impl<'de> Deserialize<'de> for Messages<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct FirstMessages;
+
+        impl<'de> Visitor<'de> for FirstMessages {
+            type Value = Messages<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of messages")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+                let mut messages = Vec::new();
+                while let Some(message) = list.next_element()? {
+                    if messages.len() <= MAX_MESSAGES {
+                        messages.push(message);
+                    }
+                }
+                Ok(Messages(messages))
+            }
+        }
+
+        deserializer.deserialize_seq(FirstMessages)
     }
 }
 

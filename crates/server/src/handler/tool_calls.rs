@@ -2,7 +2,8 @@
 
 use larder_records::{
     Container, Indexer, Layout, RecordIndex,
-    preview::{Format, Preview, words::count},
+    preview::{Format, Preview},
+    words::count,
 };
 use larder_store::store::{Entry, Kind};
 use serde_json::{Value, json};

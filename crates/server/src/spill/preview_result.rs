@@ -3,10 +3,8 @@
 
 use std::fmt::Write;
 
-use larder_records::preview::{
-    Excerpt,
-    words::{count, number},
-};
+use larder_records::preview::Excerpt;
+use larder_records::words::{count, number};
 use larder_store::store::{Entry, Kind};
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
 use serde_json::{Value, json};

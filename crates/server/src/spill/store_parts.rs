@@ -9,11 +9,9 @@ use larder_oauth::Owner;
 use larder_protocol::quote::visible;
 use larder_records::{
     Compactor,
-    preview::{
-        HEAD_BYTES, Preview, Sample, TAIL_BYTES,
-        words::{count, number},
-    },
+    preview::{HEAD_BYTES, Preview, Sample, TAIL_BYTES},
     record_lines,
+    words::{count, number},
 };
 use larder_runtime::compute::Compute;
 use larder_store::store::{

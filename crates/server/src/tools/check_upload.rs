@@ -1,6 +1,6 @@
 //! `check_upload`
 
-use larder_records::preview::words::number;
+use larder_records::words::number;
 use rmcp::model::{CallToolResult, ContentBlock};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! `delete_resource`
 
 use larder_protocol::quote::visible;
-use larder_records::preview::words::number;
+use larder_records::words::number;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use larder_oauth::Owner;
-use larder_records::preview::{HEAD_BYTES as SAMPLE_BYTES, words::count};
+use larder_records::preview::HEAD_BYTES as SAMPLE_BYTES;
+use larder_records::words::count;
 use larder_store::store::{Entry, Kind, StoreError, StoredResource, TextView};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -115,7 +116,7 @@ async fn text_view(
 ) -> Result<(Option<TextView>, Option<String>), ToolError> {
     match found.text_view(owner).await {
         Ok(view) => {
-            let fact = view.as_ref().map(|TextView { text, encoding }| {
+            let fact = view.as_ref().map(|TextView { text, encoding, .. }| {
                 format!("{}; {} as UTF-8", encoding.told(), count(text.entry.size, "byte"))
             });
             Ok((view, fact))

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use larder_records::preview::words::number;
+use larder_records::words::number;
 use larder_store::store::{Entry, ResourceUri, StoreError};
 use rmcp::model::{CallToolResult, ContentBlock};
 use schemars::JsonSchema;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use larder_records::preview::words::{count, cut, number};
+use larder_records::words::{count, cut, number};
 use larder_store::store::StoreError;
 use rmcp::model::JsonObject;
 use schemars::JsonSchema;

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use larder_records::preview::words::number;
+use larder_records::words::number;
 use larder_runtime::clock::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -2,7 +2,7 @@
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use larder_oauth::Owner;
-use larder_records::preview::words::{count, number};
+use larder_records::words::{count, number};
 use larder_store::store::{
     BLOCK_BYTES, Entry, Kind, RecordsError, StoredResource, Window, WindowEnd,
 };
@@ -87,13 +87,13 @@ async fn read<S>(
         Unit::Lines => {
             let owner = ctx.identity().owner();
             let view = found.text_view(owner).await?;
-            let found = view.map_or(found, |view| view.text);
+            let (found, _slot) = view.map_or((found, None), |view| (view.text, Some(view.slot)));
             read_lines(owner, &found, args, budget).await
         }
         Unit::Bytes => read_bytes(&found, args, budget).await,
         Unit::Records => {
             let view = found.text_view(ctx.identity().owner()).await?;
-            let found = view.map_or(found, |view| view.text);
+            let (found, _slot) = view.map_or((found, None), |view| (view.text, Some(view.slot)));
             // A pointer is about the content as it is, where that is JSON.
             let is_pointed = args.at.is_some() && found.layout().await?.is_some();
             let view =

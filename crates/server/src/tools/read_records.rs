@@ -4,7 +4,7 @@ use larder_oauth::Owner;
 use larder_protocol::quote::quoted;
 use larder_records::{
     Layout, Pointer, RecordIndex,
-    preview::words::{count, number},
+    words::{count, number},
 };
 use larder_runtime::compute;
 use larder_store::store::{Kind, RecordWindow, RecordsError, StoredResource};

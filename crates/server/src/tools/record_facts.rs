@@ -8,10 +8,8 @@ use futures_util::StreamExt;
 use larder_oauth::Owner;
 use larder_records::{
     Fault, Layout, List, Lists, Pointer, Record, RecordIndex, RowParser, Splitter,
-    preview::{
-        Columns,
-        words::{count, cut, number},
-    },
+    preview::Columns,
+    words::{count, cut, number},
 };
 use larder_runtime::compute::{self, Compute, Stop};
 use larder_store::store::{RecordsError, StoreError, StoredResource};

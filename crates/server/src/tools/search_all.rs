@@ -8,7 +8,7 @@ use std::{fmt::Write, sync::Arc};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use larder_protocol::quote::{quoted, shortened};
-use larder_records::preview::words::{count, number};
+use larder_records::words::{count, number};
 use larder_runtime::compute::{self, Compute, Stop};
 use larder_store::store::{Entry, Kind, StoreError, StoredResource};
 use schemars::JsonSchema;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use larder_oauth::Grant;
 use larder_protocol::quote::quoted;
-use larder_records::preview::words::number;
+use larder_records::words::number;
 use larder_store::store::{ResourceUri, StoreError};
 use rmcp::model::{CallToolResult, ContentBlock};
 use schemars::JsonSchema;

@@ -2,7 +2,7 @@
 //! and call no tools.
 
 use larder_protocol::{Fault, quote::shortened};
-use larder_records::preview::words::{count, number};
+use larder_records::words::{count, number};
 use larder_store::store::{Content, Kind, StoredResource, Window, WindowEnd};
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use larder_records::preview::words::number;
+use larder_records::words::number;
 use larder_store::store::{Entry, MAX_URI_BYTES};
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::Value;

@@ -10,7 +10,10 @@ use larder_records::{
     DecodeFault, EscapeStripper, TextDecoder, TextEncoding, has_escapes,
     preview::{HEAD_BYTES, TAIL_BYTES},
 };
-use larder_runtime::{clock::Timestamp, compute::Compute};
+use larder_runtime::{
+    clock::Timestamp,
+    compute::{self, Compute, Slot},
+};
 use parking_lot::Mutex;
 
 use super::{Content, Details, Kind, StoreError, StoredResource};
@@ -22,12 +25,13 @@ pub const TEXT_VIEW_BYTES: u64 = 64 << 20;
 const PIECE_BYTES: usize = 256 << 10;
 
 /// Content as UTF-8 text.
-#[derive(Clone)]
 pub struct TextView {
     /// The text, with the metadata of the stored resource.
     pub text: StoredResource,
     /// How the stored bytes are text.
     pub encoding: TextEncoding,
+    /// Its share of the memory for decoded texts, to be held as long as the text.
+    pub slot: Slot,
 }
 
 impl StoredResource {
@@ -86,6 +90,7 @@ impl StoredResource {
         caller: &Owner,
         encoding: TextEncoding,
     ) -> Result<TextView, StoreError> {
+        let slot = compute::view_slot(caller.as_str()).await?;
         let fault = Arc::new(Mutex::new(None));
         let pieces = Decoding {
             blocks: Box::pin(self.stream()),
@@ -107,7 +112,7 @@ impl StoredResource {
             return Err(StoreError::Undecodable { uri: entry.uri.clone(), fault });
         }
         let text = made?.with_metadata_of(entry);
-        Ok(TextView { text, encoding })
+        Ok(TextView { text, encoding, slot })
     }
 }
 

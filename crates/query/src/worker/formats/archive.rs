@@ -6,7 +6,7 @@ use std::{
 };
 
 use larder_records::{
-    Conversion, Converted, Layout, TextEncoding,
+    Conversion, Converted, DecodeFault, Layout, TextDecoder, TextEncoding,
     preview::{Format, Sample},
 };
 use zip::ZipArchive;
@@ -83,8 +83,16 @@ fn of_member(name: &str, content: Vec<u8>) -> Result<Converted, String> {
         None => return Err(format!("{name} is binary and has no rows")),
         Some(encoding) if encoding.is_plain() => content,
         Some(encoding) => {
-            let limit = usize::try_from(MAX_MEMBER_BYTES).unwrap_or(usize::MAX);
-            encoding.decode_head(&content, limit)
+            let problem = |fault: DecodeFault| format!("{name}: {fault}");
+            let mut decoder = TextDecoder::new(encoding, MAX_MEMBER_BYTES);
+            let mut text = Vec::new();
+            let mut rest = &content[..];
+            while !rest.is_empty() {
+                let read = decoder.step(rest, &mut text).map_err(problem)?;
+                rest = &rest[read..];
+            }
+            decoder.finish(&mut text).map_err(problem)?;
+            text
         }
     };
 

@@ -1,7 +1,7 @@
 //! Tables of HTML as CSV.
 
 use html5gum::{Token, Tokenizer};
-use larder_records::{Converted, Dialect, Layout, preview::words::count};
+use larder_records::{Converted, Dialect, Layout, words::count};
 
 use super::{chosen, csv, part_name};
 

@@ -3,7 +3,7 @@
 use larder_records::{
     Converted, Layout,
     notes::{Note, NoteKind},
-    preview::words::count,
+    words::count,
 };
 use serde_json::Value;
 

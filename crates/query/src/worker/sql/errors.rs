@@ -1,6 +1,6 @@
 //! SQLite's errors in words that say what to do.
 
-use larder_records::preview::words::cut;
+use larder_records::words::cut;
 use rusqlite::{Error, ErrorCode};
 
 use super::authorize::{Authorizer, Refused};

@@ -3,7 +3,7 @@
 
 use axum::response::Response;
 use http::{HeaderValue, Method, StatusCode, header};
-use larder_records::preview::words::number;
+use larder_records::words::number;
 
 use super::link::{self, not_found, unavailable};
 use crate::{

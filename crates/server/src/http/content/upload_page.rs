@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use axum::response::Response;
-use larder_records::preview::words::number;
+use larder_records::words::number;
 
 use crate::{
     content_link::Upload,

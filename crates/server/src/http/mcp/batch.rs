@@ -3,7 +3,7 @@
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
 use futures_util::{StreamExt, future::join_all, stream};
-use http::{HeaderValue, StatusCode, header};
+use http::StatusCode;
 use larder_protocol::Fault;
 
 use super::{endpoint, post::Post, sse};
@@ -12,7 +12,7 @@ use crate::{
     http::{
         Endpoint,
         error::{HttpError, Reply},
-        response::empty,
+        response::{empty, json_response},
         surface::Format,
     },
 };
@@ -81,8 +81,5 @@ fn list(responses: Vec<Response>, accepts: Accepts, endpoint: &Endpoint) -> Resp
     if !accepts.message {
         return sse::response(sse::message(Encoded::Chunks(chunks)), endpoint);
     }
-    let mut response = Response::new(Body::from_stream(chunks));
-    let json = HeaderValue::from_static("application/json");
-    response.headers_mut().insert(header::CONTENT_TYPE, json);
-    response
+    json_response(StatusCode::OK, Body::from_stream(chunks))
 }

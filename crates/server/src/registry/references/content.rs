@@ -7,7 +7,7 @@ use bytes::BytesMut;
 use futures_util::StreamExt;
 use larder_oauth::Identity;
 use larder_protocol::{has_at_most_values, json_size};
-use larder_records::preview::words::count;
+use larder_records::words::count;
 use larder_runtime::compute::Compute;
 use larder_store::store::{ContentStream, Kind, ResourceUri, StoreError};
 use serde_json::Value;

@@ -3,7 +3,7 @@
 use larder_query::{Answer, Engine, Question};
 use larder_records::{
     notes,
-    preview::words::{count, number},
+    words::{count, number},
 };
 use larder_store::store::Entry;
 use rmcp::model::{CallToolResult, ContentBlock};

@@ -84,6 +84,13 @@ fn check(
         return Err(ToolError::new("pattern is for logs: add \"format\":\"log\"."));
     }
 
+    let has_fields = options.table.nulls.is_some() || options.table.decimal.is_some();
+    if has_fields && !matches!(layout, Layout::Rows(_)) {
+        return Err(ToolError::new(format!(
+            "nulls and decimal are for tables, and {name} is none: use nullif(column, …) or number(column, 'de')."
+        )));
+    }
+
     let Some(rows) = &options.rows else { return Ok(()) };
     if let Err(error) = rows.parse::<Pointer>() {
         return Err(ToolError::new(format!("rows: {error}.")));

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use larder_protocol::{json_size, quote::quoted};
-use larder_records::preview::words::{count, number};
+use larder_records::words::{count, number};
 use larder_store::store::StoredResource;
 use rmcp::model::{CallToolResult, ContentBlock};
 use schemars::JsonSchema;

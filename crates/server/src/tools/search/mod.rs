@@ -165,7 +165,7 @@ async fn search<S>(
     let found = ctx.read_any_revision(&args.uri, args.revision).await?;
     let view = found.text_view(ctx.identity().owner()).await?;
     let is_decoded = view.is_some();
-    let found = view.map_or(found, |view| view.text);
+    let (found, _slot) = view.map_or((found, None), |view| (view.text, Some(view.slot)));
     if found.entry.kind == Kind::Binary {
         return Err(ToolError::new(format!(
             "{} is binary ({}) and has no lines to search. Read it with {}.",

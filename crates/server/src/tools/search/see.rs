@@ -1,7 +1,7 @@
 //! [`See`]: the call of `read_resource` that shows a match.
 
 use larder_oauth::Owner;
-use larder_records::{Compactor, Layout, Location, preview::words::number};
+use larder_records::{Compactor, Layout, Location, words::number};
 use larder_store::store::{BLOCK_BYTES, RecordsError, StoreError, StoredResource};
 use memchr::memmem;
 use serde_json::{Value, json};

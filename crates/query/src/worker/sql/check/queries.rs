@@ -245,7 +245,7 @@ impl<'a> Checker<'a> {
             columns: table
                 .columns
                 .iter()
-                .map(|facts| (facts.name.to_lowercase(), Typed::column(facts)))
+                .map(|facts| (facts.name.to_ascii_lowercase(), Typed::column(facts)))
                 .collect(),
             is_open: false,
         })
@@ -352,12 +352,12 @@ fn name_of(expr: &Expr) -> String {
         Expr::Identifier(name) => lower(name),
         Expr::CompoundIdentifier(names) => names.last().map(lower).unwrap_or_default(),
         Expr::Nested(inner) => name_of(inner),
-        other => other.to_string().to_lowercase(),
+        other => other.to_string().to_ascii_lowercase(),
     }
 }
 
 pub(super) fn lower(name: &Ident) -> String {
-    name.value.to_lowercase()
+    name.value.to_ascii_lowercase()
 }
 
 /// The last part of a name, in lower case.

@@ -43,7 +43,7 @@ fn check(ctx: &Context<'_>, name: &str, result: &Value, refusals: &Refusals) -> 
     let modifiers: Vec<String> =
         (last + 1..ctx.len()).filter_map(|index| Some(text(ctx, index)?.into_owned())).collect();
 
-    for index in first..=last.min(ctx.len().saturating_sub(1)) {
+    for index in first..ctx.len().min(last + 1) {
         let Some(value) = text(ctx, index) else { continue };
         let number = Number::plain(&value).map(Number::real);
         let problem = match number {
