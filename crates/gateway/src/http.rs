@@ -278,12 +278,18 @@ impl Http {
         &self,
         request: impl Fn() -> RequestBuilder,
     ) -> reqwest::Result<Response> {
+        let before = self.url.lock().clone();
         let mut response = request().send().await?;
         for _ in 0..MAX_REDIRECTS {
             let url = self.url.lock().clone();
             let Some(next) = redirect::target(&url, &response) else { break };
             *self.url.lock() = next;
             response = request().send().await?;
+        }
+
+        // A page of a login is no endpoint: the next request begins where this one did.
+        if !response.status().is_success() {
+            *self.url.lock() = before;
         }
         Ok(response)
     }

@@ -16,6 +16,7 @@ use serde_json::Value;
 pub use self::csv::{declared_table, possible_table};
 pub(crate) use json::is_value as is_json_value;
 
+pub use crate::words;
 use crate::words::{count, number};
 pub use columns::Columns;
 pub use excerpt::Excerpt;
