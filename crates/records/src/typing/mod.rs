@@ -16,6 +16,7 @@ mod names;
 mod notation;
 mod null_words;
 mod record_parts;
+mod tally;
 mod typed_column;
 mod typing_pass;
 
@@ -26,7 +27,8 @@ pub use column_type::{ColumnType, TypedValue};
 pub use decimal::compare_decimals;
 pub use names::{ColumnNames, RenamedColumn};
 pub use record_parts::{RecordPart, is_json, member_parts, record_parts};
-pub use typed_column::{Example, NullWord, TypedColumn};
+pub use tally::Example;
+pub use typed_column::{NullWord, TypedColumn};
 pub use typing_pass::ColumnTyping;
 
 /// A value of a column, as the content has it.

@@ -3,47 +3,19 @@
 use larder_protocol::quote::visible;
 
 use super::{
-    Field,
     column_type::ColumnType,
-    typing_pass::{Decimals, Sort, Tallies, Tally},
+    tally::{Decimals, Example, Sort, Tallies, Tally},
 };
 use crate::{
     notes::{Note, NoteKind},
-    words::{cut, number},
+    words::number,
 };
 
-/// The longest example in bytes.
-const MAX_EXAMPLE: usize = 40;
 /// The most words for no value that a note names.
 const MAX_WORDS: usize = 4;
 
 /// The sorts of values that do not look like numbers.
 const TEXTS: [Sort; 4] = [Sort::Text, Sort::Date, Sort::Boolean, Sort::NullWord];
-
-/// A value of a column, and the number of its record.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Example {
-    /// The number of the record, from 0.
-    pub record: u64,
-    /// The value as it is written, cut with an ellipsis if it is long.
-    pub text: String,
-}
-
-impl Example {
-    pub(super) fn new(record: u64, field: Field<'_>) -> Self {
-        let text = match field {
-            Field::Delimited(text) | Field::Json(text) | Field::Text(text) => text,
-            Field::Number(number) => return Self { record, text: number.to_string() },
-        };
-        let end = if text.len() > MAX_EXAMPLE { "…" } else { "" };
-        Self { record, text: format!("{}{end}", cut(text, MAX_EXAMPLE)) }
-    }
-
-    /// The value for a message: without control characters.
-    fn shown(&self) -> String {
-        visible(self.text.trim()).into_owned()
-    }
-}
 
 /// A word for no value, and how often it occurs.
 #[derive(Debug, Clone, PartialEq, Eq)]

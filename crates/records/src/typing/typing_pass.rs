@@ -4,84 +4,12 @@ use super::{
     Field,
     class::Class,
     column_type::ColumnType,
-    notation::Decimal,
-    typed_column::{Example, NullWord, TypedColumn},
+    tally::{Decimals, Example, SORTS, Sort, Tally},
+    typed_column::{NullWord, TypedColumn},
 };
 
 /// The most spellings of words for no value that are counted by themselves.
 const MAX_WORDS: usize = 8;
-
-/// The sorts of values that are counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sort {
-    Null,
-    Blank,
-    NullWord,
-    Boolean,
-    Integer,
-    BigInteger,
-    Decimal,
-    Date,
-    Code,
-    NumericText,
-    Text,
-    List,
-    Object,
-}
-
-/// The number of [`Sort`]s.
-const SORTS: usize = 13;
-
-/// A count of values, with the first of them.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Tally {
-    pub(super) count: u64,
-    pub(super) first: Option<Box<Example>>,
-}
-
-impl Tally {
-    #[inline]
-    fn add(&mut self, record: u64, field: Field<'_>) {
-        self.count += 1;
-        let is_first = self.first.as_ref().is_none_or(|first| record < first.record);
-        if is_first {
-            self.first = Some(Box::new(Example::new(record, field)));
-        }
-    }
-}
-
-/// How the decimals of a column are written.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Decimals {
-    /// The numbers of decimals that occur, as bits.
-    seen: u64,
-    /// The numbers of decimals to which a value with zeros at its end can be shortened, as bits.
-    shortened: u64,
-    versions: u64,
-    pub(super) with_zeros: Tally,
-    pub(super) bare_exponents: Tally,
-    pub(super) rounded: Tally,
-}
-
-impl Decimals {
-    fn add(&mut self, decimal: &Decimal, record: u64, field: Field<'_>) {
-        let bits = |count: usize| (1_u64 << count.min(63)) - 1;
-        let digits = decimal.decimals.min(63);
-        self.seen |= 1 << digits;
-        self.versions += u64::from(decimal.is_version);
-
-        if decimal.zeros > 0 {
-            self.shortened |= bits(digits) & !bits(digits.saturating_sub(decimal.zeros));
-            self.with_zeros.add(record, field);
-        }
-        if decimal.is_bare_exponent {
-            self.bare_exponents.add(record, field);
-        }
-        if decimal.is_rounded {
-            self.rounded.add(record, field);
-        }
-    }
-}
 
 /// Collects the values of one column.
 #[derive(Debug, Clone, Default)]
@@ -218,6 +146,3 @@ impl ColumnTyping {
         TypedColumn { column_type, tallies, is_json, decimals, words, has_versions, is_ambiguous }
     }
 }
-
-/// The tallies of a column.
-pub(super) type Tallies = [Tally; SORTS];
