@@ -344,7 +344,7 @@ impl<'a> Parser<'a> {
 
             let has_point = plain.ends_with('.') || plain.starts_with('.') || plain.contains(".e");
             let has_zero =
-                first == Some(b'0') && plain.bytes().nth(1).is_some_and(|b| b.is_ascii_digit());
+                first == Some(b'0') && plain.as_bytes().get(1).is_some_and(u8::is_ascii_digit);
             if value.is_infinite() {
                 (format!("{sign}1.7976931348623157e308"), Some(Repair::Range))
             } else if has_point || has_zero || plain.contains(".E") {

@@ -6,7 +6,7 @@ use futures_util::{StreamExt, future::join_all, stream};
 use http::StatusCode;
 use larder_protocol::Fault;
 
-use super::{endpoint, post::Post, sse};
+use super::{message, post::Post, sse};
 use crate::{
     era::{Accepts, Encoded, Era, Inbound, batch},
     http::{
@@ -51,12 +51,12 @@ async fn one(post: &Post<'_>, message: Bytes) -> Response {
         accepts: Accepts { message: true, stream: false },
     };
 
-    let answered = match endpoint::read(&post, message).await {
+    let answered = match message::read(&post, message).await {
         Ok(Inbound::Initialize(request)) => {
             let fault = Fault::InvalidRequest("initialize must not be in a batch.".into());
             Err(HttpError::Fault { id: Some(request.id), fault, era: Era::Legacy })
         }
-        Ok(inbound) => endpoint::respond(post, inbound).await,
+        Ok(inbound) => message::respond(post, inbound).await,
         Err(error) => Err(error),
     };
     answered.unwrap_or_else(|error| Format::JsonRpc.write(&error, false))

@@ -4,6 +4,7 @@ mod batch;
 mod body;
 mod endpoint;
 mod legacy;
+mod message;
 mod modern;
 mod post;
 pub(super) mod sse;
