@@ -293,7 +293,9 @@ fn prepare(part: Part, budget: usize) -> Prepared {
         // A list is stored item by item.
         Body::Items(items) => {
             let mut lines = Vec::new();
-            items.iter().for_each(|item| item.write_line(&mut lines));
+            for item in items {
+                item.write_line(&mut lines);
+            }
             (vec![lines.into()], None, true)
         }
         Body::Received(text, value) => {

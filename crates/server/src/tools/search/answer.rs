@@ -17,14 +17,11 @@ use super::{
         wording::{at_revision, call, revision_suffix},
     },
     SearchResource,
-    places::Places,
+    places::{POINTER_BYTES, Places},
     rows::{MatchRow, Row, Rows},
     see::See,
 };
 use crate::handler::Structured;
-
-/// Longer JSON Pointers are left out, in bytes.
-pub(super) const POINTER_BYTES: usize = 200;
 
 /// The structured result: the same as the text, because some hosts show a model only
 /// one of them.

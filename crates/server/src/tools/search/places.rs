@@ -8,6 +8,9 @@ use larder_records::{Layout, Location, Locator, Pointer};
 use larder_runtime::compute::Compute;
 use larder_store::store::{BLOCK_BYTES, StoreError, StoredResource};
 
+/// Longer JSON Pointers are left out, in bytes.
+pub(super) const POINTER_BYTES: usize = 200;
+
 /// The locations of bytes in structured content, by their offsets.
 #[derive(Debug, Default)]
 pub(super) struct Places {

@@ -9,8 +9,7 @@ use serde_json::{Value, json};
 use super::{
     super::wording::at_revision,
     SearchResource,
-    answer::POINTER_BYTES,
-    places::Places,
+    places::{POINTER_BYTES, Places},
     rows::{MatchRow, Row, Rows},
 };
 
