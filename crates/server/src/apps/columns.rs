@@ -8,6 +8,7 @@ use larder_records::{
     words::cut,
 };
 use serde::Serialize;
+#[cfg(feature = "query")]
 use serde_json::Value;
 
 /// The longest text of a cell, in bytes.
