@@ -1,5 +1,5 @@
-//! Upstreams over stdio, which behave as if the host of Larder had started them itself: they have its
-//! environment, and end with it.
+//! Upstreams over stdio, which behave as if the host of Larder had started them itself: they have
+//! its environment, and end with it.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::config::{Config, UpstreamConfig};
 /// Variables that are no secrets, even where a setting fills them in.
 const COMMON: [&str; 8] = ["PATH", "HOME", "LANG", "TMPDIR", "USER", "LOGNAME", "SHELL", "TERM"];
 
-/// What the names of credentials for a bucket begin with.
+/// The beginning of the names of credentials for a bucket.
 const BUCKET: &str = "AWS_";
 
 /// Gives the upstreams the environment of the host, without the secrets of Larder.

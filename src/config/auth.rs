@@ -92,7 +92,7 @@ pub struct IntrospectionConfig {
     pub client_secret_file: Option<PathBuf>,
     /// Name of the environment variable with the client secret.
     pub client_secret_env: Option<String>,
-    /// What every opaque token of the issuer begins with. Others are refused without a request to
+    /// Beginning of every opaque token of the issuer. Others are refused without a request to
     /// the issuer.
     pub token_prefix: Option<String>,
 

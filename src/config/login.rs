@@ -39,7 +39,7 @@ pub struct LoginConfig {
     /// Claim with the user's groups, of `"oidc"` and `"entra"`. `"groups"` when not set.
     pub groups_claim: Option<String>,
 
-    /// Who may log in. Any entry of any list lets a user in; without any nobody may.
+    /// Users who may log in. Any entry of any list lets a user in; without any nobody may.
     pub allow: LoginAllowConfig,
     /// Scopes of this server, and whom they are granted: `"*"` (everybody who may log in),
     /// `"group:NAME"`, `"email:ADDRESS"` or `"domain:NAME"`.
@@ -55,8 +55,8 @@ pub struct LoginConfig {
 
     /// Seconds that a login lasts without being used.
     pub refresh_ttl: u64,
-    /// Seconds after which a user logs in again whose provider gives no refresh token: Larder cannot
-    /// ask it whether the account still exists.
+    /// Seconds after which a user logs in again whose provider gives no refresh token: Larder
+    /// cannot ask it whether the account still exists.
     pub reauthenticate: u64,
     /// Clients that may register from one address within a minute.
     pub registrations_per_minute: u32,

@@ -11,8 +11,8 @@ use super::ConfigError;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogConfig {
-    /// What is written to standard error: a level (error, warn, info, debug, trace) or levels by
-    /// target (`"warn,larder=debug,audit=info"`). RUST_LOG overrides it.
+    /// Levels that are written to standard error: one level (error, warn, info, debug, trace) or
+    /// levels by target (`"warn,larder=debug,audit=info"`). RUST_LOG overrides it.
     pub level: String,
     /// `"text"`, or `"json"` for one JSON object a line.
     pub format: LogFormat,

@@ -12,7 +12,7 @@ use super::{ConfigError, StoreUrl};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SessionsConfig {
-    /// Where sessions and tasks are stored: `"memory:"` or Redis. When not set: the Redis of
+    /// Store of sessions and tasks: `"memory:"` or Redis. When not set: the Redis of
     /// `store.url`, or memory where `store.url` is not Redis.
     pub url: Option<String>,
 

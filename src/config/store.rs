@@ -18,14 +18,14 @@ const MAX_BLOB_BYTES: usize = 16 << 20;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct StoreConfig {
-    /// Where resources are stored: `"memory:"`; Redis as `"redis://user:password@host:6379/0"`,
+    /// Store of resources: `"memory:"`; Redis as `"redis://user:password@host:6379/0"`,
     /// `"redis+cluster://host:7000,host:7001"` or `"redis+sentinel://host:26379/name/0"`
     /// (`"rediss"` instead of `"redis"` for TLS); `"file:///directory"`, created if it is missing;
     /// or `"s3://bucket/prefix"`. Builds with the features gcs and azure also accept
     /// `"gs://bucket/prefix"` and `"az://container/prefix"`. Credentials of buckets come from the
     /// provider's own environment variables. See docs/storage.md.
     pub url: String,
-    /// Where content larger than `blob_bytes` is stored when `store.url` is Redis: `"file:///…"`,
+    /// Store of content larger than `blob_bytes` when `store.url` is Redis: `"file:///…"`,
     /// `"s3://…"` and the like, used by this installation only. In Redis when not set.
     pub blobs: Option<String>,
     /// Size in bytes, after compression, above which content is stored in `store.blobs`. At most

@@ -1,4 +1,4 @@
-//! What the types of `[[upstreams]]` do not guarantee.
+//! Checks of `[[upstreams]]` that its types cannot make.
 
 use std::{collections::BTreeSet, time::Duration};
 

@@ -51,10 +51,10 @@ pub struct UpstreamConfig {
     /// environment of Larder itself.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// Which tools are offered. A trailing * matches any ending.
+    /// Tools that are offered. A trailing * matches any ending.
     #[serde(default)]
     pub tools: ToolFilter,
-    /// Who shares a process: `"auto"` (each session of a client has its own; without sessions, each
+    /// Sharing of processes: `"auto"` (each session of a client has its own; without sessions, each
     /// caller), `"caller"` or `"all"`.
     #[serde(default)]
     pub session: SessionPolicy,

@@ -6,8 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The levels of the modules of `larder-server`, lowest first; Cargo holds the order of the crates. A module
-/// uses modules of its own and of the lower level, never in a circle.
+/// The levels of the modules of `larder-server`, lowest first; Cargo holds the order of the crates.
+/// A module uses modules of its own and of the lower level, never in a circle.
 const LEVELS: [(&str, &[&str]); 2] = [
     (
         "offered",
@@ -274,8 +274,8 @@ fn assert_no_circle(root: &str, files: &[(Vec<String>, String)]) {
     }
 }
 
-/// What upstreams send has any shape: `received` of the gateway makes types of it, and nothing else looks
-/// for members in JSON, where a value of another shape would panic or be ignored.
+/// What upstreams send has any shape: `received` of the gateway makes types of it, and nothing else
+/// looks for members in JSON, where a value of another shape would panic or be ignored.
 #[test]
 fn messages_of_upstreams_are_read_in_one_module() {
     let forbidden =

@@ -51,7 +51,7 @@ pub(super) struct Catalogue {
     left_out: Vec<LeftOut>,
     /// The items that have another name than they would have alone, the first ones.
     renamed: Vec<String>,
-    /// What the upstream tells models.
+    /// The instructions of the upstream, for models.
     pub(super) instructions: Option<Arc<str>>,
 
     /// The memory that it takes besides its items.
@@ -61,7 +61,8 @@ pub(super) struct Catalogue {
 /// The lists of an upstream that were read.
 pub(super) struct Loaded {
     pub(super) catalogue: Arc<Catalogue>,
-    /// The definitions as JSON, if another process would be read likewise and they are not too long.
+    /// The definitions as JSON, if another process would be read likewise and they are not too
+    /// long.
     pub(super) record: Option<String>,
 }
 
@@ -82,8 +83,8 @@ pub(super) struct Prompt {
 }
 
 impl Catalogue {
-    /// Reads the lists of an upstream, each to its last page or to a bound. A list that cannot be read
-    /// has the items of an earlier catalogue.
+    /// Reads the lists of an upstream, each to its last page or to a bound. A list that cannot be
+    /// read has the items of an earlier catalogue.
     pub(super) async fn load(
         source: Source<'_>,
         reading: Reading<'_>,

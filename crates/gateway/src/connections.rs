@@ -110,8 +110,8 @@ impl Connections {
         Self { shared, open: Arc::default() }
     }
 
-    /// The connection of a call. The process starts when it is needed. If all processes are in use, the
-    /// call waits for its turn, as long as a start may take.
+    /// The connection of a call. The process starts when it is needed. If all processes are in use,
+    /// the call waits for its turn, as long as a start may take.
     pub(super) async fn of(&self, scope: &Scope) -> Result<InUse, UpstreamError> {
         self.of_caller(&scope.identity, &scope.client, scope.client_session.as_ref()).await
     }
@@ -141,7 +141,7 @@ impl Connections {
         }
     }
 
-    /// What the client of such a connection declares to the upstream.
+    /// The capabilities that the client of such a connection declares to the upstream.
     pub(super) fn declared(
         &self,
         identity: &Identity,
@@ -152,8 +152,8 @@ impl Connections {
         key.declared(client)
     }
 
-    /// What the upstream offers to a caller. Waits for an upstream that was never listed, but not for
-    /// long; while no process runs for the caller, this is what a fresh one offers.
+    /// The offer of the upstream to a caller. Waits for an upstream that was never listed, but not
+    /// for long; while no process runs for the caller, this is what a fresh one offers.
     pub(super) async fn offered(
         &self,
         scope: &Scope,
@@ -414,8 +414,8 @@ impl Open {
         !is_used
     }
 
-    /// Remembers why a process was ended, if it, or one before it, may have kept something of earlier
-    /// calls.
+    /// Remembers why a process was ended, if it, or one before it, may have kept something of
+    /// earlier calls.
     fn note_lost(&mut self, key: Key, connection: &Connection, why: &str) {
         if let Some(why) = connection.loss(why)
             && self.lost.len() < MAX_LOST
@@ -426,7 +426,7 @@ impl Open {
 }
 
 impl Key {
-    /// What an upstream is told of the client.
+    /// The capabilities of the client that an upstream is told of.
     fn declared(&self, client: &ClientFacts) -> Value {
         match self {
             Self::Session(_) | Self::Caller { .. } => capabilities(client),

@@ -2,14 +2,15 @@
 
 use super::link::Era;
 
-/// What earlier starts have found out about the era of an upstream.
+/// The era of an upstream, as far as earlier starts have found it out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum KnownEra {
     #[default]
     Unknown,
     /// The last start that succeeded has found this era.
     Found(Era),
-    /// The last start has brought no answer to `server/discover`, which may have confused the server.
+    /// The last start has brought no answer to `server/discover`, which may have confused the
+    /// server.
     Silent,
 }
 
@@ -22,7 +23,7 @@ impl KnownEra {
         }
     }
 
-    /// What is known after a start that has brought no answer in time.
+    /// The knowledge after a start that has brought no answer in time.
     pub(super) fn after_silence(self) -> Self {
         if self == Self::Unknown { Self::Silent } else { Self::Unknown }
     }

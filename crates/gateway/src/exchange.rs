@@ -71,7 +71,7 @@ impl Link {
         answer.unwrap_or_else(|_| Err(self.timed_out()))
     }
 
-    /// As [`Link::request`], without a limit of time.
+    /// Sends a request as [`Link::request`] does, without a limit of time.
     pub(super) async fn request_patiently<T: Answer>(
         self: &Arc<Self>,
         method: &'static str,

@@ -47,7 +47,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The requests to one upstream.
 struct Http {
     client: Client,
-    /// Where requests are sent, after the redirects so far.
+    /// The URL of requests, after the redirects so far.
     url: Mutex<Url>,
     headers: HeaderMap,
     max_message: usize,

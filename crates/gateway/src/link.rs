@@ -86,7 +86,7 @@ pub(super) struct Link {
     acknowledged: watch::Sender<i64>,
     /// Where updates of resources are announced.
     updates: OnceLock<Arc<Subscriptions>>,
-    /// What the upstream tells models.
+    /// The instructions of the upstream, for models.
     instructions: OnceLock<Arc<str>>,
 
     /// The question that is asked outside of calls.

@@ -1,6 +1,6 @@
-//! [`Memory`]: what a fresh process of an upstream offers, by what its client can be asked. It is listed
-//! while no process runs, so that a process starts when it is used. A file keeps it across starts of
-//! Larder.
+//! [`Memory`]: what a fresh process of an upstream offers, by what its client can be asked. It is
+//! listed while no process runs, so that a process starts when it is used. A file keeps it across
+//! starts of Larder.
 
 mod file;
 
@@ -22,14 +22,14 @@ const MAX_KNOWN: usize = 64;
 /// The folder of the files, once it is set.
 pub(super) type Folder = Arc<OnceLock<PathBuf>>;
 
-/// What fresh processes of an upstream have offered.
+/// The offers of fresh processes of an upstream.
 #[derive(Default)]
 pub(super) struct Memory {
     folder: Folder,
     known: Mutex<HashMap<String, Known>>,
 }
 
-/// What is known for one kind of client.
+/// The offer to one kind of client, as far as it is known.
 #[derive(Clone)]
 pub(super) enum Known {
     /// There is no file that can be used.
@@ -52,7 +52,7 @@ impl Memory {
         Self { folder, known: Mutex::default() }
     }
 
-    /// What is known for such a client; `None` if the file was not read yet.
+    /// The knowledge for such a client; `None` if the file was not read yet.
     pub(super) fn get(&self, client: &Value) -> Option<Known> {
         self.known.lock().get(&client.to_string()).cloned()
     }

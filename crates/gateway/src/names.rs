@@ -5,8 +5,8 @@ use std::{collections::HashSet, sync::LazyLock};
 use larder_runtime::metric::{Label, LabelNames};
 use sha2::{Digest, Sha256};
 
-/// The names of upstreams that metrics have had. The names come from the configuration, which may be
-/// replaced many times.
+/// The names of upstreams that metrics have had. The names come from the configuration, which may
+/// be replaced many times.
 static LABELS: LazyLock<LabelNames> = LazyLock::new(LabelNames::default);
 
 /// The label of an upstream in metrics.

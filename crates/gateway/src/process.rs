@@ -1,6 +1,6 @@
-//! A child process in a group of its own, so that all processes that it starts
-//! end with it: `npx` starts `sh`, which starts `node`. On Linux, a supervisor finds also those that
-//! have left the group.
+//! A child process in a group of its own, so that all processes that it starts end with it: `npx`
+//! starts `sh`, which starts `node`. On Linux, a supervisor finds also those that have left the
+//! group.
 
 use std::{
     ffi::OsString,
@@ -25,10 +25,10 @@ use super::{
 };
 use larder_runtime::environment::{variable_os, variables_os};
 
-/// What the names of Larder's own variables begin with.
+/// The beginning of the names of Larder's own variables.
 const OWN: &str = "LARDER_";
 
-/// What a child inherits of the environment, unless it inherits all.
+/// The variables that a child inherits, unless it inherits all.
 const INHERITED: &[&str] = if cfg!(windows) {
     // Node, Python and cmd.exe find their folders by these.
     &[

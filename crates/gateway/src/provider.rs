@@ -96,7 +96,7 @@ impl Upstream {
         self.settings() == settings && self.naming.is_prefixed == is_prefixed
     }
 
-    /// What the upstream offers to the caller. Starts no process if that is known.
+    /// The offer of the upstream to the caller. Starts no process if it is known.
     ///
     /// # Errors
     /// The session's process is on another instance.

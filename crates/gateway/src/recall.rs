@@ -1,4 +1,4 @@
-//! What an upstream offers is remembered and recalled.
+//! The offer of an upstream is remembered and recalled.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::{
 };
 
 impl Shared {
-    /// What a fresh process offers to such a client, as far as it is known. Reads the file once.
+    /// The offer of a fresh process to such a client, as far as it is known. Reads the file once.
     pub(super) async fn recall(&self, client: &Value) -> Option<Arc<Catalogue>> {
         if let Some(known) = self.memory.get(client) {
             return known.catalogue();
@@ -55,8 +55,8 @@ impl Shared {
         Some(catalogue)
     }
 
-    /// The file for such a client. `None` where callers have access of their own: each may be offered
-    /// something else.
+    /// The file for such a client. `None` where callers have access of their own: each may be
+    /// offered something else.
     fn file(&self, client: &Value) -> Option<MemoryFile> {
         let file = self.memory.file(&self.settings.target, client)?;
         self.is_open().then_some(file)

@@ -27,7 +27,7 @@ pub struct Upstreams {
     reserved: HashSet<String>,
     /// The memory for their messages.
     budget: Arc<MessageBudget>,
-    /// Where is remembered what they offer.
+    /// The folder in which their offers are remembered.
     folder: Folder,
     current: Mutex<Vec<Arc<Upstream>>>,
     /// The names that the metrics have.
@@ -104,8 +104,8 @@ impl Upstreams {
         self.budget.set_max(bytes);
     }
 
-    /// Remembers in files of this folder what the upstreams offer, from their next start on. Set once,
-    /// before the first use.
+    /// Remembers in files of this folder what the upstreams offer, from their next start on. Set
+    /// once, before the first use.
     pub fn remember_in(&self, folder: PathBuf) {
         let _ = self.folder.set(folder);
     }

@@ -40,15 +40,15 @@ pub struct Command {
     pub line: Vec<String>,
     /// Environment variables beside those that it inherits.
     pub env: BTreeMap<String, String>,
-    /// What it inherits of Larder's environment.
+    /// The part of Larder's environment that it inherits.
     pub inherits: Inherited,
 }
 
-/// What a program inherits of Larder's environment.
+/// The part of Larder's environment that a program inherits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Inherited {
-    /// PATH, HOME, LANG and TMPDIR, and on Windows the variables that name folders of the system and
-    /// of the user.
+    /// PATH, HOME, LANG and TMPDIR, and on Windows the variables that name folders of the system
+    /// and of the user.
     #[default]
     Basic,
     /// All variables but Larder's own, which begin with `LARDER_`, and those with these names.

@@ -32,11 +32,11 @@ pub(super) struct Shared {
     pub(super) budget: Arc<MessageBudget>,
     pub(super) naming: Naming,
 
-    /// What the last start has found out about the era.
+    /// The era, as far as the last start has found it out.
     pub(super) era: Mutex<KnownEra>,
     /// What the process that was listed last offers.
     pub(super) latest: ArcSwapOption<Catalogue>,
-    /// What fresh processes have offered.
+    /// The offers of fresh processes.
     pub(super) memory: Memory,
     /// Until when lists wait for an upstream that was never listed. They wait for it once.
     pub(super) list_deadline: Mutex<Option<Instant>>,
@@ -115,7 +115,7 @@ impl Shared {
         matches!(self.access, Access::Open)
     }
 
-    /// What catalogues are made of.
+    /// The settings and bounds by which catalogues are made.
     pub(super) fn source(&self) -> Source<'_> {
         let Self { settings, naming, catalogues: pool, budget, .. } = self;
         Source { settings, naming, pool, budget }

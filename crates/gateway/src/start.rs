@@ -105,9 +105,9 @@ impl From<UpstreamError> for Failed {
 /// The start of an upstream for one connection.
 pub(super) struct Start<'a> {
     pub(super) shared: &'a Shared,
-    /// What the client can be asked for.
+    /// The capabilities of the client.
     pub(super) client: &'a Value,
-    /// Where an earlier session of a server over HTTP is found.
+    /// An earlier session of a server over HTTP, if one may be kept.
     pub(super) kept: Option<&'a KeptSession>,
     /// The caller's token, if the upstream asks for one.
     pub(super) account: Option<&'a Arc<Account>>,
@@ -127,8 +127,8 @@ impl From<Failed> for Unopened {
 }
 
 impl Start<'_> {
-    /// Starts the process, if there is one, and opens the protocol. Waits for as long as the process
-    /// lives, at most `start_timeout`.
+    /// Starts the process, if there is one, and opens the protocol. Waits for as long as the
+    /// process lives, at most `start_timeout`.
     pub(super) async fn run(&self) -> Result<Started, Failed> {
         if let Some(account) = self.account {
             // Checked first: without a token, nothing is found out about the upstream.
@@ -279,8 +279,8 @@ impl Start<'_> {
     }
 }
 
-/// Runs a task of a link. If it panics, the link and the process end, so that calls fail and the next
-/// one starts another.
+/// Runs a task of a link. If it panics, the link and the process end, so that calls fail and the
+/// next one starts another.
 async fn serve(link: Arc<Link>, stop: CancellationToken, task: impl Future<Output = ()>) {
     if guarded(link.name(), task).await.is_err() {
         link.end(PANICKED);
@@ -321,7 +321,7 @@ async fn run(
     stop.cancel();
     let _ = writing.await;
 
-    // What a process writes at its end is read, so that it is not held up.
+    // The last output of a process is read, so that it is not held up.
     let mut ending = std::pin::pin!(process.end());
     tokio::select! {
         () = &mut ending => return,

@@ -222,8 +222,8 @@ impl LoginServer {
         is_this.then_some(flow)
     }
 
-    /// Tells a client on the user's device that its request has failed. Anybody can register
-    /// a client that leads elsewhere, so for all others the user sees a page: before a login, nobody
+    /// Tells a client on the user's device that its request has failed. Anybody can register a
+    /// client that leads elsewhere, so for all others the user sees a page: before a login, nobody
     /// is known who could have allowed it (RFC 9700, section 4.11.2). A temporary problem is for
     /// the user, too.
     pub(super) fn failed(

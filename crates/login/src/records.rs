@@ -119,7 +119,7 @@ pub(super) struct Grant {
     /// The refresh tokens before the one that is valid now, the latest one last.
     #[serde(default)]
     pub(super) replaced: Vec<Replaced>,
-    /// What was issued with the refresh token that is valid now.
+    /// The access token that was issued with the newest refresh token.
     #[serde(default)]
     pub(super) latest: Option<IssuedToken>,
 }
@@ -128,7 +128,7 @@ pub(super) struct Grant {
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Replaced {
     pub(super) hash: String,
-    /// What the next secret is made of, besides this one.
+    /// The salt from which the next secret is made, besides this one.
     pub(super) salt: String,
     pub(super) at: Timestamp,
 }

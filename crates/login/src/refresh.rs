@@ -1,8 +1,8 @@
 //! Refresh tokens: each is used once, but the processes of one host may use it at the same time.
 //!
-//! A refresh token's secret follows from the one before it and a salt of the grant. So whoever has a
-//! token that was replaced a moment ago gets the newest one, and nothing that is kept gives a token to
-//! anybody else.
+//! A refresh token's secret follows from the one before it and a salt of the grant. So whoever has
+//! a token that was replaced a moment ago gets the newest one, and nothing that is kept gives a
+//! token to anybody else.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ const POLL: Duration = Duration::from_millis(100);
 /// How often it looks at most.
 const POLLS: usize = 100;
 
-/// What a refresh token is to its grant.
+/// A refresh token in relation to its grant.
 enum Presented {
     /// The newest one.
     Newest,
@@ -41,7 +41,7 @@ enum Presented {
 }
 
 impl Grant {
-    /// What the token with this secret is.
+    /// Finds the relation of the token with this secret.
     fn presented(&self, secret: &str, now: larder_runtime::clock::Timestamp) -> Presented {
         let presented = hash(secret);
         if same(&presented, &self.refresh) {
@@ -220,8 +220,8 @@ impl LoginServer {
         Ok(Failure { problem, is_audited: true })
     }
 
-    /// Whether a login has lasted too long at a provider that cannot be asked whether its user is still
-    /// one.
+    /// Whether a login has lasted too long at a provider that cannot be asked whether its user is
+    /// still one.
     fn is_over(&self, grant: &mut Grant) -> bool {
         if grant.user.grant.is_some() {
             return false;

@@ -1,6 +1,6 @@
 //! The scopes of this server and `offline_access`, by which clients ask for a refresh token (OpenID
-//! Connect Core 1.0, section 11). It is granted to whoever may log in, and no access token has it: it
-//! concerns only client and authorization server.
+//! Connect Core 1.0, section 11). It is granted to whoever may log in, and no access token has it:
+//! it concerns only client and authorization server.
 
 use larder_oauth::Scopes;
 

@@ -1,5 +1,5 @@
-//! Numbers that a value of JSON does not keep as they were written: integers beyond 64 bits, `1.10`,
-//! `1e3`. Where JSON passes through, its text is passed on instead.
+//! Numbers that a value of JSON does not keep as they were written: integers beyond 64 bits,
+//! `1.10`, `1e3`. Where JSON passes through, its text is passed on instead.
 
 use serde_json::Number;
 
@@ -31,7 +31,7 @@ pub fn in_one_line(json: &[u8]) -> Vec<u8> {
     json.iter().copied().filter(|byte| !matches!(byte, b'\n' | b'\r')).collect()
 }
 
-/// What follows the string that has begun.
+/// The kind of the string that has begun.
 fn after_string(mut rest: &[u8]) -> &[u8] {
     loop {
         let Some(at) = rest.iter().position(|byte| matches!(byte, b'"' | b'\\')) else {

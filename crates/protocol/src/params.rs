@@ -106,7 +106,7 @@ impl Params {
         arguments.get(begin..end).filter(|json| *json != b"null")
     }
 
-    /// The same parameters with another `name`. `None` if there is no name.
+    /// A copy with another `name`. `None` if there is no name.
     pub fn with_name(&self, name: &str) -> Option<Self> {
         self.member(Member::Name)?;
         let ValueRange { begin, end } = self.ranges[Member::Name as usize];

@@ -1,4 +1,5 @@
-//! JSON Schemas of argument structs, the forms in which they are listed, and the validation of arguments.
+//! JSON Schemas of argument structs, the forms in which they are listed, and the validation of
+//! arguments.
 
 mod fit;
 mod plain;
@@ -222,9 +223,9 @@ impl Validator {
         Ok(Self { validator, schema: Arc::new(schema) })
     }
 
-    /// Changes arguments into what the schema expects, where that is clear: null in a member that may
-    /// be left out is not given, `2.0` is an integer, and numbers, booleans and JSON may come as text.
-    /// Values that do not fit stay, and fail validation.
+    /// Changes arguments into what the schema expects, where that is clear: null in a member that
+    /// may be left out is not given, `2.0` is an integer, and numbers, booleans and JSON may come
+    /// as text. Values that do not fit stay, and fail validation.
     pub fn fit(&self, arguments: &mut Value) {
         fit::fit(&self.schema, arguments);
     }

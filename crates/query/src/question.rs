@@ -116,7 +116,7 @@ pub struct Answer {
     pub read: ReadCounts,
     /// The JSON Pointers to the rows that were chosen by default, by table.
     pub places: Vec<(String, String)>,
-    /// What the answer has to say about how the content was read.
+    /// Notes about how the content was read.
     #[serde(default)]
     pub notes: Notes,
 }

@@ -55,12 +55,15 @@ pub(crate) fn convert(json: &[u8]) -> Option<Converted> {
     let json = json.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(json);
     let root: Object<'_> = serde_json::from_slice(json).ok()?;
     let (written, rows, at) = find(&root, MAX_DEPTH)?;
+    // A column that follows one of the same name has a name of its own.
     let columns = ColumnNames::of_header(written.iter().map(String::as_str));
-    let names = columns.names();
+    let names: Vec<_> = columns.names().iter().map(|name| quoted(name)).collect();
 
     let most = MAX_GROWTH.saturating_mul(json.len()).min(MAX_BYTES.max(json.len()));
     let mut bytes = Vec::with_capacity(json.len());
-    let (mut count, mut ragged, mut first) = (0_u64, 0_u64, None);
+    let mut count = 0_u64;
+    let mut ragged = 0_u64;
+    let mut first = None;
     for row in rows {
         let cells = cells(row)?;
         if cells.len() != names.len() {
@@ -68,26 +71,7 @@ pub(crate) fn convert(json: &[u8]) -> Option<Converted> {
             first.get_or_insert(count);
         }
 
-        bytes.push(b'{');
-        for (index, cell) in cells.iter().enumerate() {
-            if index > 0 {
-                bytes.push(b',');
-            }
-            // A column that follows one of the same name has a name of its own.
-            let name = names.get(index).cloned();
-            let name = name.unwrap_or_else(|| format!("column_{}", index + 1));
-            if bytes.len() + name.len() + cell.get().len() > most {
-                return None;
-            }
-            bytes.extend_from_slice(Value::from(name).to_string().as_bytes());
-            bytes.push(b':');
-            bytes.extend(cell.get().bytes().map(|byte| match byte {
-                // Only white space between tokens has line breaks.
-                b'\n' | b'\r' => b' ',
-                other => other,
-            }));
-        }
-        bytes.extend_from_slice(b"}\n");
+        write_row(&mut bytes, &names, &cells, most)?;
         count += 1;
     }
 
@@ -117,6 +101,47 @@ pub(crate) fn convert(json: &[u8]) -> Option<Converted> {
     Some(Converted { layout: Layout::JsonLines, bytes, notes })
 }
 
+/// Writes a row as an object on a line; `None` if all rows together have more than `most` bytes.
+fn write_row(
+    bytes: &mut Vec<u8>,
+    names: &[String],
+    cells: &[&RawValue],
+    most: usize,
+) -> Option<()> {
+    bytes.push(b'{');
+    for (index, cell) in cells.iter().enumerate() {
+        let own;
+        let name = match names.get(index) {
+            Some(name) => name,
+            None => {
+                own = quoted(&format!("column_{}", index + 1));
+                &own
+            }
+        };
+        if bytes.len() + name.len() + cell.get().len() > most {
+            return None;
+        }
+
+        if index > 0 {
+            bytes.push(b',');
+        }
+        bytes.extend_from_slice(name.as_bytes());
+        bytes.push(b':');
+        bytes.extend(cell.get().bytes().map(|byte| match byte {
+            // Only white space between tokens has line breaks.
+            b'\n' | b'\r' => b' ',
+            other => other,
+        }));
+    }
+    bytes.extend_from_slice(b"}\n");
+    Some(())
+}
+
+/// A name as a string of JSON.
+fn quoted(name: &str) -> String {
+    Value::from(name).to_string()
+}
+
 type Object<'a> = std::collections::BTreeMap<std::borrow::Cow<'a, str>, &'a RawValue>;
 
 /// The names, the rows, and the pointer to the object that has them.
@@ -132,7 +157,8 @@ fn find<'a>(object: &Object<'a>, depth: usize) -> Option<(Vec<String>, Vec<&'a R
         let Some(names) = names(columns) else { continue };
         for rows in member(&ROWS) {
             let Ok(rows) = serde_json::from_str::<Vec<&RawValue>>(rows.get()) else { continue };
-            // All rows are lists, or have their cells in a list; else the names are about something else.
+            // All rows are lists, or have their cells in a list; else the names are about something
+            // else.
             if !rows.is_empty() && rows.iter().all(|row| cells(row).is_some()) {
                 return Some((names, rows, "the object".to_owned()));
             }

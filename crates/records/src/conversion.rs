@@ -81,7 +81,7 @@ impl Conversion {
         }
     }
 
-    /// What to do with content that no conversion reads, judging by its first bytes.
+    /// Advice about content that no conversion reads, judging by its first bytes.
     pub fn advice(head: &[u8]) -> Option<&'static str> {
         match head {
             [b'P', b'A', b'R', b'1', ..] => Some(

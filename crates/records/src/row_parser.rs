@@ -13,7 +13,7 @@ pub struct RowParser {
     parser: Box<csv_core::Reader>,
     /// The fields of a row, one after the other.
     fields: Vec<u8>,
-    /// Where each field ends.
+    /// The offset after each field.
     ends: Vec<usize>,
 }
 

@@ -21,11 +21,11 @@ const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
 /// The confidence that a text is a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It is one.
+    /// The text is a table.
     Table(Dialect),
-    /// It may be one, which only a person or a model can tell.
+    /// The text may be a table, which only a person or a model can tell.
     Perhaps(Dialect),
-    /// It is none.
+    /// The text is no table.
     No,
 }
 
@@ -392,7 +392,7 @@ fn lines(bytes: &[u8]) -> usize {
     bytes.iter().filter(is_break).count()
 }
 
-/// What a field looks like.
+/// The type that a field seems to have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cell {
     Empty,

@@ -48,7 +48,7 @@ pub(in crate::cli) struct PutArgs {
 
 type Reader = Pin<Box<dyn AsyncRead + Send>>;
 
-/// What is stored, and where it comes from.
+/// The content to store, from a file or standard input.
 struct Input {
     reader: Reader,
     /// The name in errors.

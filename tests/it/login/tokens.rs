@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use futures_util::future::join_all;
-use larder::config::LoginConfig;
 use serde_json::{Value, json};
 
 use super::{Browser, Client, Site, body, parameter, refusal};
@@ -95,7 +94,7 @@ async fn processes_that_refresh_at_once_get_the_same_tokens() {
     }
     assert_eq!(client.status(&same[0]).await, 200);
 
-    // Who comes a little later, too, even if the tokens were replaced again.
+    // A process that comes a little later gets them, too, even if they were replaced again.
     site.server.clock.advance(Duration::from_secs(15));
     let second = body(client.refresh(&id, &same[0]).await).await;
     let late = body(client.refresh(&id, &first).await).await;

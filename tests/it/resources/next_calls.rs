@@ -1,5 +1,5 @@
-//! The next call that an answer names: it shows the match that a search has found, and continues where
-//! a text ended.
+//! The next call that an answer names: it shows the match that a search has found, and continues
+//! where a text ended.
 
 #![allow(clippy::format_collect, clippy::too_many_lines, reason = "tables of cases, made of text")]
 

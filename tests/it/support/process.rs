@@ -142,7 +142,7 @@ fn command(program: PathBuf, arguments: &[&str]) -> Command {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     // What is logged does not depend on who runs the tests.
     command.env_remove("RUST_LOG");
-    // What an upstream offered to another test is not remembered.
+    // Offers of an upstream to another test are not remembered.
     command.env("LARDER_TOOLS__CATALOGUE_CACHE", "off");
     command
 }

@@ -1,4 +1,4 @@
-//! What hosts refuse in definitions of tools, and how they send arguments.
+//! Definitions that hosts refuse, and arguments as hosts send them.
 
 use std::{collections::BTreeMap, process::Stdio};
 

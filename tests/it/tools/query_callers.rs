@@ -87,7 +87,8 @@ async fn a_shared_resource_is_queried_by_its_link_and_by_no_other_uri() {
     );
     let jq = json!({ "from": link, "jq": ".zip", "limit": 1 });
     assert_eq!(rows(&bob, jq).await, json!([["00501"]]));
-    // For others a link, a private URI and a missing one read alike; and nothing is written by a link.
+    // For others a link, a private URI and a missing one read alike; and nothing is written by a
+    // link.
     for (client, uri) in
         [(&carol, &*link), (&bob, "x:orders"), (&alice, "x:joined"), (&bob, "x:none")]
     {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::query::{Service, output_of};
 
-/// What Python prints for an expression, as JSON.
+/// The value of an expression in Python, as JSON.
 async fn python(lines: &str) -> Value {
     let program = format!("import json, datetime, statistics, re\n{lines}");
     serde_json::from_str(&output_of("python3", &["-c", &program], "").await).unwrap()

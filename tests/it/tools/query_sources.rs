@@ -78,7 +78,7 @@ async fn an_option_that_says_nothing_is_an_error_that_shows_the_right_form() {
         let said = service.refusal(arguments.clone()).await;
         assert!(said.starts_with(expected), "{arguments}: {said}");
     }
-    // What is no option at all is refused before the tool runs.
+    // An unknown option is refused before the tool runs.
     for from in [
         json!({ "t": { "rows": "/a" } }),
         json!({ "t": { "uri": "x:csv", "row": "/a" } }),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::query::{Service, output_of, text_of};
 
-/// What a Python program prints as JSON, with an input as JSON.
+/// The output of a Python program as JSON, with an input as JSON.
 async fn python(program: &str, input: Value) -> Value {
     let program = format!("import csv, io, json, sys\ndata = json.load(sys.stdin)\n{program}");
     let printed = output_of("python3", &["-c", &program], &input.to_string()).await;

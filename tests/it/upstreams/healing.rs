@@ -1,4 +1,5 @@
-//! Upstreams over HTTP that forget sessions, cut streams, redirect, and write streams in their own way.
+//! Upstreams over HTTP that forget sessions, cut streams, redirect, and write streams in their own
+//! way.
 
 use std::sync::{
     Arc,

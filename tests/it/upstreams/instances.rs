@@ -103,7 +103,8 @@ async fn any_instance_goes_on_with_the_session_of_a_server_over_http() {
         text(&sum["result"]) == "The sum of 2 and 3 is 5."
     })
     .await;
-    // The server turns this on and off for each of its sessions. Its first log message may come first.
+    // The server turns this on and off for each of its sessions. Its first log message may come
+    // first.
     let toggle = async |server: &Server| {
         let toggled = client.at(&server.url).call("toggle-simulated-logging", json!({})).await;
         text(&toggled.in_any_form().result()).to_owned()

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::{SOON, host::Host, in_front_of, lines, listed, odd, text};
 use crate::support::{Legacy, eventually};
 
-/// What a list of tools says of its upstreams.
+/// The metadata of a list of tools about its upstreams.
 async fn troubles(client: &Legacy) -> Value {
     let listed = client.send("tools/list", json!({})).await.result();
     listed["_meta"]["larder/upstreams"].clone()

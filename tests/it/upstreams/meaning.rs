@@ -403,7 +403,7 @@ async fn numbers_pass_as_they_are_written_in_arguments_and_results() {
     let answer = returned("{\n  \"price\": 1.10,\r\n  \"n\": [\n 2 ]\n}").await;
     assert!(answer.contains("1.10") && !answer.contains('\n'), "{answer}");
 
-    // What is stored, too.
+    // Stored content has the numbers, too.
     let long: Vec<_> = (0..20_000).map(|n| format!(r#"{{"n":{n}.10}}"#)).collect();
     let answer = returned(&format!(r#"{{"rows":[{}]}}"#, long.join(","))).await;
     let answer: Value = serde_json::from_str(&answer).unwrap();

@@ -81,7 +81,8 @@ fn gateway(upstreams: Vec<Settings>) -> Registry {
     with_upstreams(builder, upstreams)
 }
 
-/// A server in front of these, with all tools over the store, and with two callers whose tokens are their names.
+/// A server in front of these, with all tools over the store, and with two callers whose tokens are
+/// their names.
 async fn for_ana_and_bob(upstreams: Vec<Settings>) -> Server {
     let tokens = ["ana", "bob"].map(|name| TokenConfig {
         name: name.into(),

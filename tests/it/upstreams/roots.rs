@@ -1,4 +1,5 @@
-//! Roots: a server that asks for them gets them, also between calls, and knows them at the next call.
+//! Roots: a server that asks for them gets them, also between calls, and knows them at the next
+//! call.
 
 #![allow(deprecated, reason = "clients have roots all the same")]
 
@@ -137,7 +138,7 @@ async fn a_client_over_http_is_asked_on_the_stream_of_its_session() {
 async fn a_client_that_does_not_answer_is_asked_by_its_call() {
     let server = in_front_of(vec![odd("odd", &["--roots=1", "--tools=living"])]).await;
     let client = Legacy::able(&server, roots(true)).await;
-    // It reads the stream of its session, and answers nothing there.
+    // The client reads the stream of its session, and answers nothing there.
     let _listening = client.listen().await;
     let mut events = client.stream_call(1, "roots", json!({})).await;
     let question = super::questions::next(&mut events).await;
@@ -159,7 +160,7 @@ async fn a_refusal_of_the_client_reaches_the_upstream() {
     assert_eq!(text(&known), "\"refused\"");
 }
 
-/// As a client without a session that names its roots when it is asked.
+/// A client without a session, which names its roots when it is asked.
 async fn call_by_rounds(client: &Modern, tool: &str) -> (usize, String) {
     let mut params = json!({ "name": tool, "arguments": {} });
     let mut rounds = 0;
@@ -196,7 +197,8 @@ async fn a_client_without_a_session_is_asked_also_long_after_the_start() {
             assert_eq!(known, (1, r#"["file:///srv/project"]"#.to_owned()));
             assert_eq!(call_by_rounds(&client, "roots").await.0, 0);
         } else {
-            // Each time it asks, it gives up after a millisecond: the call is answered all the same.
+            // Each time it asks, it gives up after a millisecond: the call is answered all the
+            // same.
             let (_, known) = call_by_rounds(&client, "roots").await;
             assert!(known == "null" || known.contains("project"), "{known}");
             let asked = super::lines(&record);

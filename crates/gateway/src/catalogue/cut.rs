@@ -51,7 +51,7 @@ impl PartialEq for FailedList {
 
 impl Eq for FailedList {}
 
-/// Who reads why a list is cut.
+/// The reader of the reason why a list is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reader {
     /// An operator, who reads the error itself.

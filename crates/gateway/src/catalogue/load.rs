@@ -56,7 +56,7 @@ pub(super) struct Loading<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct Reading<'a> {
     pub(crate) link: &'a Arc<Link>,
-    /// What is known already.
+    /// The catalogue that is known already.
     pub(crate) earlier: Option<&'a Catalogue>,
     /// How long one page may take.
     pub(crate) limit: Duration,

@@ -1,5 +1,5 @@
-//! [`Record`]: the definitions of an upstream as it sent them, from which the same catalogue can be made
-//! again without it.
+//! [`Record`]: the definitions of an upstream as it sent them, from which the same catalogue can be
+//! made again without it.
 
 use std::sync::Arc;
 

@@ -12,13 +12,14 @@ impl Connection {
         self.has_calls.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the process may keep something of earlier calls. A server over HTTP keeps it elsewhere.
+    /// Whether the process may keep something of earlier calls. A server over HTTP keeps it
+    /// elsewhere.
     fn keeps_something(&self) -> bool {
         let is_process = matches!(self.shared.settings.target, Target::Command(_));
         is_process && self.has_calls.load(Ordering::Relaxed)
     }
 
-    /// What the next caller has to know if the process is ended now, and why that is done. `None` if
+    /// The note for the next caller if the process is ended now, and why that is done. `None` if
     /// nothing is lost.
     pub(crate) fn loss(&self, why: &str) -> Option<String> {
         let untold = self.anew.lock().clone();

@@ -56,7 +56,8 @@ impl Connection {
         }
     }
 
-    /// Lets the upstream ask the client while no call is running, if the client can be reached then.
+    /// Lets the upstream ask the client while no call is running, if the client can be reached
+    /// then.
     pub(super) async fn answer_outside(&self, link: &Arc<Link>) {
         link.ask_outside(|params| self.ask_outside(params)).await;
     }

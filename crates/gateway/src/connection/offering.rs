@@ -23,8 +23,8 @@ const SUBSCRIBED: Duration = Duration::from_secs(3);
 const ASKED_AGAIN: Duration = Duration::from_secs(1);
 
 impl Connection {
-    /// The lists of the upstream. Waits for an upstream that was never listed, but not for long, and
-    /// once: its lists are announced when they come.
+    /// The lists of the upstream. Waits for an upstream that was never listed, but not for long,
+    /// and once: its lists are announced when they come.
     pub(crate) async fn catalogue(self: &Arc<Self>) -> Option<Arc<Catalogue>> {
         if let Some(known) = self.catalogue.load_full() {
             self.ensure_task();
@@ -45,7 +45,7 @@ impl Connection {
         self.catalogue.load_full()
     }
 
-    /// What a fresh process of an upstream offers, where that is the same for all callers.
+    /// The offer of a fresh process, where it is the same for all callers.
     async fn recall(self: &Arc<Self>) -> Option<Arc<Catalogue>> {
         if self.account.is_some() {
             return None;
@@ -154,8 +154,8 @@ impl Connection {
         }
     }
 
-    /// Reads the lists, and offers them. `failures` is how often that has failed in a row; returns the
-    /// same afterwards.
+    /// Reads the lists, and offers them. `failures` is how often that has failed in a row; returns
+    /// the same afterwards.
     ///
     /// # Errors
     /// The caller has no access.
@@ -176,7 +176,7 @@ impl Connection {
         match Catalogue::load(self.shared.source(), reading).await {
             Ok(loaded) => {
                 let has_failed = loaded.catalogue.cuts.iter().any(CutList::is_transient);
-                // What a process lists that has a client's roots is for this client alone.
+                // Lists of a process that has a client's roots are for this client alone.
                 self.offer(loaded, is_fresh && !link.has_roots(), link.era());
                 Ok(if has_failed { failures + 1 } else { 0 })
             }
@@ -195,8 +195,8 @@ impl Connection {
         }
     }
 
-    /// How long one page of a list may take after so many failures in a row: one that hangs must not hold up the
-    /// others for long, and one that is slow must come at last.
+    /// How long one page of a list may take after so many failures in a row: one that hangs must
+    /// not hold up the others for long, and one that is slow must come at last.
     fn list_limit(&self, failures: u32) -> Duration {
         let settings = &self.shared.settings;
         let limit = settings.list_timeout.saturating_mul(1 << failures.min(8));
@@ -204,7 +204,8 @@ impl Connection {
     }
 
     /// Waits until the lists should be read again: they have changed, or a list that failed may
-    /// succeed. Changes that are announced during the pause are in the lists that are read after it.
+    /// succeed. Changes that are announced during the pause are in the lists that are read after
+    /// it.
     async fn until_next(&self, changed: &mut watch::Receiver<u64>, pace: &mut Pace, failures: u32) {
         let retry = async {
             match failures {

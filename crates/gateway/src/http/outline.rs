@@ -6,7 +6,7 @@ use larder_protocol::{self, Member, Message, Meta, RequestId};
 
 use crate::link::Link;
 
-/// What headers repeat of a message.
+/// The parts of a message that headers repeat.
 #[derive(Default)]
 pub(super) struct Outline {
     pub(super) id: Option<i64>,

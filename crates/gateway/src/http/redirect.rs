@@ -6,7 +6,7 @@ use reqwest::{Response, StatusCode, Url, header::LOCATION};
 /// The most redirects of one request.
 pub(super) const MAX_REDIRECTS: usize = 3;
 
-/// Where the response sends the request, within the origin of `url`.
+/// The URL to which the response sends the request, within the origin of `url`.
 pub(super) fn target(url: &Url, response: &Response) -> Option<Url> {
     let is_redirect = matches!(
         response.status(),
@@ -30,7 +30,7 @@ fn within_origin(url: &Url, location: &str) -> Option<Url> {
 
     let is_other = next.origin() != url.origin() || next.as_str() == url.as_str();
     next.set_fragment(None);
-    // What `url` has as credentials goes on.
+    // Credentials in `url` go on.
     next.set_username(url.username()).ok()?;
     next.set_password(url.password()).ok()?;
     (!is_other).then_some(next)

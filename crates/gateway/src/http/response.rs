@@ -1,4 +1,4 @@
-//! What a server over HTTP answers.
+//! Responses of a server over HTTP.
 
 use std::error::Error;
 

@@ -18,8 +18,8 @@ const PING: &str = r#"{"jsonrpc":"2.0","id":"larder-session","method":"ping"}"#;
 
 impl Http {
     /// Whether the response says that the server does not know the session any more. 404 says so
-    /// (2025-11-25, transports: Session Management). Servers that keep to no document answer 410, or
-    /// 400 or 401, which may be about the request alone: then a ping shows what is meant.
+    /// (2025-11-25, transports: Session Management). Servers that keep to no document answer 410,
+    /// or 400 or 401, which may be about the request alone: then a ping shows what is meant.
     pub(super) async fn has_lost(
         &self,
         session: &Session,

@@ -1,5 +1,5 @@
-//! Questions about roots that come while no call is running. The client of a session is asked on the
-//! stream of its session; other clients are asked by their next call.
+//! Questions about roots that come while no call is running. The client of a session is asked on
+//! the stream of its session; other clients are asked by their next call.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -24,8 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const MAX_AGE: Duration = Duration::from_secs(45);
 /// The longest time in which an upstream shows that it has read what it was sent.
 const SETTLING: Duration = Duration::from_secs(5);
-/// How many pings follow the answer to a question about roots. An upstream looks at the folders after
-/// it has read the answer, and tells nobody when it has: one ping may overtake that.
+/// How many pings follow the answer to a question about roots. An upstream looks at the folders
+/// after it has read the answer, and tells nobody when it has: one ping may overtake that.
 const SETTLING_PINGS: usize = 8;
 /// The pause after each of them.
 const SETTLING_PAUSE: Duration = Duration::from_millis(10);
@@ -64,7 +64,8 @@ impl Outside {
         self.questions.notify_one();
     }
 
-    /// The upstream no longer waits for the answer to a question. Returns whether it was asked here.
+    /// The upstream no longer waits for the answer to a question. Returns whether it was asked
+    /// here.
     pub(super) fn withdraw(&self, question: &RequestId) -> bool {
         let is_asked = self.asked.borrow().as_ref() == Some(question);
         if is_asked {
@@ -95,8 +96,8 @@ pub(crate) enum AskedOutside {
 }
 
 impl Link {
-    /// Asks the questions that come while no call is running, until the link ends. `ask` sends one with
-    /// these params to the client.
+    /// Asks the questions that come while no call is running, until the link ends. `ask` sends one
+    /// with these params to the client.
     pub(crate) async fn ask_outside<F>(self: &Arc<Self>, ask: impl Fn(Value) -> F)
     where
         F: Future<Output = AskedOutside>,
@@ -125,7 +126,7 @@ impl Link {
             return None;
         }
         let question = state.waiting.remove(0).question;
-        // What was meant for an earlier question does not concern this one.
+        // A recall of an earlier question does not concern this one.
         let _ = self.outside.recalled.notified().now_or_never();
         *self.outside.withdrawn.lock() = None;
         self.outside.asked.send_replace(Some(question.id.clone()));
@@ -153,8 +154,8 @@ impl Link {
         self.outside.asked.send_replace(None);
     }
 
-    /// Waits, before a call begins, until the client's answer to an earlier question was taken. If the
-    /// client does not answer soon, the call asks. An upstream that has given up asks again.
+    /// Waits, before a call begins, until the client's answer to an earlier question was taken. If
+    /// the client does not answer soon, the call asks. An upstream that has given up asks again.
     pub(crate) async fn roots_settled(self: &Arc<Self>) {
         if self.has_settled() {
             return;
@@ -165,7 +166,7 @@ impl Link {
         self.outside_answered().await;
         if self.gives_up_old_questions() {
             self.notify(ROOTS_CHANGED, &json!({})).await;
-            // It asks before it has answered, because it reads one message after the other.
+            // The upstream asks before it has answered, because it reads messages in their order.
             self.settle().await;
             self.outside_answered().await;
         }
@@ -212,8 +213,8 @@ impl Link {
         is_owed
     }
 
-    /// The client's roots have changed. Returns whether the upstream may ask for them: then it has to
-    /// be told, before the next call.
+    /// The client's roots have changed. Returns whether the upstream may ask for them: then it has
+    /// to be told, before the next call.
     pub(crate) fn owe_roots(&self) -> bool {
         let is_declared = self.client_capabilities.get("roots").is_some();
         let mut state = self.state.lock();

@@ -1,5 +1,5 @@
-//! [`MemoryFile`]: a file with what an upstream offers. It is a cache: a file that cannot be read is
-//! ignored, and one that cannot be written is missed by nobody but the next start.
+//! [`MemoryFile`]: a file with what an upstream offers. It is a cache: a file that cannot be read
+//! is ignored, and one that cannot be written is missed by nobody but the next start.
 
 use std::{
     fmt::Write as _,
@@ -22,7 +22,7 @@ use crate::{
 const MAX_BYTES: u64 = 4 << 20;
 /// The most files in the folder. Beyond them, the oldest ones are removed.
 const MAX_FILES: usize = 256;
-/// What the name of each file ends with. Counts the layouts of files.
+/// The end of the name of each file. Counts the layouts of files.
 const EXTENSION: &str = "v1.json";
 
 /// A file with what an upstream offers to one kind of client.
@@ -39,7 +39,7 @@ pub(crate) struct Content {
     pub(crate) lists: Recorded,
 }
 
-/// What comes before the lists.
+/// The part before the lists.
 #[derive(Serialize)]
 struct Head {
     era: Era,
@@ -123,8 +123,8 @@ impl MemoryFile {
     }
 }
 
-/// Tells upstreams and kinds of clients apart. Environment and headers have secrets, so the name shows
-/// none of it.
+/// Tells upstreams and kinds of clients apart. Environment and headers have secrets, so the name
+/// shows none of it.
 fn name(target: &Target, client: &Value) -> String {
     let mut parts = vec![env!("CARGO_PKG_VERSION").to_owned(), client.to_string()];
     match target {

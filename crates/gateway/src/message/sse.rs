@@ -15,7 +15,7 @@ use super::{
 /// The longest ID of an event, in bytes.
 const MAX_ID_BYTES: usize = 1 << 10;
 
-/// Where a stream goes on after its connection has ended.
+/// The event after which a stream goes on once its connection has ended.
 #[derive(Debug, Default)]
 pub(crate) struct Position {
     /// The ID of the last event that has arrived as a whole.

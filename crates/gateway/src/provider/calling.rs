@@ -17,7 +17,7 @@ use crate::{
 
 /// How a call has begun.
 enum Begun {
-    /// It was sent, and this is the result, with what the caller has to know of the process.
+    /// The call was sent: its result, with a note about the process for the caller.
     Sent(RawResult, Option<String>),
     /// It was the tool that logs in, and the caller is logged in.
     LoggedIn,

@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl Upstream {
-    /// What an operator may know about it.
+    /// The state, for operators.
     pub(crate) fn status(&self) -> Status {
         let shared = &self.connections.shared;
         let (state, processes) = self.connections.states();
@@ -40,7 +40,7 @@ impl Upstream {
         }
     }
 
-    /// The same for anybody: errors may have data of callers, so this has only their classes.
+    /// The state, for anybody: errors may have data of callers, so it has only their classes.
     pub(super) fn reported(&self) -> ProviderState {
         let Status { name, state, tools, .. } = self.status();
         let degraded = self.connections.degraded(Reader::Anybody);

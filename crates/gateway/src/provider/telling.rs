@@ -1,4 +1,4 @@
-//! What an upstream tells models.
+//! The instructions of an upstream, for models.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Definitions of tools, prompts, resources and templates, before clients and models read them: they
-//! are bounded, and their control characters are shown.
+//! Definitions of tools, prompts, resources and templates, before clients and models read them:
+//! they are bounded, and their control characters are shown.
 
 use std::sync::LazyLock;
 
@@ -54,8 +54,8 @@ pub(super) fn presentable(definition: Value, key: &str) -> Result<Object, LeftOu
     Object::of(definition, "a definition").map_err(|problem| left_out(&problem.to_string()))
 }
 
-/// Logs that a definition is not offered as it came. The rate is limited for all upstreams together,
-/// because each may list thousands of items.
+/// Logs that a definition is not offered as it came. The rate is limited for all upstreams
+/// together, because each may list thousands of items.
 pub(super) fn log_changed(name: &str, what: &str, problem: &str) {
     static RATE: LazyLock<Mutex<LogRate>> = LazyLock::new(|| Mutex::new(LogRate::new()));
 

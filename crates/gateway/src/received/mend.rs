@@ -1,4 +1,5 @@
-//! Definitions that are not quite what the protocol says, written as they are meant where that is clear.
+//! Definitions that are not quite what the protocol says, written as they are meant where that is
+//! clear.
 
 use larder_protocol::quote::shortened;
 use serde_json::{Map, Value, json};
@@ -290,7 +291,7 @@ fn icon(icon: Value) -> Option<Value> {
     }
 
     let sizes: Option<Vec<Value>> = match members.remove("sizes") {
-        // As the attribute of HTML has them.
+        // Sizes in one text, as the attribute of HTML has them.
         Some(Value::String(sizes)) => {
             let sizes = sizes.split(|c: char| c.is_whitespace() || c == ',');
             Some(sizes.filter(|size| !size.is_empty()).map(Value::from).collect())

@@ -19,7 +19,7 @@ pub(crate) struct Initialized {
     /// The protocol version, if the upstream says one.
     pub(crate) version: Option<VersionName>,
     pub(crate) capabilities: Capabilities,
-    /// What the upstream tells models.
+    /// The instructions of the upstream, for models.
     pub(crate) instructions: Option<String>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Discovered {
     /// Whether the upstream supports the modern era.
     pub(crate) is_modern: bool,
     pub(crate) capabilities: Capabilities,
-    /// What the upstream tells models.
+    /// The instructions of the upstream, for models.
     pub(crate) instructions: Option<String>,
 }
 

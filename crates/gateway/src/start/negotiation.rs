@@ -1,8 +1,8 @@
 //! How a started upstream is asked for its protocol era.
 //!
 //! A process is asked twice if need be, and goes on after an error: it may have to install itself
-//! first, and most servers answer an unknown method with an error. Only a process that ends, or that
-//! refuses `initialize` because another message came first, is started again.
+//! first, and most servers answer an unknown method with an error. Only a process that ends, or
+//! that refuses `initialize` because another message came first, is started again.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,11 +18,11 @@ use crate::{
     wire,
 };
 
-/// How long `server/discover` is asked alone. Then `initialize` follows on the same link, for a server
-/// that leaves unknown methods unanswered; a slow one finds both, and answers one of them.
+/// How long `server/discover` is asked alone. Then `initialize` follows on the same link, for a
+/// server that leaves unknown methods unanswered; a slow one finds both, and answers one of them.
 const ALONE: Duration = Duration::from_secs(3);
 
-/// What an upstream is asked first.
+/// The first question to an upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FirstQuestion {
     /// `server/discover`, of the modern era.

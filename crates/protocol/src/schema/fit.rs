@@ -11,18 +11,19 @@ use crate::count_values;
 const MAX_DEPTH: usize = 16;
 /// The most alternatives of one value that are read.
 const MAX_ALTERNATIVES: usize = 64;
-/// The most values in the texts of one call that are parsed: each takes far more memory than its few
-/// bytes.
+/// The most values in the texts of one call that are parsed: each takes far more memory than its
+/// few bytes.
 const MAX_PARSED: usize = 100_000;
 
-/// Changes arguments into what the schema expects. Values that do not fit stay, and fail validation.
+/// Changes arguments into what the schema expects. Values that do not fit stay, and fail
+/// validation.
 pub(super) fn fit(schema: &Map<String, Value>, arguments: &mut Value) {
     let root = Value::Object(schema.clone());
     let left = Cell::new(MAX_PARSED);
     Shape::of(&root, &left, [&root]).fit(arguments);
 }
 
-/// What schemas expect of a value, which may fit any of them.
+/// The types that schemas expect of a value, which may fit any of them.
 struct Shape<'a> {
     root: &'a Value,
     /// How many values of texts may still be parsed.
@@ -129,7 +130,8 @@ impl<'a> Shape<'a> {
         members.retain(|name, value| !value.is_null() || self.may_be_null(name));
     }
 
-    /// Whether null says something as the value of a member: it must be given, or is one of any name.
+    /// Whether null says something as the value of a member: it must be given, or is one of any
+    /// name.
     fn may_be_null(&self, name: &str) -> bool {
         let is_closed = |schema: &&Map<String, Value>| {
             schema.get("additionalProperties") == Some(&Value::Bool(false))

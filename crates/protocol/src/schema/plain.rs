@@ -1,6 +1,6 @@
-//! Schemas of arguments in the subset of JSON Schema that all hosts read: each value has one type, and
-//! nothing refers to another place. Some hosts refuse a tool, or all tools of a server, because of a
-//! list of types (`["string", "null"]`), `$ref` or `$defs`.
+//! Schemas of arguments in the subset of JSON Schema that all hosts read: each value has one type,
+//! and nothing refers to another place. Some hosts refuse a tool, or all tools of a server, because
+//! of a list of types (`["string", "null"]`), `$ref` or `$defs`.
 
 mod union;
 
@@ -29,16 +29,16 @@ const ANNOTATIONS: [&str; 9] = [
     "x-mcp-header",
 ];
 
-/// The list form of the schema of a tool's own arguments, which are read leniently: a member that may be
-/// left out is never null, and of alternatives of one type remains the type.
+/// The list form of the schema of a tool's own arguments, which are read leniently: a member that
+/// may be left out is never null, and of alternatives of one type remains the type.
 #[must_use]
 pub fn listed_arguments(schema: &Map<String, Value>) -> Map<String, Value> {
     plain(schema, Reading::Lenient).unwrap_or_else(|_| schema.clone())
 }
 
-/// The list form of the schema of a tool that reads its arguments itself: it allows the same values.
-/// Null disappears where it is the default, because it means there that nothing is given. A schema that
-/// refers to itself or to another document keeps its references.
+/// The list form of the schema of a tool that reads its arguments itself: it allows the same
+/// values. Null disappears where it is the default, because it means there that nothing is given. A
+/// schema that refers to itself or to another document keeps its references.
 #[must_use]
 pub fn listed_as_is(schema: &Map<String, Value>) -> Map<String, Value> {
     plain(schema, Reading::Exact)
@@ -51,9 +51,9 @@ pub fn listed_as_is(schema: &Map<String, Value>) -> Map<String, Value> {
 enum Reading {
     /// Null means that nothing is given, and a recursive value is listed as an object.
     Lenient,
-    /// The same values are allowed.
+    /// Exactly the allowed values stay allowed.
     Exact,
-    /// The same values are allowed, and references stay.
+    /// Exactly the allowed values stay allowed, and references stay.
     WithReferences,
 }
 

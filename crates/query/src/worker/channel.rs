@@ -38,7 +38,7 @@ pub(super) struct Channel {
     encodings: Vec<Option<TextEncoding>>,
     /// The most bytes of text that one content may become.
     input_bytes: u64,
-    /// What is told about the contents, by the index of their table.
+    /// Notes about the contents, by the index of their table.
     told: Vec<Told>,
     /// The table whose content is read.
     reading: usize,
@@ -46,7 +46,7 @@ pub(super) struct Channel {
     has_stored: bool,
 }
 
-/// What is told about a content.
+/// The note of the server about a content, and the repairs.
 #[derive(Debug, Clone, Default)]
 struct Told {
     table: String,
@@ -182,7 +182,7 @@ impl Channel {
         }
     }
 
-    /// What is told about the contents.
+    /// Notes about the contents.
     pub(super) fn notes(&self) -> Vec<Note> {
         let of_table = |told: &Told| {
             let repaired = (!told.repaired.is_empty()).then(|| Note {

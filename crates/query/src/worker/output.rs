@@ -59,7 +59,8 @@ impl<'a> Window<'a> {
         if line.len() > room {
             self.full = true;
 
-            // A result has at least a part of one row, or the next call would return nothing either.
+            // A result has at least a part of one row, or the next call would return nothing
+            // either.
             if self.rows.is_empty() {
                 self.text.push_str(cut(line, room));
                 self.text.push_str("…\n");

@@ -16,10 +16,10 @@ use super::{
 };
 use crate::{QueryError, ReadCounts, Table};
 
-/// What is known about a table.
+/// A table after the first pass: its columns, their types and its counts.
 pub(super) struct Profile {
     pub(super) spec: Table,
-    /// Where the rows are, in JSON.
+    /// The place of the rows, in JSON.
     pub(super) at: Pointer,
     pub(super) columns: ColumnNames,
     /// The types, one for each column.
@@ -89,7 +89,7 @@ impl Profile {
         self.typed.get(column)
     }
 
-    /// What an answer that reads these columns has to say about them.
+    /// Notes for an answer that reads these columns.
     pub(super) fn notes(&self, read: &BTreeSet<usize>) -> Vec<Note> {
         let mut notes = Vec::new();
         let is_read = |column: &usize| read.contains(column);

@@ -26,7 +26,7 @@ pub struct Converted {
     pub layout: Layout,
     /// The changed content.
     pub bytes: Vec<u8>,
-    /// What was changed.
+    /// Notes about the changes.
     pub notes: Vec<Note>,
 }
 

@@ -8,7 +8,7 @@ use crate::MAX_DEPTH;
 pub(super) enum Stop {
     /// The text ends within the value.
     End,
-    /// It is no value.
+    /// The text is no value.
     Invalid,
 }
 

@@ -34,7 +34,7 @@ pub(crate) enum Repair {
     Several(u64),
     /// The JSON is in a block of Markdown.
     Fence,
-    /// So many bytes of text stand before and after the JSON.
+    /// Text before and after the JSON, in bytes.
     Prose(u64),
     /// The JSON is a text within JSON.
     Unwrapped,
@@ -43,7 +43,7 @@ pub(crate) enum Repair {
 }
 
 impl Repair {
-    /// What was repaired so many times.
+    /// Tells a repair that was made `times` times.
     fn told(self, times: u64) -> String {
         let many = |noun| count(times, noun);
         match self {

@@ -83,7 +83,7 @@ impl Format {
             Self::JsonLines => "application/x-ndjson",
             Self::Csv(Dialect { delimiter: b'\t', .. }) => "text/tab-separated-values",
             Self::Csv(_) => "text/csv",
-            // It is no JSON for others.
+            // Strict parsers of others refuse loose JSON.
             Self::Text | Self::LooseJson => "text/plain",
             Self::Image { mime_type, .. } => mime_type,
             Self::Binary => "application/octet-stream",

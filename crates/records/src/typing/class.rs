@@ -1,4 +1,4 @@
-//! [`Class`]: what a single value may be. The column's type decides which of it holds.
+//! [`Class`]: the type that a single value may have. The column's type decides which of it holds.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use super::{
     null_words::{is_null_in_json, may_begin_word, null_word},
 };
 
-/// What a single value may be.
+/// The type that a single value may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
     /// An empty field of CSV, or JSON's null.

@@ -38,7 +38,7 @@ pub fn record_parts(
 /// Calls `each` with the fields of a record that is a member of an object: `"name": value`.
 ///
 /// # Errors
-/// As [`record_parts`].
+/// Divides a member of an object as [`record_parts`] divides a record.
 pub fn member_parts(
     member: &str,
     each: &mut impl FnMut(RecordPart<'_>, Field<'_>),

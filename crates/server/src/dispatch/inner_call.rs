@@ -25,8 +25,8 @@ impl Dispatcher {
     }
 
     /// The parameters of a call that names a tool as the server behind this one does, with the name
-    /// under which the tool is offered: pages of that server know no other name. `None` if a tool is
-    /// offered under the name in the call, or if several servers have such a tool.
+    /// under which the tool is offered: pages of that server know no other name. `None` if a tool
+    /// is offered under the name in the call, or if several servers have such a tool.
     pub(super) fn page_call(&self, call: &Call) -> Option<Params> {
         if call.method != Method::CallTool || self.registry.has_no_providers() {
             return None;

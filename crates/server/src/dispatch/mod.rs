@@ -120,8 +120,8 @@ pub struct Dispatcher {
     traffic: Arc<Traffic>,
 }
 
-/// The member of `_meta` of a list of tools that names the servers behind this one whose tools may be
-/// missing.
+/// The member of `_meta` of a list of tools that names the servers behind this one whose tools may
+/// be missing.
 const TROUBLED: &str = "larder/upstreams";
 
 impl Dispatcher {
@@ -409,8 +409,8 @@ impl Dispatcher {
         Ok(Reply::CallTool(Box::new(ToolReply { result, exact })))
     }
 
-    /// Whether the arguments of a tool of a server behind this one have numbers that a value does not
-    /// keep.
+    /// Whether the arguments of a tool of a server behind this one have numbers that a value does
+    /// not keep.
     fn is_inexact(&self, tool: &str, params: &Params) -> bool {
         self.registry.may_be_provided(tool)
             && params.member(Member::Arguments).is_some_and(|json| !exact::keeps_numbers(json))

@@ -44,7 +44,8 @@ pub struct Control {
 
     /// The arguments as they were sent, where a value does not keep their numbers.
     exact_arguments: OnceLock<Bytes>,
-    /// The structured content of the result as it was sent, where a value does not keep its numbers.
+    /// The structured content of the result as it was sent, where a value does not keep its
+    /// numbers.
     exact_content: Mutex<Option<Box<RawValue>>>,
 }
 

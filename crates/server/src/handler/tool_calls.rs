@@ -22,8 +22,9 @@ pub(crate) fn read_arguments(entry: &Entry, limit: u64) -> Value {
     arguments_from(entry, entry.records.as_deref(), 0, 0, limit)
 }
 
-/// The arguments of `read_resource` that continue after a preview whose head is that of the content.
-/// They begin with the first record, or the first line, that the preview does not show whole.
+/// The arguments of `read_resource` that continue after a preview whose head is that of the
+/// content. They begin with the first record, or the first line, that the preview does not show
+/// whole.
 pub(crate) fn arguments_after(entry: &Entry, preview: &Preview, head: &[u8], limit: u64) -> Value {
     let shown = preview.head.as_ref().filter(|shown| !shown.is_whole);
     let (lines, bytes) = shown.map_or((0, 0), |shown| (shown.lines, shown.bytes));

@@ -67,7 +67,8 @@ impl Conditions {
         }
     }
 
-    /// Whether `If-Match` is absent or names the tag, or that of the same content in another coding.
+    /// Whether `If-Match` is absent or names the tag, or that of the same content in another
+    /// coding.
     pub(in crate::http) fn matches(&self, tag: &str) -> bool {
         let content =
             |tag: &str| tag.strip_suffix(ZSTD_TAG).or(tag.strip_suffix('"')).map(str::to_owned);

@@ -243,7 +243,8 @@ impl From<login::Problem> for HttpError {
     }
 }
 
-/// The status of an error of a login. Clients get another one in some cases (RFC 6749, section 5.2).
+/// The status of an error of a login. Clients get another one in some cases (RFC 6749, section
+/// 5.2).
 fn login_status(problem: &login::Problem) -> StatusCode {
     use login::Problem;
 

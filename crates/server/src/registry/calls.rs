@@ -38,8 +38,8 @@ impl Registry {
         self.definition.providers.iter().find_map(|provider| provider.known_tool(name))
     }
 
-    /// The server that lists a tool of that name to somebody, as far as it is known. `None` for a name
-    /// that may be a caller's invention.
+    /// The server that lists a tool of that name to somebody, as far as it is known. `None` for a
+    /// name that may be a caller's invention.
     pub(crate) fn listed_by(&self, name: &str) -> Option<ListedBy> {
         if self.catalog().tools.get(name).is_some() {
             return Some(ListedBy::Server);
@@ -76,8 +76,8 @@ impl Registry {
         offered.next().filter(|_| offered.next().is_none())
     }
 
-    /// The URI under which the resource is offered that has this URI at its server, if one server has
-    /// such a resource.
+    /// The URI under which the resource is offered that has this URI at its server, if one server
+    /// has such a resource.
     fn offered_resource(&self, own_uri: &str) -> Option<String> {
         let mut offered =
             self.definition.providers.iter().filter_map(|each| each.offered_resource(own_uri));
@@ -258,7 +258,8 @@ impl Registry {
         self.catalog().covers(uri)
     }
 
-    /// The rule by which clients may cache the contents that [`Registry::read`] returns for this URI.
+    /// The rule by which clients may cache the contents that [`Registry::read`] returns for this
+    /// URI.
     pub fn cache_rule(&self, uri: &str) -> Option<CacheRule> {
         let catalog = self.catalog();
         let rule = match catalog.resource(uri) {

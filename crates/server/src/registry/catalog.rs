@@ -38,8 +38,8 @@ impl Catalog {
             || reference.as_resource_uri().is_some_and(|uri| self.templates.get(uri).is_some())
     }
 
-    /// The schema by which the tool's arguments are checked, if the tool exists. Lists have a plainer
-    /// form of it.
+    /// The schema by which the tool's arguments are checked, if the tool exists. Lists have a
+    /// plainer form of it.
     pub fn input_schema(&self, tool: &str) -> Option<Arc<model::JsonObject>> {
         self.tools.get(tool).map(|tool| tool.input_schema())
     }

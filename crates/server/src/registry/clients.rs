@@ -16,7 +16,8 @@ pub enum NoAnswer {
 /// The clients of sessions.
 #[async_trait]
 pub trait SessionClients: Send + Sync {
-    /// Sends a request on the session's own stream, and waits for the result without a limit of time.
+    /// Sends a request on the session's own stream, and waits for the result without a limit of
+    /// time.
     ///
     /// # Errors
     /// [`NoAnswer`].

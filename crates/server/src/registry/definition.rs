@@ -24,8 +24,8 @@ use crate::content_link::ContentLinks;
 /// The number of announcements that a slow listener may lag behind before it loses some.
 const CHANNEL_CAPACITY: usize = 64;
 
-/// The most bytes of the instructions of all providers. Those that do not fit are left out, because a
-/// half may say the contrary of the whole.
+/// The most bytes of the instructions of all providers. Those that do not fit are left out, because
+/// a half may say the contrary of the whole.
 const PROVIDED_INSTRUCTIONS_BYTES: usize = 16_000;
 
 /// The number of resources that a subscriber begins to follow at a time.
@@ -154,8 +154,8 @@ impl Registry {
         self.definition.providers.iter().filter_map(|provider| provider.state()).collect()
     }
 
-    /// The servers behind this one whose tools may be missing in a list, and why: `None` if there are
-    /// none.
+    /// The servers behind this one whose tools may be missing in a list, and why: `None` if there
+    /// are none.
     pub fn troubled_providers(&self) -> Option<Value> {
         let states = self.provider_states();
         let troubled = states.iter().filter(|state| state.may_lack_tools());
@@ -195,7 +195,8 @@ impl Registry {
         let _ = self.clients.set(clients);
     }
 
-    /// The roots of a session's client have changed. Returns whether a provider works for the session.
+    /// The roots of a session's client have changed. Returns whether a provider works for the
+    /// session.
     pub fn roots_changed(&self, session: &str) -> bool {
         let providers = self.definition.providers.load();
         // All of them are told.

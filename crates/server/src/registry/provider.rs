@@ -64,7 +64,7 @@ pub struct SessionClient<'a> {
     pub session: Option<&'a Arc<str>>,
 }
 
-/// What a provider tells models.
+/// Instructions of a provider, for models.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instructions {
     /// The provider's name, if its items have it as a prefix.
@@ -115,13 +115,14 @@ pub trait Provider: Send + Sync + 'static {
         None
     }
 
-    /// The URI under which a resource is offered that has this URI at the provider's server, if it is
-    /// known and another one.
+    /// The URI under which a resource is offered that has this URI at the provider's server, if it
+    /// is known and another one.
     fn offered_resource(&self, _own_uri: &str) -> Option<String> {
         None
     }
 
-    /// What the provider tells models. Waits for one that was never used, but not for long.
+    /// The instructions of the provider, for models. Waits for one that was never used, but not for
+    /// long.
     async fn instructions(&self, _session: &SessionClient<'_>) -> Option<Instructions> {
         None
     }
@@ -246,7 +247,8 @@ pub trait Provider: Send + Sync + 'static {
         true
     }
 
-    /// Whether the provider can serve calls. `true` for a provider that the server does not require.
+    /// Whether the provider can serve calls. `true` for a provider that the server does not
+    /// require.
     fn is_ready(&self) -> bool {
         true
     }
@@ -302,7 +304,7 @@ impl ProviderState {
         }
     }
 
-    /// What a client is told of it.
+    /// The trouble that a client is told of.
     pub(super) fn trouble(&self) -> Value {
         let Self { name, state, degraded, last_error, .. } = self;
         let last_error = last_error.filter(|_| *state == "down").map(str::to_owned);

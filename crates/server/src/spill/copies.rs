@@ -12,7 +12,7 @@ use super::received::Received;
 pub(super) enum CopyKind {
     /// It is the value's JSON.
     Json,
-    /// It is the JSON of the value's only member.
+    /// The JSON of the value's only member.
     Member,
     /// It is the value's only member, a string.
     Text,

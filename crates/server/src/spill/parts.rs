@@ -94,8 +94,8 @@ impl Parts {
     }
 }
 
-/// Takes the structured content, and the blocks that repeat it, if they do not fit into `room` bytes.
-/// A value and its copy are stored once, in the form that is easier to read.
+/// Takes the structured content, and the blocks that repeat it, if they do not fit into `room`
+/// bytes. A value and its copy are stored once, in the form that is easier to read.
 fn take_value(
     value: &mut Option<Value>,
     blocks: &mut [Option<ContentBlock>],
@@ -206,8 +206,8 @@ fn take_media(
     }
 }
 
-/// What is taken as a whole: the blocks of a list, or a text or embedded resource, which may be a
-/// file.
+/// Units that are taken as a whole: the blocks of a list, or a text or embedded resource, which may
+/// be a file.
 enum Unit {
     List(ItemBlocks),
     Block(usize),

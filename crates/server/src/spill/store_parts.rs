@@ -210,7 +210,7 @@ impl LinePiece {
         }
     }
 
-    /// What begins and what ends the line.
+    /// The bytes before and after the value of the line.
     fn ends(&self) -> (&'static [u8], &'static [u8]) {
         match self {
             Self::Json(_) => (b"", b"\n"),

@@ -128,7 +128,7 @@ async fn text_view(
     }
 }
 
-/// What the records of a text have in common, and how they are read; empty if it has none.
+/// Facts that the records of a text have in common, and how they are read; empty if it has none.
 async fn of_records(
     owner: &Owner,
     shown: &StoredResource,

@@ -140,8 +140,8 @@ pub fn downloading<S: Send + Sync + 'static>() -> impl FnOnce(Builder<S>) -> Bui
 }
 
 /// Adds `upload_url`: URLs at which anyone can store content without credentials, once; and
-/// `check_upload`, which tells whether the content is stored. They work where [`downloading`] does, in a
-/// server with the tools of [`writing`].
+/// `check_upload`, which tells whether the content is stored. They work where [`downloading`] does,
+/// in a server with the tools of [`writing`].
 pub fn uploading<S: Send + Sync + 'static>() -> impl FnOnce(Builder<S>) -> Builder<S> {
     |builder| {
         let adds = hints("Create an upload link", false, false);

@@ -221,7 +221,7 @@ async fn read_bytes(
     Ok(result_text(entry, &head, &window))
 }
 
-/// Where a window that ends within a long line is cut, so that records stay whole.
+/// The cut of a window that ends within a long line, so that records stay whole.
 struct RecordCut {
     /// The first record that the window does not show whole.
     next: u64,

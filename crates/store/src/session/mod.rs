@@ -1,8 +1,8 @@
 //! Sessions and stream logs: the state that the legacy protocol revisions (2025-03-26 to
 //! 2025-11-25) keep between requests.
 //!
-//! A session is a small record with a sliding expiry, bound to its principal. An idle session has no
-//! task and no buffer. A stream is an append-only log of messages with one writer and a closing
+//! A session is a small record with a sliding expiry, bound to its principal. An idle session has
+//! no task and no buffer. A stream is an append-only log of messages with one writer and a closing
 //! mark. A follower that loses its connection resumes after the last event it received.
 
 mod budget;
@@ -110,8 +110,8 @@ pub trait Sessions: fmt::Debug + Send + Sync + 'static {
     /// Removes a subscription (`resources/unsubscribe`).
     async fn unsubscribe(&self, session: &Session, uri: &str) -> Result<(), SessionError>;
 
-    /// Records that sessions of another owner subscribe to a resource of `owner` through a link. The
-    /// record expires after `ttl`.
+    /// Records that sessions of another owner subscribe to a resource of `owner` through a link.
+    /// The record expires after `ttl`.
     async fn watch(
         &self,
         owner: &Owner,
@@ -137,7 +137,8 @@ pub trait Sessions: fmt::Debug + Send + Sync + 'static {
     ) -> Result<Box<dyn StreamWriter>, SessionError>;
 
     /// Follows a stream of this session from after an event. Disconnects the previous follower,
-    /// because a message goes to one connection only (2025-11-25, transports: Multiple Connections).
+    /// because a message goes to one connection only (2025-11-25, transports: Multiple
+    /// Connections).
     ///
     /// # Errors
     /// [`SessionError::NoStream`] for an id of another session;
@@ -149,14 +150,14 @@ pub trait Sessions: fmt::Debug + Send + Sync + 'static {
     /// message.
     async fn standalone(&self, session: &Session) -> Result<(EventId, Deliveries), SessionError>;
 
-    /// Appends a message to the session's standalone stream, if a connection follows the stream now.
-    /// Returns whether one does.
+    /// Appends a message to the session's standalone stream, if a connection follows the stream
+    /// now. Returns whether one does.
     async fn send_now(&self, session: &Session, message: Bytes) -> Result<bool, SessionError>;
 
     /// Appends an announcement to the standalone streams of the owner's sessions; an updated
     /// resource only where the session subscribes to it. `changes` are the IDs of the announced
-    /// changes, oldest first: if several processes announce equal changes, each session receives the
-    /// announcement once.
+    /// changes, oldest first: if several processes announce equal changes, each session receives
+    /// the announcement once.
     async fn announce(&self, owner: &Owner, announcement: &Announcement, changes: &[Arc<str>]);
 
     /// Appends an announcement to the standalone streams of all sessions.
@@ -210,10 +211,11 @@ pub trait StreamWriter: Send {
     /// mistaken for a call whose process died.
     ///
     /// If the message is not kept, or the budget of kept streams has no room for it, only the
-    /// present follower receives it. Without a follower, the stream then ends with an error response
-    /// that asks the client to send the request again.
+    /// present follower receives it. Without a follower, the stream then ends with an error
+    /// response that asks the client to send the request again.
     ///
-    /// The memory of the message counts until no follower has it any more, unless it counts as kept.
+    /// The memory of the message counts until no follower has it any more, unless it counts as
+    /// kept.
     async fn finish(
         &mut self,
         message: HeldBytes,

@@ -34,7 +34,7 @@ pub struct RecordView {
     pub records: StoredResource,
     /// Whether jq gets the content as it was.
     pub is_for_tables: bool,
-    /// What was changed.
+    /// Notes about the changes.
     pub notes: Vec<Note>,
 }
 

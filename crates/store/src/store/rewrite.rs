@@ -27,9 +27,9 @@ pub struct Rewrite {
     pub revision: Option<u64>,
     /// The bytes that follow the content; in text, UTF-8.
     pub appended: Bytes,
-    /// Whether `appended` is text that begins a line. A line break comes before it if the content is
-    /// text without one at its end. JSON that is not complete is continued as it is, because it may
-    /// end within a string.
+    /// Whether `appended` is text that begins a line. A line break comes before it if the content
+    /// is text without one at its end. JSON that is not complete is continued as it is, because it
+    /// may end within a string.
     pub on_new_line: bool,
 }
 

@@ -193,7 +193,7 @@ struct Decoding {
     /// `None` after the end.
     decoder: Option<TextDecoder>,
     caller: Owner,
-    /// Where the reason is noted why decoding has failed.
+    /// The reason why decoding has failed, once it has.
     fault: Arc<Mutex<Option<DecodeFault>>>,
 }
 

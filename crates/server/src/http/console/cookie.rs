@@ -21,8 +21,9 @@ pub(super) struct Cookies {
 }
 
 impl Cookies {
-    /// The cookies of a console at that path. Over HTTPS the prefix needs the path `/` (RFC 6265bis,
-    /// section 4.1.3.2), so the names have the path: two consoles on one host each have their own.
+    /// The cookies of a console at that path. Over HTTPS the prefix needs the path `/` (RFC
+    /// 6265bis, section 4.1.3.2), so the names have the path: two consoles on one host each have
+    /// their own.
     pub(super) fn new(path: &str, is_https: bool) -> Self {
         let cookie = |name: &str, plain_path: String, same_site| Cookie {
             name: if is_https {

@@ -25,7 +25,7 @@ pub(super) fn is_operator(identity: &Identity) -> bool {
 /// Authenticates a request as [`admit`] does, and requires an operator.
 ///
 /// # Errors
-/// Those of [`admit`], and 403.
+/// The errors of [`admit`], and 403.
 pub(super) async fn admit_operator(endpoint: &Endpoint, head: &Head) -> Reply<Caller> {
     if head.is_from_another_site() {
         return Err(problem(StatusCode::FORBIDDEN, "This request comes from another site."));

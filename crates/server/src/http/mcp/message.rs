@@ -15,7 +15,7 @@ use crate::{
 /// Reads a message.
 ///
 /// # Errors
-/// It has too many values, or cannot be read now.
+/// The message has too many values, or cannot be read now.
 pub(super) async fn read(post: &Post<'_>, message: Bytes) -> Reply<Inbound> {
     let Post { endpoint, head, identity, .. } = post;
     let max_values = endpoint.options().body.values;

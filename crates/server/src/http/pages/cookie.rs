@@ -12,17 +12,17 @@ use crate::http::head::Head;
 #[derive(Debug, Clone)]
 pub(in crate::http) struct Cookie {
     pub(in crate::http) name: String,
-    /// Where the browser sends it.
+    /// The path below which the browser sends it.
     pub(in crate::http) path: String,
-    /// Whether the browser sends it only from pages of this site (`Strict`), or also when it goes on
-    /// to a page of this server, as after a login elsewhere (`Lax`).
+    /// Whether the browser sends it only from pages of this site (`Strict`), or also when it goes
+    /// on to a page of this server, as after a login elsewhere (`Lax`).
     pub(in crate::http) same_site: SameSite,
     pub(in crate::http) is_secure: bool,
 }
 
 impl Cookie {
-    /// A cookie for the pages below a path of the server at that URL. It comes back after a redirect
-    /// from another server, and in no request that another page makes.
+    /// A cookie for the pages below a path of the server at that URL. It comes back after a
+    /// redirect from another server, and in no request that another page makes.
     pub(in crate::http) fn below(base_url: &str, path: &str, name: &str) -> Self {
         let base = base_url.splitn(4, '/').nth(3).unwrap_or_default();
         let base = format!("/{base}").trim_end_matches('/').to_owned();

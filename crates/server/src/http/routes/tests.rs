@@ -284,7 +284,7 @@ async fn other_methods_are_refused_with_those_that_are_allowed() {
         let answer = send(&router, "TRACE", &path, &[("host", "localhost")]).await;
 
         if matches!(&route.handlers, Handlers::Open(Methods::Any(_))) {
-            // What a link is for shows only to its holder.
+            // The subject of a link shows only to its holder.
             assert_eq!(answer.status, StatusCode::NOT_FOUND, "{path}");
         } else {
             assert_eq!(answer.status, StatusCode::METHOD_NOT_ALLOWED, "{path}");

@@ -56,8 +56,8 @@ impl Uploader<'_> {
         }
     }
 
-    /// Ends the oldest uploads in parts by a link if there are too many with the one that has begun,
-    /// and that one if the link was used meanwhile.
+    /// Ends the oldest uploads in parts by a link if there are too many with the one that has
+    /// begun, and that one if the link was used meanwhile.
     ///
     /// # Errors
     /// 404 if the link was used.

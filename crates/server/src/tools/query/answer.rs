@@ -1,6 +1,6 @@
 //! The result of a query, for models and for programs.
 
-use larder_query::{Answer, Engine, Question};
+use larder_query::{Answer, Engine, Question, ReadCounts};
 use larder_records::{
     notes,
     words::{count, number},
@@ -42,7 +42,7 @@ pub(super) struct QueryResult {
     stored: Option<String>,
     /// How much was read.
     read: Read,
-    /// What was taken for null, left out or changed while the content was read.
+    /// Notes about values that were taken for null, left out or changed while the content was read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<Note>,
 }
@@ -117,18 +117,7 @@ pub(super) fn result(
     };
 
     let noun = if question.engine == Engine::Sql { "row" } else { "value" };
-    let totals = count(total, noun);
-    let mut head = if complete {
-        format!("{} of {totals}, complete", number(shown))
-    } else if shown == 0 {
-        format!("{totals}, none after the first {}", number(args.offset))
-    } else if args.offset == 0 {
-        format!("{} of {totals}, not complete", number(shown))
-    } else {
-        let end = if done >= total && !cut { "the end" } else { "not complete" };
-        format!("{noun}s {} to {} of {totals}, {end}", number(args.offset + 1), number(done))
-    };
-
+    let mut head = window(noun, args.offset, shown, total, cut);
     if cut {
         head += ": this one is too long and is cut";
         if matches!(stored, Stored::Refused) {
@@ -136,18 +125,7 @@ pub(super) fn result(
         }
     }
 
-    head += &format!("; read {}", count(read.rows, "row"));
-    if let [(_, at)] = &places[..] {
-        head += &format!(" of {at}");
-    }
-    for (table, at) in places.iter().filter(|_| places.len() > 1) {
-        head += &format!(", {table}: {at}");
-    }
-
-    if read.skipped > 0 {
-        head += &format!("; {} skipped", count(read.skipped, "line"));
-    }
-
+    head += &reading(&read, &places);
     if !notes.is_empty() {
         head += &format!(". Note: {}", notes.text(MAX_NOTES_BYTES));
     }
@@ -183,6 +161,41 @@ pub(super) fn result(
     };
 
     (Structured(result), CallToolResult::success(content))
+}
+
+/// The part of the result that is shown: `2 of 48 rows, not complete`.
+fn window(noun: &str, offset: u64, shown: u64, total: u64, cut: bool) -> String {
+    let totals = count(total, noun);
+    let done = offset.saturating_add(shown);
+
+    if offset == 0 && shown == total && !cut {
+        format!("{} of {totals}, complete", number(shown))
+    } else if shown == 0 {
+        format!("{totals}, none after the first {}", number(offset))
+    } else if offset == 0 {
+        format!("{} of {totals}, not complete", number(shown))
+    } else {
+        let end = if done >= total && !cut { "the end" } else { "not complete" };
+        format!("{noun}s {} to {} of {totals}, {end}", number(offset + 1), number(done))
+    }
+}
+
+/// How much was read, and from where: `; read 49 rows of /items; 2 lines skipped`.
+fn reading(read: &ReadCounts, places: &[(String, String)]) -> String {
+    let mut text = format!("; read {}", count(read.rows, "row"));
+    match places {
+        [(_, at)] => text += &format!(" of {at}"),
+        places => {
+            for (table, at) in places {
+                text += &format!(", {table}: {at}");
+            }
+        }
+    }
+
+    if read.skipped > 0 {
+        text += &format!("; {} skipped", count(read.skipped, "line"));
+    }
+    text
 }
 
 /// The arguments of the same query from another row on; or with the result

@@ -32,9 +32,9 @@ pub(super) struct See {
 }
 
 impl See {
-    /// The call that shows the first match, whose answer has about `budget` bytes. It reads the record
-    /// if that shows the match as it is written; otherwise lines, or bytes where the stored content
-    /// was searched.
+    /// The call that shows the first match, whose answer has about `budget` bytes. It reads the
+    /// record if that shows the match as it is written; otherwise lines, or bytes where the stored
+    /// content was searched.
     pub(super) async fn first(
         caller: &Owner,
         found: &StoredResource,

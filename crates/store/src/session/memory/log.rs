@@ -117,9 +117,9 @@ impl Log {
         }
     }
 
-    /// Appends the last message and closes the log. `reserve` takes the bytes from the budget of kept
-    /// logs; `lost` makes the error in place of a message that is not kept. Returns whether the log
-    /// can be resumed.
+    /// Appends the last message and closes the log. `reserve` takes the bytes from the budget of
+    /// kept logs; `lost` makes the error in place of a message that is not kept. Returns whether
+    /// the log can be resumed.
     pub(super) fn finish(
         &self,
         message: HeldBytes,

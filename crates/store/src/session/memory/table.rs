@@ -49,8 +49,8 @@ impl SessionRecord {
         self.expires.max(last_used.map_or(self.expires, |used| used.saturating_add(idle)))
     }
 
-    /// Adds a call's stream. If there are `max` streams already, removes the oldest finished stream,
-    /// or returns false if all are running.
+    /// Adds a call's stream. If there are `max` streams already, removes the oldest finished
+    /// stream, or returns false if all are running.
     pub(super) fn add_stream(&mut self, log: Arc<Log>, max: usize) -> bool {
         if self.calls.len() >= max {
             let Some(finished) = self.calls.iter().position(|log| log.is_closed()) else {
@@ -126,8 +126,8 @@ impl SessionTable {
         self.records.get_mut(id)
     }
 
-    /// The standalone streams of the sessions that receive an announcement: the sessions of `owner`,
-    /// or all sessions.
+    /// The standalone streams of the sessions that receive an announcement: the sessions of
+    /// `owner`, or all sessions.
     pub(super) fn standalone_streams_receiving(
         &mut self,
         owner: Option<&Owner>,
@@ -148,8 +148,8 @@ impl SessionTable {
         ids.iter().filter_map(log).collect()
     }
 
-    /// Adds a subscription. Returns false if the session has `max` subscriptions already, and `None`
-    /// if the session does not exist.
+    /// Adds a subscription. Returns false if the session has `max` subscriptions already, and
+    /// `None` if the session does not exist.
     pub(super) fn subscribe(&mut self, id: &str, uri: &str, max: usize) -> Option<bool> {
         let record = self.records.get_mut(id)?;
         let subscriptions = record.subscriptions.get_or_insert_with(HashSet::new);

@@ -14,8 +14,8 @@ use crate::{
 /// The time to live of an announcement's cursor: how far instances may lag behind each other.
 const CURSOR_TTL: Duration = Duration::from_secs(60);
 
-/// The number of sessions per script call, which takes some milliseconds, and the approximate number
-/// of owners per scan.
+/// The number of sessions per script call, which takes some milliseconds, and the approximate
+/// number of owners per scan.
 const BATCH: usize = 500;
 
 /// The shards that are announced to at once, so that the shards of a primary that does not answer

@@ -1,4 +1,4 @@
-//! What the check knows of the columns: their types over all values, with an example.
+//! The columns as the check knows them: their types over all values, with an example.
 
 use larder_protocol::quote::visible;
 use larder_records::typing::{ColumnType, TypedColumn};

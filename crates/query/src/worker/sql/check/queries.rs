@@ -37,7 +37,7 @@ impl<'a> Checker<'a> {
         Self { tables, left: Cell::new(MAX_EXPRESSIONS), notes: RefCell::default() }
     }
 
-    /// What an answer has to say about the statement.
+    /// Notes for the answer about the statement.
     pub(super) fn notes(self) -> Vec<Note> {
         self.notes.into_inner()
     }

@@ -1,5 +1,5 @@
-//! Which expressions may meet in a comparison, in arithmetic or in a condition, and the errors
-//! about those that may not.
+//! Rules: which expressions may meet in a comparison, in arithmetic or in a condition, and the
+//! errors about those that may not.
 
 use larder_protocol::quote::shortened;
 use larder_records::notes::{Note, NoteKind};

@@ -9,7 +9,7 @@ pub(super) struct TableFacts {
     pub(super) columns: Vec<ColumnFacts>,
 }
 
-/// What a column holds.
+/// A column, and the values that it holds.
 #[derive(Debug, Clone)]
 pub(super) struct ColumnFacts {
     pub(super) name: String,
@@ -58,7 +58,7 @@ impl Sort {
 pub(super) enum Affinity {
     Numeric,
     None,
-    /// It depends on how SQLite computes the expression.
+    /// Only SQLite knows, when it computes the expression.
     Unknown,
 }
 
@@ -68,7 +68,7 @@ pub(super) enum Literal {
     Text(String),
 }
 
-/// What is known about an expression.
+/// An expression, as far as its type is known.
 #[derive(Debug, Clone)]
 pub(super) struct Typed {
     pub(super) sort: Sort,

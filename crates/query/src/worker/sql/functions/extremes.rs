@@ -1,4 +1,4 @@
-//! What guards `min`, `max` and CAST: SQLite's own compute the result, because bare columns and
+//! Guards of `min`, `max` and CAST: SQLite's own compute the result, because bare columns and
 //! collations depend on them, and these functions refuse what they would compare or cut wrongly.
 //! The [guard](super::super::guard) puts them into a statement.
 

@@ -13,23 +13,23 @@ pub(in super::super) struct Refusals(Arc<Mutex<Option<Refusal>>>);
 /// Why a function takes no value.
 #[derive(Debug, Clone)]
 pub(in super::super) struct Refusal {
-    /// What the function takes: `sum takes numbers`.
+    /// The values that the function takes: `sum takes numbers`.
     rule: String,
     /// The text that it got.
     value: Option<String>,
     cure: Cure,
 }
 
-/// What to write instead.
+/// The advice what to write instead.
 #[derive(Debug, Clone)]
 pub(super) enum Cure {
-    /// What this says for a value and its column.
+    /// Advice for a value and its column.
     Of(fn(value: &str, column: &str) -> String),
-    /// This advice, in which `{x}` is the column.
+    /// Fixed advice, in which `{x}` is the column.
     Text(String),
 }
 
-/// Where a value is: the column, and the place in words.
+/// The place of a value: the column, and the row in words.
 #[derive(Debug, Clone)]
 pub(in super::super) struct Place {
     pub(in super::super) column: String,

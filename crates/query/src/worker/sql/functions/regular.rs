@@ -131,7 +131,7 @@ impl Template {
     }
 }
 
-/// What a mark stands for, with the number of bytes after it that belong to it.
+/// The group of a mark, with the number of bytes after the mark that belong to it.
 enum Reference {
     Group(usize, usize),
     Character(char, usize),

@@ -105,7 +105,7 @@ impl Pattern {
     fn matches(&self, text: &str) -> bool {
         let mut rest = text.chars();
         let mut at = 0;
-        // Where to go on if the text does not match after the last `%`.
+        // The positions to go on from if the text does not match after the last `%`.
         let mut retry = None;
 
         loop {
