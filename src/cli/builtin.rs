@@ -91,8 +91,7 @@ pub(super) fn registry(
     let mut configured = configured.map_err(|error| problem(error.to_string()))?;
     let mut fixed = named.settings().map_err(problem)?;
     if transport == Transport::Stdio {
-        host_upstreams::adopt(&mut configured, config, named);
-        host_upstreams::adopt(&mut fixed, config, named);
+        host_upstreams::adopt(configured.iter_mut().chain(&mut fixed), config, named);
     }
 
     let upstreams = Upstreams::new(configured, fixed, builder.tool_names());

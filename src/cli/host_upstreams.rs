@@ -12,11 +12,15 @@ use crate::config::{Config, UpstreamConfig};
 /// Variables that are no secrets, even where a setting fills them in.
 const COMMON: [&str; 8] = ["PATH", "HOME", "LANG", "TMPDIR", "USER", "LOGNAME", "SHELL", "TERM"];
 
-/// The beginning of the names of credentials for a bucket.
-const BUCKET: &str = "AWS_";
+/// The schemes of buckets, with the beginning of the names of their credentials.
+const BUCKETS: [(&str, &str); 3] = [("s3:", "AWS_"), ("gs:", "GOOGLE_"), ("az:", "AZURE_")];
 
 /// Gives the upstreams the environment of the host, without the secrets of Larder.
-pub(super) fn adopt(upstreams: &mut [Settings], config: &Config, named: &NamedUpstreams) {
+pub(super) fn adopt<'a>(
+    upstreams: impl Iterator<Item = &'a mut Settings>,
+    config: &Config,
+    named: &NamedUpstreams,
+) {
     let secrets = secrets(config, named);
     for upstream in upstreams {
         upstream.idle = None;
@@ -36,9 +40,11 @@ fn secrets(config: &Config, named: &NamedUpstreams) -> BTreeSet<String> {
     secrets.extend(config.secret_variables().map(str::to_owned));
 
     let places = [Some(&config.store.url), config.store.blobs.as_ref()];
-    if places.iter().flatten().any(|place| place.starts_with("s3:")) {
-        let names = environment::variables().map(|(name, _)| name);
-        secrets.extend(names.filter(|name| name.starts_with(BUCKET)));
+    for (scheme, beginning) in BUCKETS {
+        if places.iter().flatten().any(|place| place.starts_with(scheme)) {
+            let names = environment::variables().map(|(name, _)| name);
+            secrets.extend(names.filter(|name| name.starts_with(beginning)));
+        }
     }
     secrets
 }

@@ -13,15 +13,11 @@ use larder_protocol::Announcement;
 use larder_server::registry::ProvidedTool;
 use rmcp::model;
 
-use self::{
-    cut::Cut,
-    load::Loading,
-    pool::{Digest, digest},
-};
+use self::{cut::Cut, load::Loading, pool::Digest};
 pub(super) use self::{
     cut::{CutList, Reader},
     load::{Reading, Source},
-    pool::{CataloguePool, Kept},
+    pool::{CataloguePool, Kept, digest},
     record::Recorded,
 };
 use super::{budget::Charge, error::UpstreamError, received::LeftOut};

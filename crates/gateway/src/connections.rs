@@ -94,7 +94,7 @@ impl Drop for InUse {
             is_free = users.count == 0;
         });
         if is_free {
-            self.0.is_free();
+            self.0.announce_free();
         }
     }
 }
@@ -164,7 +164,7 @@ impl Connections {
         let key = self.shared.settings.session.key(identity.owner(), client, session);
 
         let is_process = matches!(self.shared.settings.target, Target::Command(_));
-        if is_process && self.shared.is_open() && self.existing(&key).is_none() {
+        if is_process && self.existing(&key).is_none() {
             let declared = key.declared(client);
             if let Some(remembered) = self.shared.recall(&declared).await {
                 return Ok(Some(remembered));
@@ -194,6 +194,9 @@ impl Connections {
             return Ok(connection);
         }
 
+        // Checked before the claim, which keeps the session from other instances.
+        self.idle_to_end(&self.open.lock(), identity.owner()).map_err(Unconnected::NoRoom)?;
+
         let settings = &self.shared.settings;
         let part = match (&key, self.shared.parts.get()) {
             (Key::Session(session), Some(parts)) => match settings.target {
@@ -211,6 +214,13 @@ impl Connections {
         let connection = self.connect(key, identity, client, part)?;
         connection.present(identity, session);
         Ok(connection)
+    }
+
+    /// The connection of a call, if it is open already.
+    pub(super) fn open_of(&self, scope: &Scope) -> Option<InUse> {
+        let session = scope.client_session.as_ref();
+        let policy = &self.shared.settings.session;
+        self.existing(&policy.key(scope.identity.owner(), &scope.client, session))
     }
 
     fn existing(&self, key: &Key) -> Option<InUse> {
@@ -292,11 +302,26 @@ impl Connections {
     /// been idle for the longest time. A caller leaves a quarter of them to the others: one
     /// that has the rest ends one of its own.
     fn make_room(&self, open: &mut Open, caller: &Owner) -> Result<(), UpstreamError> {
+        let Some(key) = self.idle_to_end(open, caller)? else { return Ok(()) };
+
+        if let Some(opened) = open.connections.remove(&key) {
+            let why = "its process was needed for other calls (upstreams.max_processes)";
+            open.note_lost(key, &opened.connection, why);
+            opened.connection.stop();
+        }
+        Ok(())
+    }
+
+    /// The idle connection that has to end for another one of this caller. `None` if there is room.
+    ///
+    /// # Errors
+    /// There is no room, and no connection that may end.
+    fn idle_to_end(&self, open: &Open, caller: &Owner) -> Result<Option<Key>, UpstreamError> {
         let max = self.shared.settings.max_processes;
         let own = open.connections.values().filter(|opened| opened.owner == *caller).count();
         let is_at_share = own >= max - max / 4;
         if open.connections.len() < max && !is_at_share {
-            return Ok(());
+            return Ok(None);
         }
 
         let idle = open.connections.iter().filter_map(|(key, opened)| {
@@ -317,12 +342,7 @@ impl Connections {
             );
         };
 
-        if let Some(opened) = open.connections.remove(&key) {
-            let why = "its process was needed for other calls (upstreams.max_processes)";
-            open.note_lost(key, &opened.connection, why);
-            opened.connection.stop();
-        }
-        Ok(())
+        Ok(Some(key))
     }
 
     fn invalid(&self, problem: &str) -> UpstreamError {
@@ -409,7 +429,7 @@ impl Open {
 
         if !is_used && let Some(opened) = self.connections.remove(key) {
             self.note_lost(key.clone(), &opened.connection, why);
-            opened.connection.is_free();
+            opened.connection.announce_free();
         }
         !is_used
     }

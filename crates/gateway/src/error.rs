@@ -10,6 +10,8 @@ use super::login::LoginNeeded;
 
 /// The JSON-RPC code of an error that has none of its own.
 const INTERNAL: i32 = -32603;
+/// The JSON-RPC code for a method that does not exist.
+const METHOD_NOT_FOUND: i64 = -32601;
 
 /// An error of an upstream, as the caller reads it.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -185,6 +187,11 @@ impl UpstreamError {
         }
     }
 
+    /// Whether the upstream does not have the method.
+    pub(super) fn is_unknown_method(&self) -> bool {
+        matches!(self, Self::Refused(ErrorResponse { code: METHOD_NOT_FOUND, .. }))
+    }
+
     /// Whether only this caller has no access now: it says nothing about the upstream.
     pub(super) fn is_callers(&self) -> bool {
         match self {
@@ -213,7 +220,7 @@ impl UpstreamError {
             Self::Refused(ErrorResponse { code: -32602, message, data }) => {
                 Fault::InvalidParams { message, data }
             }
-            Self::Refused(ErrorResponse { code: -32601, message, data: None }) => {
+            Self::Refused(ErrorResponse { code: METHOD_NOT_FOUND, message, data: None }) => {
                 Fault::MethodNotFound(message)
             }
             Self::Refused(ErrorResponse { code: -32021, message, data }) => match data {

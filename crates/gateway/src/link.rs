@@ -341,7 +341,7 @@ impl Link {
         state.capabilities = capabilities;
     }
 
-    /// The capabilities that the upstream declares.
+    /// The instructions of the upstream, for models.
     pub(super) fn instructions(&self) -> Option<Arc<str>> {
         self.instructions.get().cloned()
     }

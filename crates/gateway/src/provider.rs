@@ -101,14 +101,7 @@ impl Upstream {
     /// # Errors
     /// The session's process is on another instance.
     async fn offered(&self, scope: &Scope) -> Result<Option<Arc<Catalogue>>, Fault> {
-        match self.connections.offered(scope).await {
-            Ok(offered) => Ok(offered),
-            Err(error @ UpstreamError::OtherInstance { .. }) => Err(error.into_fault()),
-            Err(error) => {
-                tracing::warn!(%error);
-                Ok(None)
-            }
-        }
+        self.connections.offered(scope).await.or_else(without_lists)
     }
 
     /// The caller's connection, and what the upstream offers there. Waits for an
@@ -119,11 +112,7 @@ impl Upstream {
     async fn listed(&self, scope: &Scope) -> Result<Option<(InUse, Arc<Catalogue>)>, Fault> {
         let connection = match self.connections.of(scope).await {
             Ok(connection) => connection,
-            Err(error @ UpstreamError::OtherInstance { .. }) => return Err(error.into_fault()),
-            Err(error) => {
-                tracing::warn!(%error);
-                return Ok(None);
-            }
+            Err(error) => return without_lists(error),
         };
 
         let catalogue = connection.catalogue().await;
@@ -170,6 +159,17 @@ impl Upstream {
     }
 }
 
+/// The lists of an upstream that cannot be reached: none, unless the session must move.
+fn without_lists<T>(error: UpstreamError) -> Result<Option<T>, Fault> {
+    match error {
+        error @ UpstreamError::OtherInstance { .. } => Err(error.into_fault()),
+        error => {
+            tracing::warn!(%error);
+            Ok(None)
+        }
+    }
+}
+
 #[async_trait]
 impl Provider for Upstream {
     fn state(&self) -> Option<ProviderState> {
@@ -185,7 +185,7 @@ impl Provider for Upstream {
         let offered = self.offered(scope).await?;
         if offered.is_none()
             && self.connections.shared.login().is_some()
-            && let Ok(connection) = self.connections.of(scope).await
+            && let Some(connection) = self.connections.open_of(scope)
             && connection.login_needed().is_some()
         {
             return Ok(vec![Arc::new(self.login_tool())]);
@@ -232,9 +232,12 @@ impl Provider for Upstream {
 
     fn offered_resource(&self, own_uri: &str) -> Option<String> {
         let offered = self.naming.offered_uri(own_uri);
-        let is_offered =
-            self.connections.known(|catalogue| catalogue.has_resource(&offered).then_some(()));
-        is_offered.map(|()| offered).filter(|offered| offered != own_uri)
+        if offered == own_uri {
+            return None;
+        }
+
+        self.connections.known(|catalogue| catalogue.has_resource(&offered).then_some(()))?;
+        Some(offered)
     }
 
     async fn instructions(&self, session: &SessionClient<'_>) -> Option<Instructions> {

@@ -29,11 +29,11 @@ impl Shared {
         &self,
         client: &Value,
         catalogue: &Arc<Catalogue>,
-        record: Option<String>,
+        record: String,
         era: Option<Era>,
     ) -> Option<Arc<Catalogue>> {
         let before = self.memory.replace(client, catalogue);
-        if let (Some(file), Some(record), Some(era)) = (self.file(client), record, era) {
+        if let (Some(file), Some(era)) = (self.file(client), era) {
             self.tasks.spawn_blocking(move || file.write(&record, era));
         }
         before?.catalogue()

@@ -228,9 +228,7 @@ impl Start<'_> {
     fn discard(&self, child: Child) {
         self.shared.tasks.spawn(child.end());
     }
-}
 
-impl Start<'_> {
     /// Opens a link to the server, and starts the tasks that serve it.
     fn open(&self, saved: Option<&SavedSession>) -> Result<Started, Failed> {
         let Shared { settings, budget, .. } = self.shared;

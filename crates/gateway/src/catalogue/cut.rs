@@ -2,16 +2,11 @@
 
 use std::{fmt, time::Duration};
 
-use larder_protocol::ErrorResponse;
-
 use super::{MAX_ITEMS, MAX_PAGES};
 use crate::{
     error::{UpstreamError, bytes},
     received::{List, ToolList},
 };
-
-/// The JSON-RPC code for a method that does not exist.
-pub(super) const METHOD_NOT_FOUND: i64 = -32601;
 
 /// A list that is not offered to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,7 +103,7 @@ impl CutList {
 impl FailedList {
     /// Whether the upstream does not have the list that it has declared.
     fn is_final(&self) -> bool {
-        matches!(self.error, UpstreamError::Refused(ErrorResponse { code: METHOD_NOT_FOUND, .. }))
+        self.error.is_unknown_method()
     }
 }
 

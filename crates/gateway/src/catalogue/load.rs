@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
-use larder_protocol::{ErrorResponse, quote::shortened};
+use larder_protocol::quote::shortened;
 use larder_server::registry::{ProvidedTool, lookup};
 use rmcp::model;
 use serde_json::{Value, json};
@@ -10,7 +10,6 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{
     Catalogue, Cut, CutList, Loaded, MAX_ITEMS, MAX_LEFT_OUT, MAX_PAGES, Prompt, Tool,
-    cut::METHOD_NOT_FOUND,
     pool::{CataloguePool, Kept, Table, digest},
     record::{Record, Recorded},
 };
@@ -184,12 +183,7 @@ impl<'a> Loading<'a> {
         };
 
         // Older servers know no templates.
-        let is_expected = L::METHOD == TemplateList::METHOD
-            && matches!(
-                error,
-                UpstreamError::Refused(ErrorResponse { code: METHOD_NOT_FOUND, .. })
-            );
-        if is_expected {
+        if L::METHOD == TemplateList::METHOD && error.is_unknown_method() {
             return Ok(());
         }
 
@@ -229,7 +223,7 @@ impl<'a> Loading<'a> {
                 }
                 let added = match definition {
                     Ok(definition) => {
-                        self.record.add(L::METHOD, &definition);
+                        self.record.add(&definition);
                         L::add(self, definition, &mut charge).await
                     }
                     Err(left_out) => {

@@ -26,8 +26,8 @@ impl Record {
         Self { is_over: true, ..Self::default() }
     }
 
-    /// Adds a definition to the list of that method.
-    pub(super) fn add<L: List>(&mut self, method: &str, definition: &Definition<L>) {
+    /// Adds a definition to its list.
+    pub(super) fn add<L: List>(&mut self, definition: &Definition<L>) {
         if self.is_over {
             return;
         }
@@ -39,7 +39,7 @@ impl Record {
             return;
         }
 
-        let list = match method {
+        let list = match L::METHOD {
             PromptList::METHOD => &mut self.lists[1],
             ResourceList::METHOD => &mut self.lists[2],
             TemplateList::METHOD => &mut self.lists[3],

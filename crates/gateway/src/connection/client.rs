@@ -34,8 +34,8 @@ impl Connection {
         }
     }
 
-    /// Nobody uses it now, so that it may end for another one.
-    pub(crate) fn is_free(&self) {
+    /// Wakes the calls that wait for room, because this connection may end for another one now.
+    pub(crate) fn announce_free(&self) {
         self.shared.room.notify_waiters();
     }
 

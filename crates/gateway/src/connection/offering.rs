@@ -171,8 +171,8 @@ impl Connection {
             None => None,
         };
 
-        let (earlier, limit) = (earlier.as_deref(), self.list_limit(failures));
-        let reading = Reading { link, earlier, limit, is_fresh };
+        let limit = self.list_limit(failures);
+        let reading = Reading { link, earlier: earlier.as_deref(), limit, is_fresh };
         match Catalogue::load(self.shared.source(), reading).await {
             Ok(loaded) => {
                 let has_failed = loaded.catalogue.cuts.iter().any(CutList::is_transient);
@@ -230,7 +230,7 @@ impl Connection {
         if self.account.is_none() {
             *self.shared.list_deadline.lock() = None;
             self.shared.latest.store(Some(Arc::clone(&catalogue)));
-            if is_fresh && record.is_some() {
+            if is_fresh && let Some(record) = record {
                 remembered = self.shared.remember(&self.client, &catalogue, record, era);
             }
         }

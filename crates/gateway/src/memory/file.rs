@@ -2,18 +2,17 @@
 //! is ignored, and one that cannot be written is missed by nobody but the next start.
 
 use std::{
-    fmt::Write as _,
     fs::{self, File, OpenOptions},
     io::{self, Read, Write},
     path::{Path, PathBuf},
 };
 
+use larder_runtime::hex::hex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use crate::{
-    catalogue::Recorded,
+    catalogue::{Recorded, digest},
     link::Era,
     settings::{Command, Remote, Target},
 };
@@ -141,17 +140,7 @@ fn name(target: &Target, client: &Value) -> String {
         }
     }
 
-    let mut hash = Sha256::new();
-    for part in parts {
-        hash.update((part.len() as u64).to_be_bytes());
-        hash.update(part);
-    }
-    let mut digits = String::with_capacity(32);
-    for byte in &hash.finalize()[..16] {
-        // Writing to a string cannot fail.
-        let _ = write!(digits, "{byte:02x}");
-    }
-    digits
+    hex(&digest(parts.iter().map(String::as_bytes))[..16])
 }
 
 #[cfg(unix)]

@@ -42,15 +42,15 @@ impl Upstream {
 
     /// The state, for anybody: errors may have data of callers, so it has only their classes.
     pub(super) fn reported(&self) -> ProviderState {
-        let Status { name, state, tools, .. } = self.status();
-        let degraded = self.connections.degraded(Reader::Anybody);
-        let error = self.connections.shared.statistics.last_error();
+        let shared = &self.connections.shared;
+        let (state, _) = self.connections.states();
+        let error = shared.statistics.last_error();
 
         ProviderState {
-            name,
+            name: self.naming.upstream.clone(),
             state: state.as_str(),
-            degraded,
-            tools,
+            degraded: self.connections.degraded(Reader::Anybody),
+            tools: shared.latest.load().as_ref().map(|latest| latest.tools.len()),
             last_error: error.as_ref().map(|error| error.kind),
             error_seconds_ago: error.map(|error| error.at.elapsed().as_secs()),
         }

@@ -31,9 +31,12 @@ impl Upstream {
                     return None;
                 }
 
-                let connection = self.connections.of_caller(identity, client, *session);
-                let connection = connection.await.ok()?;
-                timeout(WAIT, connection.catalogue()).await.ok()??
+                let listed = async {
+                    let connection = self.connections.of_caller(identity, client, *session);
+                    let connection = connection.await.ok()?;
+                    connection.catalogue().await
+                };
+                timeout(WAIT, listed).await.ok()??
             }
         };
 

@@ -1,7 +1,7 @@
 //! Content blocks of results and prompts.
 
 use larder_protocol::quote::shortened;
-use rmcp::model::{Annotations, ContentBlock, Icon, JsonObject, ResourceContents};
+use rmcp::model::{Annotations, ContentBlock, JsonObject, ResourceContents};
 use serde_json::Value;
 
 use super::{
@@ -107,7 +107,6 @@ fn complete_link(link: &mut Object) {
     }
     link.drop_unfit::<u64>("size");
     mend::icons(link);
-    link.drop_unfit::<Vec<Icon>>("icons");
     if link.text("name").is_none()
         && let Some(uri) = link.text("uri")
     {

@@ -3,7 +3,7 @@
 use std::{marker::PhantomData, sync::Arc};
 
 use larder_protocol::schema::{Validator, listed_as_is};
-use rmcp::model::{self, Icon, JsonObject, ToolAnnotations};
+use rmcp::model::{self, JsonObject, ToolAnnotations};
 use serde_json::Value;
 
 use super::{
@@ -141,7 +141,6 @@ impl List for ToolList {
     fn item(mut tool: Object) -> Result<ToolDefinition, LeftOut> {
         mend::icons(&mut tool);
         mend::annotations(&mut tool);
-        tool.drop_unfit::<Vec<Icon>>("icons");
         tool.drop_unfit::<ToolAnnotations>("annotations");
         tool.drop_unfit::<String>("title");
         tool.drop_unfit::<String>("description");
@@ -187,7 +186,6 @@ impl List for PromptList {
 
     fn item(mut prompt: Object) -> Result<model::Prompt, LeftOut> {
         mend::icons(&mut prompt);
-        prompt.drop_unfit::<Vec<Icon>>("icons");
         prompt.drop_unfit::<String>("title");
         prompt.drop_unfit::<String>("description");
         prompt.drop_unfit::<JsonObject>("_meta");
@@ -221,7 +219,6 @@ impl List for TemplateList {
 /// A resource or template without what decorates it in a form that does not fit.
 fn decorated(mut item: Object) -> Object {
     mend::icons(&mut item);
-    item.drop_unfit::<Vec<Icon>>("icons");
     item.drop_unfit::<model::Annotations>("annotations");
     item.drop_unfit::<JsonObject>("_meta");
     for member in ["title", "description", "mimeType"] {

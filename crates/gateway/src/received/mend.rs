@@ -2,6 +2,7 @@
 //! clear.
 
 use larder_protocol::quote::shortened;
+use rmcp::model::Icon;
 use serde_json::{Map, Value, json};
 
 use super::object::Object;
@@ -277,6 +278,7 @@ pub(super) fn icons(item: &mut Object) {
     let mended: Vec<Value> = icons.into_iter().filter_map(icon).collect();
     if !mended.is_empty() {
         item.set("icons", mended);
+        item.drop_unfit::<Vec<Icon>>("icons");
     }
 }
 
