@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use larder_oauth::Scopes;
+use larder_runtime::clock::Timestamp;
 use serde_json::Value;
 
 use super::{
@@ -42,7 +43,7 @@ enum Presented {
 
 impl Grant {
     /// Finds the relation of the token with this secret.
-    fn presented(&self, secret: &str, now: larder_runtime::clock::Timestamp) -> Presented {
+    fn presented(&self, secret: &str, now: Timestamp) -> Presented {
         let presented = hash(secret);
         if same(&presented, &self.refresh) {
             return Presented::Newest;
@@ -62,13 +63,13 @@ impl Grant {
         Presented::Before(newest)
     }
 
+    /// Whether the token with this secret gives tokens.
+    pub(super) fn accepts(&self, secret: &str, now: Timestamp) -> bool {
+        !matches!(self.presented(secret, now), Presented::Other)
+    }
+
     /// Replaces the secret. Returns the new one.
-    fn replace(
-        &mut self,
-        secret: &str,
-        salt: String,
-        now: larder_runtime::clock::Timestamp,
-    ) -> String {
+    fn replace(&mut self, secret: &str, salt: String, now: Timestamp) -> String {
         self.replaced.retain(|replaced| now.since(replaced.at) <= GRACE);
         if self.replaced.len() >= MAX_REPLACED {
             self.replaced.remove(0);
@@ -94,13 +95,7 @@ impl LoginServer {
         parameters: &Parameters,
     ) -> Result<Value, Failure> {
         let token = parameters.required("refresh_token")?;
-        let (id, secret) = token.split_once('.').ok_or_else(invalid)?;
-
-        // A grant ID has 32 hexadecimal digits, so no other text is looked up.
-        let is_id = id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
-        if !is_id {
-            return Err(invalid().into());
-        }
+        let (id, secret) = parts(token).ok_or_else(invalid)?;
 
         // Another request of the same client may be refreshing the tokens.
         for _ in 0..POLLS {
@@ -128,12 +123,12 @@ impl LoginServer {
         }
 
         let now = self.clock.now();
-        match (found.value.presented(secret, now), &found.value.latest) {
-            (Presented::Newest, _) => {}
-            (Presented::Before(newest), Some(token)) => {
-                return Ok(Some(self.response(token, id, &newest)));
+        match found.value.presented(secret, now) {
+            Presented::Newest => {}
+            Presented::Before(newest) => {
+                return self.repeated(id, &newest, &found.value, parameters).await.map(Some);
             }
-            (Presented::Before(_) | Presented::Other, _) => {
+            Presented::Other => {
                 // Either the client or a thief has used this token before and has the newer token.
                 let why = "a refresh token was used twice, so all its tokens are revoked";
                 return Err(self.end(id, &found.value, invalid(), why).await?);
@@ -171,6 +166,29 @@ impl LoginServer {
         }
 
         self.replaced(id, secret, &scopes, &mut found, parameters).await.map(Some)
+    }
+
+    /// Answers a request with a token that was replaced a moment ago: with the newest tokens, or
+    /// with an access token of its own if the newest one has other scopes than it asks for.
+    async fn repeated(
+        &self,
+        id: &str,
+        newest: &str,
+        grant: &Grant,
+        parameters: &Parameters,
+    ) -> Result<Value, Failure> {
+        let scopes = self.narrowed(grant, parameters)?;
+
+        let token = match &grant.latest {
+            Some(latest) if latest.scopes == scopes => latest.clone(),
+            _ => {
+                let narrowed = Grant { scopes, ..grant.clone() };
+                self.issued(id, &narrowed, parameters.required("client_id")?).await?
+            }
+        };
+
+        audit(grant.user.principal(), &grant.client, "refresh");
+        Ok(self.response(&token, id, newest))
     }
 
     /// Gives a grant new tokens. Returns the response.
@@ -293,4 +311,12 @@ impl LoginServer {
 
 fn invalid() -> Problem {
     Problem::grant("The refresh token is not valid. Log in again.")
+}
+
+/// The grant's ID and the secret of a refresh token. An ID has 32 hexadecimal digits, so no other
+/// text is looked up.
+pub(super) fn parts(token: &str) -> Option<(&str, &str)> {
+    let (id, secret) = token.split_once('.')?;
+    let is_id = id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_id.then_some((id, secret))
 }

@@ -12,6 +12,7 @@ use super::{
     client::hash,
     parameters::Parameters,
     records::{Code, Grant, IssuedCode, IssuedToken, Records, Versioned},
+    refresh::parts,
     scopes::without_offline,
     server::{audit, audit_refused},
 };
@@ -222,9 +223,9 @@ impl LoginServer {
         }
 
         let token = parameters.required("token")?;
-        let (id, secret) = match token.split_once('.') {
-            Some((id, secret)) if id.len() == 32 => (id.to_owned(), Some(secret)),
-            _ => match self.session_of(token).await? {
+        let (id, secret) = match parts(token) {
+            Some((id, secret)) => (id.to_owned(), Some(secret)),
+            None => match self.session_of(token).await? {
                 Some(id) => (id, None),
                 None => return Ok(()),
             },
@@ -235,7 +236,9 @@ impl LoginServer {
         };
         let grant = found.value;
 
-        let is_valid = secret.is_none_or(|secret| same(&hash(secret), &grant.refresh));
+        // A token that was replaced a moment ago still gives tokens, so it revokes them, too.
+        let now = self.clock.now();
+        let is_valid = secret.is_none_or(|secret| grant.accepts(secret, now));
         let client = parameters.get("client_id").map(hash);
         if is_valid && client.is_none_or(|client| client == grant.client.key) {
             self.records.revoke(&id).await?;

@@ -11,7 +11,7 @@ use rmcp::model::JsonObject;
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Value, json};
 
-pub use self::plain::{listed_arguments, listed_as_is};
+pub use self::plain::{listed_arguments, listed_as_is, target_of};
 use crate::quote::{quoted, shortened};
 
 /// The schema of an argument struct: its name, doc comment and fields.

@@ -10,7 +10,7 @@ const SECONDS: [&str; 4] = ["expires_in", "exp", "iat", "nbf"];
 /// The response as `oauth2` reads it: numbers that came as text are numbers, a list of scopes is a
 /// text, what is null is absent, and a token without a type is a bearer token. Anything else stays.
 pub(super) fn response(body: Vec<u8>) -> Vec<u8> {
-    let Ok(Value::Object(mut members)) = serde_json::from_slice::<Value>(&body) else {
+    let Ok(Value::Object(mut members)) = document::<Value>(&body) else {
         return body;
     };
 

@@ -5,6 +5,7 @@ use std::cell::Cell;
 
 use serde_json::{Map, Number, Value};
 
+use super::target_of;
 use crate::count_values;
 
 /// The most references that are followed to one schema.
@@ -75,8 +76,8 @@ impl<'a> Shape<'a> {
         self.schemas.push(members);
         let mut says = self.types.add(members);
 
-        if let Some(pointer) = members.get("$ref").and_then(Value::as_str)
-            && let Some(target) = pointer.strip_prefix('#').and_then(|p| self.root.pointer(p))
+        if let Some(reference) = members.get("$ref").and_then(Value::as_str)
+            && let Some(target) = target_of(self.root, reference)
         {
             says |= self.add(target, depth + 1);
         }

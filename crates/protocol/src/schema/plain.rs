@@ -168,18 +168,12 @@ impl Writer<'_> {
                 Ok(Value::Object(written))
             }
             ("patternProperties" | "dependentSchemas", Value::Object(schemas)) => {
-                let written = schemas
-                    .iter()
-                    .map(|(name, schema)| Ok((name.clone(), self.schema(schema, false)?)));
-                Ok(Value::Object(written.collect::<Result<_, _>>()?))
+                self.named(schemas)
             }
             ("$defs" | "definitions", Value::Object(schemas))
                 if self.reading == Reading::WithReferences =>
             {
-                let written = schemas
-                    .iter()
-                    .map(|(name, schema)| Ok((name.clone(), self.schema(schema, false)?)));
-                Ok(Value::Object(written.collect::<Result<_, _>>()?))
+                self.named(schemas)
             }
             ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(schemas)) => {
                 let written = schemas.iter().map(|schema| self.schema(schema, false));
@@ -202,6 +196,13 @@ impl Writer<'_> {
         }
     }
 
+    /// Writes schemas that have names.
+    fn named(&mut self, schemas: &Map<String, Value>) -> Result<Value, Unclear> {
+        let written =
+            schemas.iter().map(|(name, schema)| Ok((name.clone(), self.schema(schema, false)?)));
+        Ok(Value::Object(written.collect::<Result<_, _>>()?))
+    }
+
     /// Writes the schema that a reference names in its place.
     fn referenced(
         &mut self,
@@ -209,11 +210,7 @@ impl Writer<'_> {
         members: &Map<String, Value>,
         is_optional: bool,
     ) -> Result<Value, Unclear> {
-        let target = reference.strip_prefix('#').and_then(|pointer| {
-            let pointer = percent_decoded(pointer)?;
-            self.root.pointer(&pointer)
-        });
-        let Some(target) = target else { return Err(Unclear) };
+        let Some(target) = target_of(self.root, reference) else { return Err(Unclear) };
 
         if self.open.iter().any(|open| open == reference) {
             return match self.reading {
@@ -444,6 +441,12 @@ fn with_annotations(mut schema: Value, other: &Map<String, Value>) -> Value {
         }
     }
     schema
+}
+
+/// The schema that a reference within its document names. `None` for one to elsewhere.
+#[must_use]
+pub fn target_of<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
+    root.pointer(&percent_decoded(reference.strip_prefix('#')?)?)
 }
 
 /// A fragment of a URI as a JSON Pointer (RFC 6901, section 6).

@@ -44,10 +44,11 @@ type Handler<S> =
 ///     page: u32,
 /// }
 ///
-/// let pages = Template::typed("books://{book}/{page}", "page", |_: Context, page: Page| async move
-/// {
-///     format!("Page {} of {}", page.page, page.book)
-/// });
+/// let pages = Template::typed(
+///     "books://{book}/{page}",
+///     "page",
+///     |_: Context, page: Page| async move { format!("Page {} of {}", page.page, page.book) },
+/// );
 /// assert!(Registry::builder("library").template(pages).build().is_ok());
 /// ```
 pub struct Template<S = ()> {

@@ -1,5 +1,6 @@
 //! The kinds of values that a tool's schema expects at a place of its arguments.
 
+use larder_protocol::schema::target_of;
 use serde_json::Value;
 
 /// The depth to which references within a schema are followed.
@@ -40,8 +41,8 @@ impl Expected {
         }
         *left -= 1;
 
-        if let Some(pointer) = schema["$ref"].as_str().and_then(|target| target.strip_prefix('#'))
-            && let Some(target) = root.pointer(pointer)
+        if let Some(reference) = schema["$ref"].as_str()
+            && let Some(target) = target_of(root, reference)
         {
             self.collect(root, target, path, depth + 1, left);
         }
