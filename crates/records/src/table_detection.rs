@@ -1,7 +1,7 @@
 //! Detection of tables that others wrote: with lines above and below, rows that do not fit,
 //! comments, other quotes, and without a header.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, iter};
 
 use super::{Dialect, Layout, Pointer, RowParser, Scanner};
 
@@ -9,6 +9,9 @@ use super::{Dialect, Layout, Pointer, RowParser, Scanner};
 const MAX_ROWS: usize = 500;
 /// The maximum number of bytes that are looked at, and of rows at least.
 const MAX_BYTES: usize = 64 << 10;
+/// The maximum number of bytes of a row that ends below what is looked at. A longer one seems to
+/// begin with a quote that is never closed.
+const MAX_OPEN: u64 = 32 << 10;
 /// The maximum number of lines above a table.
 const MAX_ABOVE: usize = 40;
 /// The maximum number of rows whose cells are compared with the header.
@@ -29,17 +32,18 @@ pub(crate) enum Verdict {
     No,
 }
 
-/// How a text seems to be written as a table, if nothing says that it is one.
-pub(crate) fn undeclared(text: &str) -> Verdict {
-    let text = beginning(text);
-    if is_log(text) {
+/// How a text seems to be written as a table, if nothing says that it is one. `is_cut`: more
+/// follows the text.
+pub(crate) fn undeclared(text: &str, is_cut: bool) -> Verdict {
+    let head = Head::new(text, is_cut);
+    if is_log(head.text) {
         return Verdict::No;
     }
 
     // Reading rows in several ways costs more than a look at the lines.
     let frequent: Vec<u8> =
-        DELIMITERS.into_iter().filter(|delimiter| is_frequent(text, *delimiter)).collect();
-    let Some(fit) = Fit::best(text, &frequent).filter(|fit| !fit.is_prose()) else {
+        DELIMITERS.into_iter().filter(|delimiter| is_frequent(head.text, *delimiter)).collect();
+    let Some(fit) = Fit::best(head, &frequent).filter(|fit| !fit.is_prose()) else {
         return Verdict::No;
     };
 
@@ -58,11 +62,11 @@ pub(crate) fn undeclared(text: &str) -> Verdict {
     Verdict::No
 }
 
-/// How a text that is declared as a table is written. `delimiter` is that of its media type.
-pub(crate) fn declared(text: &str, delimiter: u8) -> Dialect {
-    let text = beginning(text);
+/// How a text that is declared as a table is written. `delimiter` is that of its media type;
+/// `is_cut`: more follows the text.
+pub(crate) fn declared(text: &str, is_cut: bool, delimiter: u8) -> Dialect {
     let delimiters: &[u8] = if delimiter == b'\t' { b"\t" } else { &DELIMITERS };
-    let Some(mut fit) = Fit::best(text, delimiters) else {
+    let Some(mut fit) = Fit::best(Head::new(text, is_cut), delimiters) else {
         return Dialect::delimited(delimiter);
     };
 
@@ -75,29 +79,32 @@ pub(crate) fn declared(text: &str, delimiter: u8) -> Dialect {
 }
 
 /// The first lines, enough for a judgement.
-fn beginning(text: &str) -> &str {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    if text.len() <= MAX_BYTES {
-        return text;
-    }
-    complete_rows(&text[..text.floor_char_boundary(MAX_BYTES)])
+#[derive(Clone, Copy)]
+struct Head<'a> {
+    text: &'a str,
+    /// Whether more follows, so that the last row may be incomplete.
+    is_cut: bool,
 }
 
-/// The beginning of a table up to a row's end. A line break within quotes ends no row, unless the
-/// quote seems to be never closed.
-pub(crate) fn complete_rows(start: &str) -> &str {
-    let mut is_within_quotes = false;
-    let mut end = None;
-    for (at, byte) in start.bytes().enumerate() {
-        match byte {
-            b'"' => is_within_quotes = !is_within_quotes,
-            b'\n' | b'\r' if !is_within_quotes => end = Some(at),
-            _ => {}
-        }
+impl<'a> Head<'a> {
+    fn new(text: &'a str, is_cut: bool) -> Self {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let end = text.floor_char_boundary(MAX_BYTES);
+        Self { text: &text[..end], is_cut: is_cut || end < text.len() }
     }
+}
 
-    let end = end.filter(|end| end * 2 >= start.len()).or_else(|| start.rfind(['\n', '\r']));
-    end.map_or(start, |end| &start[..=end])
+/// The first part of a table up to the end of its last complete row; `None` if a quote seems to be
+/// never closed.
+pub(crate) fn complete_rows(text: &str, dialect: Dialect) -> Option<&str> {
+    let mut scanner = Scanner::new(Layout::Rows(dialect), Pointer::default());
+    // Rows have no faults.
+    let _ = scanner.feed(text.as_bytes(), |_| {});
+
+    let Some(open) = scanner.open_record() else { return Some(text) };
+    let is_closed = !scanner.is_within_quotes() || text.len() as u64 - open <= MAX_OPEN;
+    let end = usize::try_from(open).ok().filter(|_| is_closed)?;
+    Some(&text[..end])
 }
 
 /// Whether a byte is in many of the first lines.
@@ -160,9 +167,19 @@ struct Fit {
     lines_above: u32,
 }
 
+/// Why a text is no table in one way.
+#[derive(Debug, PartialEq, Eq)]
+enum NoFit {
+    /// A quote that is never closed takes all rows below it into its field.
+    OpenQuote,
+    /// Each row has one field.
+    OneField,
+}
+
 impl Fit {
     /// The way in which most rows have the same number of fields.
-    fn best(text: &str, delimiters: &[u8]) -> Option<Self> {
+    fn best(head: Head<'_>, delimiters: &[u8]) -> Option<Self> {
+        let text = head.text;
         // Only a line feed ends a comment; other comments are lines above the table.
         let comment = comment(text).filter(|_| text.contains('\n'));
         let bytes = text.as_bytes();
@@ -177,16 +194,18 @@ impl Fit {
             let unquoted = Dialect { quote: None, ..plain };
             let single = Dialect { quote: Some(b'\''), ..plain };
 
-            if has_quotes && is_all_within_quotes(text, plain) {
+            let as_plain = Self::new(head, plain);
+            if matches!(as_plain, Err(NoFit::OneField)) {
+                // All delimiters are within quotes.
                 continue;
             }
 
             let others =
                 [(has_escapes, escaped), (has_quotes, unquoted), (has_apostrophes, single)];
-            let ways = [(true, plain)].into_iter().chain(others);
+            let others = others.into_iter().filter(|(applies, _)| *applies);
+            let others = others.map(|(_, dialect)| Self::new(head, dialect));
 
-            for (_, dialect) in ways.filter(|(applies, _)| *applies) {
-                let Some(fit) = Self::new(text, dialect) else { continue };
+            for fit in iter::once(as_plain).chain(others).flatten() {
                 if best.as_ref().is_none_or(|best| fit.rank() > best.rank()) {
                     best = Some(fit);
                 }
@@ -195,17 +214,14 @@ impl Fit {
         best
     }
 
-    fn new(text: &str, dialect: Dialect) -> Option<Self> {
-        let (rows, is_open) = rows(text, dialect);
-        if is_open {
-            // A quote that is never closed takes all rows below it into its field.
-            return None;
-        }
+    fn new(head: Head<'_>, dialect: Dialect) -> Result<Self, NoFit> {
+        let Head { text, .. } = head;
+        let rows = rows(head, dialect)?;
 
-        let width = usual_width(&rows)?;
+        let width = usual_width(&rows).ok_or(NoFit::OneField)?;
         let has_width = |row: &Row| row.fields.len() == width;
-        let mut first = rows.iter().position(has_width)?;
-        let end = rows.iter().rposition(has_width)? + 1;
+        let mut first = rows.iter().position(has_width).ok_or(NoFit::OneField)?;
+        let end = rows.iter().rposition(has_width).ok_or(NoFit::OneField)? + 1;
         let good = rows[first..end].iter().filter(|row| has_width(row)).count();
         let bad = end - first - good;
 
@@ -219,8 +235,9 @@ impl Fit {
             first = above;
         }
 
-        let lines_above = u32::try_from(lines(&text.as_bytes()[..rows[first].start])).ok()?;
-        Some(Self { dialect, rows, width, first, end, good, bad, lines_above })
+        let above = lines(&text.as_bytes()[..rows[first].start]);
+        let lines_above = u32::try_from(above).unwrap_or(u32::MAX);
+        Ok(Self { dialect, rows, width, first, end, good, bad, lines_above })
     }
 
     /// Better ways have a higher rank: a larger share of rows that fit, then more fields.
@@ -335,14 +352,9 @@ fn comment(text: &str) -> Option<u8> {
     })
 }
 
-/// Whether a delimiter is part of quoted fields only, so that each row has one field.
-fn is_all_within_quotes(text: &str, plain: Dialect) -> bool {
-    let (rows, is_open) = rows(text, plain);
-    !is_open && rows.iter().all(|row| row.fields.len() == 1)
-}
-
-/// The rows of a text, and whether the last one is within quotes at the end.
-fn rows(text: &str, dialect: Dialect) -> (Vec<Row>, bool) {
+/// The complete rows of a text.
+fn rows(head: Head<'_>, dialect: Dialect) -> Result<Vec<Row>, NoFit> {
+    let Head { text, is_cut } = head;
     let every_row = Dialect { header: false, skip: 0, ..dialect };
     let mut scanner = Scanner::new(Layout::Rows(every_row), Pointer::default());
     let mut parser = RowParser::new(every_row);
@@ -362,9 +374,15 @@ fn rows(text: &str, dialect: Dialect) -> (Vec<Row>, bool) {
 
     // Rows have no faults.
     let _ = scanner.feed(text.as_bytes(), &mut sink);
-    let is_open = scanner.is_within_quotes();
-    let _ = scanner.finish(&mut sink);
-    (rows, is_open)
+    if scanner.is_within_quotes() {
+        let open = scanner.open_record().unwrap_or_default();
+        let may_be_closed_below = is_cut && text.len() as u64 - open <= MAX_OPEN;
+        return if may_be_closed_below { Ok(rows) } else { Err(NoFit::OpenQuote) };
+    }
+    if !is_cut {
+        let _ = scanner.finish(&mut sink);
+    }
+    Ok(rows)
 }
 
 /// The number of fields that most rows with several fields have; the larger of two that are

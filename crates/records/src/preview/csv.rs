@@ -15,13 +15,14 @@ const MAX_COLUMNS: usize = 60;
 
 /// The dialect of content that is declared as a table.
 pub(super) fn declared(sample: &Sample<'_>, delimiter: u8) -> Dialect {
-    strict(sample).unwrap_or_else(|| table_detection::declared(complete_lines(sample), delimiter))
+    strict(sample)
+        .unwrap_or_else(|| table_detection::declared(sample.text(), !sample.is_whole(), delimiter))
 }
 
 /// The dialect of text that seems to be a table, or may be one.
 pub(super) fn undeclared(sample: &Sample<'_>) -> Verdict {
     let strict = strict(sample).map(Verdict::Table);
-    strict.unwrap_or_else(|| table_detection::undeclared(complete_lines(sample)))
+    strict.unwrap_or_else(|| table_detection::undeclared(sample.text(), !sample.is_whole()))
 }
 
 /// The dialect of a whole text that is a table.
@@ -40,14 +41,14 @@ pub fn possible_table(head: &[u8], is_whole: bool) -> Option<Dialect> {
 /// The dialect of a table by RFC 4180: all sampled rows have the same number of fields, and more
 /// than one. Most tables are so, and need no other attempt.
 fn strict(sample: &Sample<'_>) -> Option<Dialect> {
-    let text = complete_lines(sample);
+    let text = sample.text();
 
     // Searching for the byte is cheaper than making a parser.
     [b',', b'\t', b';', b'|']
         .into_iter()
         .filter(|delimiter| text.as_bytes().contains(delimiter))
         .map(Dialect::delimited)
-        .find(|dialect| is_table(rows(text, *dialect)))
+        .find(|dialect| is_table(rows(complete_rows(sample, *dialect), *dialect)))
 }
 
 /// Whether rows are a table: all have as many fields as the first row, which has names. Stops at
@@ -74,13 +75,13 @@ fn is_table(mut rows: impl Iterator<Item = csv::StringRecord>) -> bool {
         && matching > 1
 }
 
-/// The head up to its last complete line.
-fn complete_lines<'a>(sample: &Sample<'a>) -> &'a str {
+/// The head up to the end of its last complete row.
+fn complete_rows<'a>(sample: &Sample<'a>, dialect: Dialect) -> &'a str {
     let text = sample.text();
-    if sample.is_whole() || !text.contains(['\n', '\r']) {
-        return if sample.is_whole() { text } else { "" };
+    if sample.is_whole() {
+        return text;
     }
-    table_detection::complete_rows(text)
+    table_detection::complete_rows(text, dialect).unwrap_or_default()
 }
 
 /// The first rows of a text.
@@ -91,7 +92,7 @@ fn rows(text: &str, dialect: Dialect) -> impl Iterator<Item = csv::StringRecord>
 
 /// Facts about a table, the list of its columns cut to `budget` bytes.
 pub(super) fn facts(sample: &Sample<'_>, dialect: Dialect, budget: usize) -> Vec<String> {
-    let text = complete_lines(sample);
+    let text = complete_rows(sample, dialect);
     let below = dialect.below(text);
     let rows: Vec<_> = rows(below, dialect).collect();
     let Some(first) = rows.first() else { return Vec::new() };

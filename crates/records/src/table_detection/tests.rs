@@ -5,7 +5,7 @@ use super::*;
 const COMMA: Dialect = Dialect::delimited(b',');
 
 fn table(text: &str) -> Option<Dialect> {
-    match undeclared(text) {
+    match undeclared(text, false) {
         Verdict::Table(dialect) => Some(dialect),
         Verdict::Perhaps(_) | Verdict::No => None,
     }
@@ -84,26 +84,39 @@ fn prose_logs_and_lists_are_no_tables() {
 #[test]
 fn what_may_be_a_table_is_told() {
     let uneven = "a,b,c\n1,2,3\n4,5\n6\n7,8,9\n1,2\n4,5,6\n";
-    assert_eq!(undeclared(uneven), Verdict::Perhaps(COMMA));
-    assert_eq!(undeclared("a,b\n1,2\n"), Verdict::Perhaps(COMMA));
-    assert_eq!(declared(uneven, b','), COMMA);
+    assert_eq!(undeclared(uneven, false), Verdict::Perhaps(COMMA));
+    assert_eq!(undeclared("a,b\n1,2\n", false), Verdict::Perhaps(COMMA));
+    assert_eq!(declared(uneven, false, b','), COMMA);
+}
+
+#[test]
+fn a_row_that_is_cut_does_not_count() {
+    let head = "a,b\n1,2\n3,4\n5,\"6, and\n7";
+    assert_eq!(undeclared(head, true), Verdict::Table(COMMA));
+    assert_eq!(undeclared(head, false), Verdict::Table(Dialect { quote: None, ..COMMA }));
+    assert_eq!(complete_rows(head, COMMA), Some("a,b\n1,2\n3,4\n"));
+
+    // The quote stands for inches.
+    let inches = format!("{head}\n{}", "8,9\n".repeat(10_000));
+    assert_eq!(complete_rows(&inches, COMMA), None);
+    assert_eq!(undeclared(&inches, true), Verdict::Table(Dialect { quote: None, ..COMMA }));
 }
 
 #[test]
 fn declared_tables_are_read_as_they_are_written() {
-    assert_eq!(declared("a;b\n1;2\n3;4\n", b','), Dialect::delimited(b';'));
-    assert_eq!(declared("a\n1\n2\n", b','), COMMA);
-    assert_eq!(declared("", b'\t'), Dialect::delimited(b'\t'));
-    assert_eq!(declared("a,b\n1,2,3\n", b','), COMMA);
-    assert_eq!(declared("1,Ann,3\n2,Bob,4\n", b','), Dialect { header: false, ..COMMA });
-    assert_eq!(declared("name,city\nAnn,Rome\nBob,Oslo\n", b','), COMMA);
+    assert_eq!(declared("a;b\n1;2\n3;4\n", false, b','), Dialect::delimited(b';'));
+    assert_eq!(declared("a\n1\n2\n", false, b','), COMMA);
+    assert_eq!(declared("", false, b'\t'), Dialect::delimited(b'\t'));
+    assert_eq!(declared("a,b\n1,2,3\n", false, b','), COMMA);
+    assert_eq!(declared("1,Ann,3\n2,Bob,4\n", false, b','), Dialect { header: false, ..COMMA });
+    assert_eq!(declared("name,city\nAnn,Rome\nBob,Oslo\n", false, b','), COMMA);
 }
 
 proptest! {
     #[test]
     fn any_text_has_a_verdict(text in "[a1,;|\t\"'#%\\\\\r\n \u{e4}\u{feff}]{0,200}") {
-        let _ = undeclared(&text);
-        let _ = declared(&text, b',');
-        let _ = declared(&text, b'\t');
+        let _ = undeclared(&text, text.len() % 2 == 0);
+        let _ = declared(&text, false, b',');
+        let _ = declared(&text, false, b'\t');
     }
 }

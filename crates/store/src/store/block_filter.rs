@@ -48,6 +48,9 @@ pub(super) struct BlockFilter {
     last: [u8; EDGE_BYTES],
     /// Whether the block has characters that match ASCII letters where case is ignored.
     has_folded_to_ascii: bool,
+    /// Whether the block has terminal escapes, which may divide a text that a search without
+    /// colours finds.
+    has_escapes: bool,
 }
 
 impl BlockFilter {
@@ -75,6 +78,7 @@ impl BlockFilter {
             first: folded(&block[..EDGE_BYTES]),
             last: folded(&block[block.len() - EDGE_BYTES..]),
             has_folded_to_ascii: !is_ascii && FOLDED_TO_ASCII.iter().any(has),
+            has_escapes: larder_records::has_escapes(block),
         })
     }
 
@@ -91,13 +95,13 @@ impl BlockFilter {
     /// Whether the block may contain `text`, which is folded and has at least
     /// [`MIN_TEXT_BYTES`].
     pub(super) fn may_contain(&self, text: &[u8]) -> bool {
-        self.has_folded_to_ascii || (0..2).any(|first| self.has_sequences(text, first..text.len()))
+        self.may_have_any() || (0..2).any(|first| self.has_sequences(text, first..text.len()))
     }
 
     /// Whether `text`, as in [`may_contain`](Self::may_contain), may begin in this block and end
     /// in the next block.
     pub(super) fn may_cross(&self, next: &Self, text: &[u8]) -> bool {
-        if self.has_folded_to_ascii || next.has_folded_to_ascii {
+        if self.may_have_any() || next.may_have_any() {
             return true;
         }
 
@@ -114,6 +118,11 @@ impl BlockFilter {
                 && self.has_sequences(text, (self.len - cut) % 2..cut)
                 && next.has_sequences(text, cut..text.len())
         })
+    }
+
+    /// Whether the sequences of a text do not tell if the block has it.
+    fn may_have_any(&self) -> bool {
+        self.has_folded_to_ascii || self.has_escapes
     }
 
     /// Whether the filter has every second sequence of this range of the text.

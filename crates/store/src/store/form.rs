@@ -68,11 +68,12 @@ impl StoredResource {
 
         let owner = self.entry.owner.as_str();
         let detecting = Compute::run(owner, head.len(), move || {
+            if let Some(conversion) = Conversion::of_type(&mime_type, &head) {
+                return Form { encoding, layout: None, conversion: Some(conversion) };
+            }
+
             let layout = known.or_else(|| indexing::detect(&mime_type, &head, is_whole));
-            let of_type = Conversion::of_type(&mime_type, &head);
-            let layout = if of_type.is_some() { None } else { layout };
             let conversion = match layout {
-                None if of_type.is_some() => of_type,
                 Some(Layout::Json) => Conversion::of_strict_json(&head),
                 None => Conversion::of_json(&head, is_whole)
                     .or_else(|| Conversion::of_text(&head, is_whole)),
@@ -101,7 +102,6 @@ impl StoredResource {
 
     /// The first bytes of the text, and whether they are all.
     async fn text_head(&self, encoding: Option<TextEncoding>) -> Result<(Bytes, bool), StoreError> {
-        let is_short = self.entry.size <= HEAD_BYTES as u64;
         match encoding {
             None => {
                 let (head, _) = self.head_and_tail(HEAD_BYTES as u64, 0).await?;
@@ -111,6 +111,7 @@ impl StoredResource {
             Some(encoding) => {
                 let head = self.decoded_head(encoding).await?;
                 // A text that fills the head may be the beginning of a longer one.
+                let is_short = self.entry.size <= HEAD_BYTES as u64;
                 let is_whole = is_short && head.len() < HEAD_BYTES;
                 Ok((head, is_whole))
             }
@@ -126,7 +127,24 @@ impl StoredResource {
         if self.entry.kind == Kind::Binary || self.entry.size > MAX_CONVERTED {
             return Ok(None);
         }
+
         let form = self.form(None, None).await?;
+        self.record_view_of(caller, form).await
+    }
+
+    /// A record view, as [`record_view`](Self::record_view) makes it, of content in this form.
+    ///
+    /// # Errors
+    /// The content cannot be read.
+    pub async fn record_view_of(
+        &self,
+        caller: &Owner,
+        form: Option<Form>,
+    ) -> Result<Option<RecordView>, StoreError> {
+        if self.entry.kind == Kind::Binary || self.entry.size > MAX_CONVERTED {
+            return Ok(None);
+        }
+
         let mut conversion = form.and_then(|form| form.conversion);
         let is_json = form.is_some_and(|form| form.layout == Some(Layout::Json));
         let may_be_malformed = self.entry.records.is_none() && self.entry.size > HEAD_BYTES as u64;
@@ -153,30 +171,31 @@ impl StoredResource {
             Layout::Rows(_) => "text/csv",
             Layout::Log => "text/plain",
         };
-        let entry = &self.entry;
-        let details = Details { mime_type: Some(mime_type.into()), ..Details::default() };
-        let content = Content::shared_text(converted.bytes.into());
-        let now = Timestamp::from_millis(0);
-        let made =
-            Self::detached(entry.uri.clone(), entry.owner.clone(), content, details, now).await?;
 
-        let records = made.with_metadata_of(entry);
+        let content = Content::shared_text(converted.bytes.into());
+        let records = self.view(content, mime_type.to_owned()).await?;
         let is_for_tables = conversion.is_for_tables();
         Ok(Some(RecordView { records, is_for_tables, notes: converted.notes }))
     }
 
-    /// A view of a resource: the text of this one, with all other metadata of the other one.
-    pub(super) fn with_metadata_of(self, entry: &Arc<Entry>) -> Self {
+    /// A view of this resource: other text of this media type, with all other metadata.
+    pub(super) async fn view(&self, text: Content, mime_type: String) -> Result<Self, StoreError> {
+        let entry = &self.entry;
+        let details = Details { mime_type: Some(mime_type), ..Details::default() };
+        let now = Timestamp::from_millis(0);
+        let made =
+            Self::detached(entry.uri.clone(), entry.owner.clone(), text, details, now).await?;
+
         let view = Entry {
             kind: Kind::Text,
-            mime_type: self.entry.mime_type.clone(),
-            size: self.entry.size,
-            lines: self.entry.lines,
-            sha256: self.entry.sha256.clone(),
-            blocks: Arc::clone(&self.entry.blocks),
-            records: self.entry.records.clone(),
+            mime_type: made.entry.mime_type.clone(),
+            size: made.entry.size,
+            lines: made.entry.lines,
+            sha256: made.entry.sha256.clone(),
+            blocks: Arc::clone(&made.entry.blocks),
+            records: made.entry.records.clone(),
             ..Entry::clone(entry)
         };
-        Self { entry: Arc::new(view), blob: self.blob }
+        Ok(Self { entry: Arc::new(view), blob: made.blob })
     }
 }

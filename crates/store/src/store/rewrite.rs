@@ -12,7 +12,7 @@ use larder_records::{
 
 use super::{
     Content, Details, Entry, Expected, Kind, ResourceUri, Store, StoreError, StoredResource,
-    sharing,
+    sharing, text_view::essence,
 };
 
 /// How often a rewrite or a move starts again because another write came first.
@@ -66,7 +66,7 @@ impl Rewrite {
             return Ok(b"");
         }
 
-        let essence = entry.mime_type.split(';').next().unwrap_or_default().trim();
+        let essence = essence(&entry.mime_type);
         let is_json = essence == "application/json" || essence.ends_with("+json");
         if is_json || source.layout().await? == Some(Layout::Json) {
             let is_whole = head.len() as u64 == entry.size;

@@ -10,13 +10,10 @@ use larder_records::{
     DecodeFault, EscapeStripper, TextDecoder, TextEncoding, has_escapes,
     preview::{HEAD_BYTES, TAIL_BYTES},
 };
-use larder_runtime::{
-    clock::Timestamp,
-    compute::{self, Compute, Slot},
-};
+use larder_runtime::compute::{self, Compute, Slot};
 use parking_lot::Mutex;
 
-use super::{Content, Details, Kind, StoreError, StoredResource};
+use super::{Content, Kind, StoreError, StoredResource};
 
 /// The most bytes of decoded text, which is in memory while a request reads it.
 pub const TEXT_VIEW_BYTES: u64 = 64 << 20;
@@ -84,6 +81,18 @@ impl StoredResource {
         }
     }
 
+    /// The text view of the content, with the slot to be held as long as the text; or the content
+    /// as it is, if it has no text view. Works for `caller`.
+    ///
+    /// # Errors
+    /// [`StoreError::Undecodable`]: the content is damaged, or longer than [`TEXT_VIEW_BYTES`].
+    pub async fn into_text(self, caller: &Owner) -> Result<(Self, Option<Slot>), StoreError> {
+        Ok(match self.text_view(caller).await? {
+            Some(view) => (view.text, Some(view.slot)),
+            None => (self, None),
+        })
+    }
+
     /// The content as text in this encoding.
     async fn text_view_in(
         &self,
@@ -100,19 +109,13 @@ impl StoredResource {
             fault: Arc::clone(&fault),
         };
 
-        let entry = &self.entry;
-        let details =
-            Details { mime_type: Some(text_type(&entry.mime_type)), ..Details::default() };
         let content = Content::text_stream(pieces.into_pieces());
-        let now = Timestamp::from_millis(0);
-        let made =
-            Self::detached(entry.uri.clone(), entry.owner.clone(), content, details, now).await;
+        let made = self.view(content, text_type(&self.entry.mime_type)).await;
 
         if let Some(fault) = *fault.lock() {
-            return Err(StoreError::Undecodable { uri: entry.uri.clone(), fault });
+            return Err(StoreError::Undecodable { uri: self.entry.uri.clone(), fault });
         }
-        let text = made?.with_metadata_of(entry);
-        Ok(TextView { text, encoding, slot })
+        Ok(TextView { text: made?, encoding, slot })
     }
 }
 
@@ -165,22 +168,23 @@ impl StoredResource {
             }
         });
 
-        let details = Details { mime_type: Some(entry.mime_type.clone()), ..Details::default() };
-        let content = Content::text_stream(pieces);
-        let now = Timestamp::from_millis(0);
-        let made =
-            Self::detached(entry.uri.clone(), entry.owner.clone(), content, details, now).await?;
-        Ok(Some(made.with_metadata_of(entry)))
+        let view = self.view(Content::text_stream(pieces), entry.mime_type.clone()).await?;
+        Ok(Some(view))
     }
 }
 
 /// The media type of the text: without the character encoding, and of the text that is compressed,
 /// which has none.
 pub(super) fn text_type(mime_type: &str) -> String {
-    let essence = mime_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let essence = essence(mime_type);
     let is_of_text =
         essence.starts_with("text/") || essence.contains("json") || essence.contains("csv");
     if is_of_text { essence } else { "text/plain".to_owned() }
+}
+
+/// The media type without its parameters, in lower case.
+pub(super) fn essence(mime_type: &str) -> String {
+    mime_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
 type Blocks = Pin<Box<dyn Stream<Item = Result<Bytes, StoreError>> + Send>>;
@@ -255,9 +259,8 @@ mod tests {
 
     fn view(bytes: &[u8], block_bytes: usize) -> Result<Option<TextView>, StoreError> {
         let found = stored(Kind::Binary, &[bytes], block_bytes).expect("bytes are bytes");
-        let owner = Owner::new("local");
-        let view = found.text_view(&owner);
-        view.now_or_never().expect("little work never waits")
+        let runtime = tokio::runtime::Runtime::new().expect("it starts");
+        runtime.block_on(found.text_view(&Owner::new("local")))
     }
 
     #[test]
@@ -296,7 +299,7 @@ mod tests {
 
     #[test]
     fn other_bytes_have_no_view() {
-        assert!(view(b"\x89PNG\r\n\x1A\n\0\0\0\r\xFF", 5).expect("it can be read").is_none());
+        assert!(view(b"\x89PNG\r\n\x1A\n\0\0\0\r\xFF", 1_000).expect("it can be read").is_none());
         let text = stored(Kind::Text, &["\u{e4}".as_bytes()], 5).expect("it is text");
         let view = text.text_view(&Owner::new("local")).now_or_never().expect("it never waits");
         assert!(view.expect("it can be read").is_none());
