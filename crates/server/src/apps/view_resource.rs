@@ -17,7 +17,7 @@ use super::{
 use crate::{
     handler::{Context, ToolError},
     registry::Tool,
-    spill::tool_calls::{call, read_arguments, type_and_size},
+    spill::tool_calls::{READ_AT_ONCE, call, read_arguments, type_and_size},
 };
 
 /// The most bytes of the preview for the model.
@@ -146,7 +146,7 @@ async fn text<S>(ctx: &Context<S>, found: &StoredResource) -> Result<String, Too
         "This host shows no pages, so the person sees only what you say."
     });
 
-    let read = call("read_resource", &read_arguments(entry, 100));
+    let read = call("read_resource", &read_arguments(entry, READ_AT_ONCE));
     let _ = writeln!(text, " To read it yourself: {read}.");
 
     let budget = PREVIEW_BYTES.min(ctx.output_bytes() / 2);

@@ -139,9 +139,10 @@ impl Control {
 
     /// The JSON of this structured content as it was sent, where a value does not keep its numbers.
     pub(crate) fn exact_content(&self, content: Option<&Value>) -> Option<Box<RawValue>> {
+        let content = content?;
         let json = self.exact_content.lock().clone()?;
         let parsed = serde_json::from_str::<Value>(json.get()).ok()?;
-        (content == Some(&parsed)).then_some(json)
+        (*content == parsed).then_some(json)
     }
 
     /// Sets the strings that have placeholders in the result.

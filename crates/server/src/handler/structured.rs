@@ -32,10 +32,12 @@ use super::{IntoToolResult, Json, Structure, structure::with_structured};
 ///     sum: f64,
 /// }
 ///
-/// let add = Tool::new(|_: Context, Add { a, b }: Add| async move { Structured(Sum { sum: a + b })
-/// }); let registry = Registry::builder("calculator").tool(add).build()?; let schema =
-/// registry.tools(None)?.items[0].output_schema.clone().unwrap(); assert_eq!(schema["required"],
-/// serde_json::json!(["sum"]));
+/// let add = Tool::new(|_: Context, Add { a, b }: Add| async move {
+///     Structured(Sum { sum: a + b })
+/// });
+/// let registry = Registry::builder("calculator").tool(add).build()?;
+/// let schema = registry.tools(None)?.items[0].output_schema.clone().unwrap();
+/// assert_eq!(schema["required"], serde_json::json!(["sum"]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,6 +11,9 @@ use serde_json::{Value, json};
 /// Lines that are longer on average are no good unit for reading, in bytes.
 const LONG_LINE_BYTES: u64 = 1_000;
 
+/// The records or lines that the next call reads.
+pub(crate) const READ_AT_ONCE: u64 = 100;
+
 /// A tool call: `read_resource {"uri":"…"}`.
 pub(crate) fn call(tool: &str, arguments: &Value) -> String {
     format!("{tool} {arguments}")

@@ -7,6 +7,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::{HeaderValue, StatusCode, header};
+use serde_json::Value;
 
 /// A JSON response. It belongs to one caller and must not be cached on the way.
 pub(super) fn json_response(status: StatusCode, body: Body) -> Response {
@@ -16,6 +17,11 @@ pub(super) fn json_response(status: StatusCode, body: Body) -> Response {
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
+}
+
+/// A JSON response with this value.
+pub(super) fn value_response(status: StatusCode, body: &Value) -> Response {
+    json_response(status, body.to_string().into())
 }
 
 /// A response without a body.

@@ -13,6 +13,7 @@ use super::{
     checks::Admission,
     error::{HttpError, Reply},
     head::Head,
+    mcp,
     surface::Surface,
 };
 
@@ -101,7 +102,7 @@ impl Route {
         Self {
             path: path.to_owned(),
             surface: Surface::Mcp,
-            methods: "GET, POST, DELETE".to_owned(),
+            methods: mcp::METHODS.to_owned(),
             handlers: Handlers::Mcp,
         }
     }

@@ -38,11 +38,14 @@ const READ_BYTES: usize = 64 << 10;
 /// use larder_protocol::uri_template::Variables;
 /// use larder_server::{Context, FileResource, Registry, Template};
 ///
-/// let files = Template::new("file:///{name}", "file", |_: Context, variables: Variables| async
-/// move {
+/// let files = Template::new(
+///     "file:///{name}",
+///     "file",
 ///     // Never reads a file outside of the directory.
-///     FileResource::within("/srv/files", &variables["name"])
-/// });
+///     |_: Context, variables: Variables| async move {
+///         FileResource::within("/srv/files", &variables["name"])
+///     },
+/// );
 /// let registry = Registry::builder("files")
 ///     .resource(FileResource::new("/srv/files/1.txt").at("file:///1.txt"))
 ///     .template(files)

@@ -92,7 +92,11 @@ fn is_copy(text: &str, item: &Value, received: &Received) -> bool {
         Some(text) if lacks_strings => text.json.is_some(),
         Some(text) => text.is_json_of(item),
         None if lacks_strings => false,
-        None => is_json_of(text, item) || text.trim() == *item,
+        None if item.is_number() || item.is_boolean() => {
+            let written = item.to_string();
+            text.trim() == written
+        }
+        None => is_json_of(text, item),
     }
 }
 

@@ -22,15 +22,13 @@ use serde_json::Value;
 use super::{
     part::{Body, Item, Part, on_one_line},
     record_columns::column_names,
-    tool_calls::arguments_after,
+    tool_calls::{READ_AT_ONCE, arguments_after},
 };
 use crate::{
     handler::{ReceivedText, Scope},
     registry::Registry,
 };
 
-/// The records or lines that the next call reads.
-const READ_AT_ONCE: u64 = 100;
 /// The most parts of one result that are stored.
 const MAX_PARTS: usize = 64;
 
@@ -153,37 +151,42 @@ async fn store_items(
     scope: &Scope,
 ) -> Result<StoredPart, StoreError> {
     let owner = scope.identity.owner();
-    let count = format!("{}, a line each", count(items.len() as u64, "item"));
+    let fact = format!("{}, a line each", count(items.len() as u64, "item"));
 
-    let mut lines = Vec::with_capacity(items.len());
+    let mut lines: Vec<ContentStream> = Vec::with_capacity(items.len());
     for item in items {
-        lines.push(match item {
-            Item::ReceivedJson(text) => {
-                let (_, pieces) = scope.store.in_transit(text.upload?).await?.into_parts();
-                line_of(owner.clone(), pieces, LinePiece::Json(Compactor::default()))
-            }
-            Item::ReceivedText(text) => {
-                let (_, pieces) = scope.store.in_transit(text.upload?).await?.into_parts();
-                line_of(owner.clone(), pieces, LinePiece::Text)
-            }
+        let (text, piece) = match item {
+            Item::ReceivedJson(text) => (text, LinePiece::Json(Compactor::default())),
+            Item::ReceivedText(text) => (text, LinePiece::Text),
             item => {
                 let mut line = Vec::new();
                 item.write_line(&mut line);
-                stream::iter([Ok(line.into())]).boxed()
+                lines.push(stream::iter([Ok(line.into())]).boxed());
+                continue;
             }
-        });
+        };
+
+        let (_, pieces) = scope.store.in_transit(text.upload?).await?.into_parts();
+        lines.push(line_of(owner.clone(), pieces, piece));
     }
 
     scope.store.add_origins(Registry::from_scope(scope).origin_of(tool));
     let uri = ResourceUri::for_result(tool, &scope.random.id())?;
     let content = Content::text_stream(stream::iter(lines).flatten());
-    let details = details(tool, name, Some(&count), "application/x-ndjson", scope);
+    let details = details(tool, name, Some(&fact), "application/x-ndjson", scope);
     let entry = scope.store.create(owner, uri, content, details).await?;
 
-    let found = scope.store.get(owner, &entry.uri).await?;
-    let preview = found.preview(budget).await?;
-    let (head, _) = found.head_and_tail(HEAD_BYTES as u64, 0).await?;
-    with_columns(entry, preview, head).await
+    let reading = async {
+        let found = scope.store.get(owner, &entry.uri).await?;
+        let (preview, head) = found.preview_and_head(budget).await?;
+        with_columns(Arc::clone(&entry), preview, head).await
+    };
+    let stored = reading.await;
+    if stored.is_err() {
+        // Content that cannot be deleted expires.
+        let _ = scope.store.delete(owner, &entry.uri).await;
+    }
+    stored
 }
 
 /// How the pieces of a content become parts of a line.
@@ -290,14 +293,7 @@ fn prepare(part: Part, budget: usize) -> Prepared {
             // Invalid base64 is stored as text, so that nothing is lost.
             None => (vec![data.into()], None, true),
         },
-        // A list is stored item by item.
-        Body::Items(items) => {
-            let mut lines = Vec::new();
-            for item in items {
-                item.write_line(&mut lines);
-            }
-            (vec![lines.into()], None, true)
-        }
+        Body::Items(_) => unreachable!("`store_items` stores lists"),
         Body::Received(text, value) => {
             return prepare_received(*text, value.as_ref(), part.mime_type, budget);
         }

@@ -4,7 +4,9 @@
 use larder_records::{Container, Layout, Pointer, RecordIndex};
 use serde_json::{Value, json};
 
-pub(crate) use crate::handler::tool_calls::{arguments_after, call, read_arguments, type_and_size};
+pub(crate) use crate::handler::tool_calls::{
+    READ_AT_ONCE, arguments_after, call, read_arguments, type_and_size,
+};
 
 /// The arguments of `search_resource`, with a placeholder as the query.
 pub(crate) fn search_arguments(uri: &str) -> Value {

@@ -3,9 +3,8 @@
 use std::fmt::Write;
 
 use larder_oauth::Owner;
-use larder_records::preview::HEAD_BYTES as SAMPLE_BYTES;
-use larder_records::words::count;
-use larder_store::store::{Entry, Kind, StoreError, StoredResource, TextView};
+use larder_records::{Conversion, words::count};
+use larder_store::store::{Entry, Form, Kind, StoreError, StoredResource, TextView};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -14,13 +13,11 @@ use super::{ToolOptions, record_facts, wording::call_at_revision};
 use crate::{
     handler::{Context, ToolError},
     registry::Tool,
-    spill::tool_calls::{arguments_after, search_arguments},
+    spill::tool_calls::{READ_AT_ONCE, arguments_after, search_arguments},
 };
 
 /// Reserved for the facts before the preview.
 const HEAD_BYTES: usize = 800;
-/// The records or lines that the next call reads.
-const READ_AT_ONCE: u64 = 100;
 /// The most bytes of the preview.
 const PREVIEW_BYTES: usize = 3_000;
 
@@ -58,12 +55,13 @@ async fn describe<S>(
     let (view, encoding) = text_view(&found, owner).await?;
     let shown = view.as_ref().map_or(&found, |view| &view.text);
 
-    let facts = match of_query(shown, uri, revision).await? {
-        Some(facts) => facts,
-        None => of_records(owner, shown, budget / 2).await?,
+    let form = shown.form(None, None).await?;
+    let conversion = form.and_then(|form| form.conversion);
+    let facts = match conversion.filter(|conversion| conversion.is_for_queries()) {
+        Some(conversion) => of_query(conversion, uri, revision),
+        None => of_records(owner, shown, form, budget / 2).await?,
     };
-    let preview = shown.preview(budget.saturating_sub(facts.len())).await?;
-    let (head, _) = shown.head_and_tail(SAMPLE_BYTES as u64, 0).await?;
+    let (preview, head) = shown.preview_and_head(budget.saturating_sub(facts.len())).await?;
     let read = arguments_after(&shown.entry, &preview, &head, READ_AT_ONCE);
 
     let mut text = format!("{}\nname: {}\n", entry.uri, entry.name);
@@ -132,9 +130,10 @@ async fn text_view(
 async fn of_records(
     owner: &Owner,
     shown: &StoredResource,
+    form: Option<Form>,
     budget: usize,
 ) -> Result<String, ToolError> {
-    let Some(view) = shown.record_view(owner).await? else {
+    let Some(view) = shown.record_view_of(owner, form).await? else {
         let facts = record_facts::describe(owner, shown, None, budget).await?;
         return Ok(facts.unwrap_or_default());
     };
@@ -147,21 +146,11 @@ async fn of_records(
     Ok(format!("records are read after a change: {told}\n{}", facts.unwrap_or_default()))
 }
 
-/// How queries read content whose records they alone have; `None` for all other content.
-async fn of_query(
-    shown: &StoredResource,
-    uri: &str,
-    revision: Option<u64>,
-) -> Result<Option<String>, ToolError> {
-    let form = shown.form(None, None).await?;
-    let conversion = form.and_then(|form| form.conversion);
-    let Some(conversion) = conversion.filter(|conversion| conversion.is_for_queries()) else {
-        return Ok(None);
-    };
-
+/// How queries read content whose records they alone have.
+fn of_query(conversion: Conversion, uri: &str, revision: Option<u64>) -> String {
     let query = json!({ "from": uri, "sql": "SELECT * FROM t" });
     let query = call_at_revision("query_resource", query, revision);
-    Ok(Some(format!("records: of {}, for queries: {query}\n", conversion.name())))
+    format!("records: of {}, for queries: {query}\n", conversion.name())
 }
 
 /// `3; kept: 1 (5 bytes, written at …), 2 (…), 3 (…)`; the number alone if the

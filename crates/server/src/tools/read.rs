@@ -83,29 +83,27 @@ async fn read<S>(
         return Err(ToolError::new("at is for records: add \"unit\":\"records\"."));
     }
 
+    let owner = ctx.identity().owner();
     match args.unit {
         Unit::Lines => {
-            let owner = ctx.identity().owner();
-            let view = found.text_view(owner).await?;
-            let (found, _slot) = view.map_or((found, None), |view| (view.text, Some(view.slot)));
-            read_lines(owner, &found, args, budget).await
+            let (text, _slot) = found.into_text(owner).await?;
+            read_lines(owner, &text, args, budget).await
         }
         Unit::Bytes => read_bytes(&found, args, budget).await,
         Unit::Records => {
-            let view = found.text_view(ctx.identity().owner()).await?;
-            let (found, _slot) = view.map_or((found, None), |view| (view.text, Some(view.slot)));
+            let (text, _slot) = found.into_text(owner).await?;
             // A pointer is about the content as it is, where that is JSON.
-            let is_pointed = args.at.is_some() && found.layout().await?.is_some();
-            let view =
-                if is_pointed { None } else { found.record_view(ctx.identity().owner()).await? };
-            let found = view.map_or(found, |view| view.records);
+            let is_pointed = args.at.is_some() && text.layout().await?.is_some();
+            let view = if is_pointed { None } else { text.record_view(owner).await? };
+            let records = view.map_or(text, |view| view.records);
+
             let request = read_records::Request {
                 at: args.at.as_deref(),
                 offset: args.offset,
                 limit: args.limit,
                 revision: args.revision,
             };
-            read_records::read(ctx.identity().owner(), &found, &request, budget).await
+            read_records::read(owner, &records, &request, budget).await
         }
     }
 }

@@ -4,10 +4,10 @@
 use axum::response::Response;
 use http::{HeaderValue, StatusCode, header};
 use larder_login::{ErrorCode, MAX_PARAMETER_BYTES, MAX_REGISTRATION, Problem};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
-    super::{error::Reply, response::json_response, route::Incoming},
+    super::{error::Reply, response::value_response, route::Incoming},
     body, login_server,
 };
 
@@ -16,13 +16,13 @@ const FORM: &str = "application/x-www-form-urlencoded";
 
 /// The metadata of the authorization server (RFC 8414).
 pub(in crate::http) async fn metadata(Incoming { endpoint, .. }: Incoming) -> Reply {
-    Ok(cached(answer(StatusCode::OK, &login_server(&endpoint)?.metadata())))
+    Ok(cached(value_response(StatusCode::OK, &login_server(&endpoint)?.metadata())))
 }
 
 /// The public keys (RFC 7517).
 pub(in crate::http) async fn keys(Incoming { endpoint, .. }: Incoming) -> Reply {
     let keys = login_server(&endpoint)?.jwk_set().await?;
-    Ok(cached(answer(StatusCode::OK, &keys)))
+    Ok(cached(value_response(StatusCode::OK, &keys)))
 }
 
 /// Registers a client (RFC 7591).
@@ -30,7 +30,7 @@ pub(in crate::http) async fn register(incoming: Incoming) -> Reply {
     let Incoming { endpoint, head, body: sent } = incoming;
     let registration = body(&endpoint, &head, sent, MAX_REGISTRATION).await?;
     let registered = login_server(&endpoint)?.register(&registration, head.peer())?;
-    Ok(answer(StatusCode::CREATED, &registered))
+    Ok(value_response(StatusCode::CREATED, &registered))
 }
 
 /// Gives tokens for a code or a refresh token.
@@ -40,7 +40,7 @@ pub(in crate::http) async fn token(incoming: Incoming) -> Reply {
     let has_credentials = has_credentials(&incoming);
 
     let tokens = login.token(form(incoming).await?, has_credentials, peer).await?;
-    Ok(answer(StatusCode::OK, &tokens))
+    Ok(value_response(StatusCode::OK, &tokens))
 }
 
 /// Revokes a token (RFC 7009).
@@ -50,7 +50,7 @@ pub(in crate::http) async fn revoke(incoming: Incoming) -> Reply {
     let has_credentials = has_credentials(&incoming);
 
     login.revoke(&form(incoming).await?, has_credentials, peer).await?;
-    Ok(answer(StatusCode::OK, &json!({})))
+    Ok(value_response(StatusCode::OK, &json!({})))
 }
 
 /// The form of a request, which must not be one that a page could send without a preflight as
@@ -67,10 +67,6 @@ async fn form(Incoming { endpoint, head, body: sent }: Incoming) -> Reply<Vec<u8
 /// Whether a client shows credentials, which none of ours has.
 fn has_credentials(incoming: &Incoming) -> bool {
     incoming.head.has(&header::AUTHORIZATION)
-}
-
-fn answer(status: StatusCode, body: &Value) -> Response {
-    json_response(status, body.to_string().into())
 }
 
 fn cached(mut response: Response) -> Response {

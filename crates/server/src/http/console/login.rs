@@ -10,7 +10,7 @@ use serde_json::json;
 use super::{
     Console,
     access::{self, admit, unavailable},
-    answer, console,
+    console,
     operator::is_operator,
     origin::PageOrigin,
     problem,
@@ -22,7 +22,7 @@ use crate::http::{
     error::{HttpError, Reply},
     head::{Head, field},
     problem::Problem,
-    response::empty,
+    response::{empty, value_response},
     route::Incoming,
 };
 
@@ -43,11 +43,11 @@ pub(in crate::http) async fn session(Incoming { endpoint, head, .. }: Incoming) 
             body["operator"] = is_operator(&caller.identity).into();
             body["user"] = caller.identity.principal().to_string().into();
             body["expires"] = caller.session.map(|(_, session)| session.expires.to_string()).into();
-            Ok(answer(&body))
+            Ok(value_response(StatusCode::OK, &body))
         }
         // The page shows a login, and the browser forgets a session that has ended.
         Err(error) if error.status() == StatusCode::UNAUTHORIZED => {
-            let mut response = answer(&body);
+            let mut response = value_response(StatusCode::OK, &body);
             console.remove_key(response.headers_mut());
             Ok(response)
         }

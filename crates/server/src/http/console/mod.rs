@@ -19,17 +19,15 @@ pub(super) mod traffic;
 
 use std::sync::Arc;
 
-use axum::response::Response;
 use http::StatusCode;
 use larder_runtime::{clock::Clock, random::Random};
 use larder_store::vault::Slots;
-use serde_json::Value;
 use tokio::sync::Semaphore;
 
 pub use self::oidc::OidcLogin;
 pub use self::sessions::SessionOptions;
 use self::{cookie::Cookies, sessions::Sessions};
-use super::{Endpoint, error::HttpError, problem::Problem, response::json_response};
+use super::{Endpoint, error::HttpError, problem::Problem};
 
 /// The console of a server.
 #[derive(Debug)]
@@ -113,8 +111,4 @@ fn console(endpoint: &Endpoint) -> &Console {
 /// A refused request of the page.
 fn problem(status: StatusCode, text: impl Into<String>) -> HttpError {
     Problem::new(status, text).into()
-}
-
-fn answer(body: &Value) -> Response {
-    json_response(StatusCode::OK, body.to_string().into())
 }

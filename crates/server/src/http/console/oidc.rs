@@ -15,7 +15,7 @@ use larder_store::vault::Slots;
 use serde_json::json;
 
 use super::{
-    Console, access, answer, console,
+    Console, access, console,
     login::{self, own_page},
     pending::{PendingKey, PendingLogin, PendingLogins, TTL},
     problem,
@@ -26,6 +26,7 @@ use crate::http::{
     error::{ErrorPage, HttpError, Reply},
     head::Head,
     pages::{escape, page},
+    response::value_response,
     route::Incoming,
 };
 
@@ -175,7 +176,7 @@ pub(in crate::http) async fn begin(Incoming { endpoint, head, .. }: Incoming) ->
     }
 
     let (url, key) = oidc.begin(console, console.key(&head), head.peer()).await?;
-    let mut response = answer(&json!({ "url": url }));
+    let mut response = value_response(StatusCode::OK, &json!({ "url": url }));
     console.set_pending(response.headers_mut(), &key.text(), TTL);
     Ok(response)
 }

@@ -8,9 +8,9 @@ use serde_json::json;
 
 use super::{
     access::{Caller, admit},
-    answer, problem,
+    problem,
 };
-use crate::http::{Endpoint, error::Reply, head::Head, route::Incoming};
+use crate::http::{Endpoint, error::Reply, head::Head, response::value_response, route::Incoming};
 
 /// The scope of operators.
 const SCOPE: &str = "larder:admin";
@@ -43,5 +43,5 @@ pub(super) async fn admit_operator(endpoint: &Endpoint, head: &Head) -> Reply<Ca
 pub(in crate::http) async fn upstreams(Incoming { endpoint, head, .. }: Incoming) -> Reply {
     let _caller = admit_operator(&endpoint, &head).await?;
     let states = endpoint.dispatcher.registry().provider_states();
-    Ok(answer(&json!({ "upstreams": states })))
+    Ok(value_response(StatusCode::OK, &json!({ "upstreams": states })))
 }

@@ -9,10 +9,11 @@ use larder_oauth::{Owner, audit};
 use larder_store::store::{Store, StoreError, Usage};
 use serde_json::{Value, json};
 
-use super::{answer, console, login::own_page, operator::admit_operator, problem};
+use super::{console, login::own_page, operator::admit_operator, problem};
 use crate::http::{
     error::{HttpError, Reply},
     head::field,
+    response::value_response,
     route::Incoming,
 };
 
@@ -35,7 +36,7 @@ const FORM_TIME: Duration = Duration::from_secs(10);
 pub(in crate::http) async fn list(Incoming { endpoint, head, .. }: Incoming) -> Reply {
     let _caller = admit_operator(&endpoint, &head).await?;
     let page = page(endpoint.dispatcher.store(), head.parameter("after")).await;
-    Ok(answer(&page.map_err(unavailable)?))
+    Ok(value_response(StatusCode::OK, &page.map_err(unavailable)?))
 }
 
 async fn page(store: &Store, mut after: Option<String>) -> Result<Value, StoreError> {
@@ -107,7 +108,7 @@ pub(in crate::http) async fn purge(Incoming { endpoint, head, body }: Incoming) 
         .await
         .map_err(|_| problem(StatusCode::INTERNAL_SERVER_ERROR, "Internal error. Try again."))?;
     let deleted = purged.map_err(unavailable)?;
-    Ok(answer(&json!({ "deleted": deleted })))
+    Ok(value_response(StatusCode::OK, &json!({ "deleted": deleted })))
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "passed to map_err")]

@@ -2,15 +2,16 @@
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
+use http::StatusCode;
 use larder_runtime::clock::{Clock, Timestamp};
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Console, answer, console, operator::admit_operator};
+use super::{Console, console, operator::admit_operator};
 use crate::{
     dispatch::{Traffic, TrafficCounts},
-    http::{error::Reply, route::Incoming},
+    http::{error::Reply, response::value_response, route::Incoming},
 };
 
 /// The time between two samples.
@@ -75,7 +76,10 @@ pub(in crate::http) async fn traffic(Incoming { endpoint, head, .. }: Incoming) 
     let kept: Vec<Sample> = samples.kept.lock().iter().copied().collect();
     let now = Sample { time: samples.clock.now(), counts: endpoint.dispatcher.traffic().counts() };
 
-    Ok(answer(&json!({ "started": samples.started, "samples": kept, "now": now })))
+    Ok(value_response(
+        StatusCode::OK,
+        &json!({ "started": samples.started, "samples": kept, "now": now }),
+    ))
 }
 
 #[cfg(test)]

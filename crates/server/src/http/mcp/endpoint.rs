@@ -17,7 +17,7 @@ use crate::{
     admission::RequestPermit,
     era::{Accepts, Inbound, batch::is_batch},
     http::{
-        Endpoint,
+        Endpoint, HttpOptions,
         checks::Admission,
         error::{HttpError, Reply},
         head::Head,
@@ -25,6 +25,9 @@ use crate::{
         route::Incoming,
     },
 };
+
+/// The methods of the endpoint.
+pub(in crate::http) const METHODS: &str = "GET, POST, DELETE";
 
 /// Handles a request of a caller.
 pub(in crate::http) async fn handle(incoming: Incoming, admission: Admission) -> Reply {
@@ -80,16 +83,16 @@ async fn receive<'a>(
     identity: Identity,
     permit: &RequestPermit,
 ) -> Reply<(Post<'a>, Bytes)> {
-    let options = endpoint.options.load_full();
+    let HttpOptions { body: limits, json_response, .. } = **endpoint.options();
 
     if !accepts.message && !accepts.stream {
         return Err(HttpError::NotAcceptable);
     }
-    if options.json_response && !accepts.message {
+    if json_response && !accepts.message {
         return Err(HttpError::JsonOnly);
     }
 
-    match body::read(head, body, &options.body, permit).await {
+    match body::read(head, body, &limits, permit).await {
         Ok(body) => Ok((Post { endpoint, head, identity, accepts }, body)),
         Err(BodyError::Http(error)) => Err(error),
         Err(BodyError::Limited(limited)) => {
@@ -120,7 +123,7 @@ async fn end(endpoint: &Endpoint, head: &Head, identity: &Identity) -> Reply {
 fn other_method(method: &Method) -> HttpError {
     HttpError::Method {
         method: shortened(method.as_str()).into_owned(),
-        allow: "GET, POST, DELETE".to_owned(),
+        allow: METHODS.to_owned(),
         advice: "Use POST, or GET and DELETE within a session.".to_owned(),
     }
 }

@@ -32,7 +32,7 @@ pub(crate) struct SearchResult {
     /// The number of lines with a match; with invert, without one.
     lines: u64,
     /// Whether total is exact and rows has all matches.
-    complete: bool,
+    pub(super) complete: bool,
     /// The returned lines.
     rows: Vec<FoundLine>,
     /// The arguments of search_resource for the next matches.

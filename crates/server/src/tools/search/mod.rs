@@ -163,9 +163,8 @@ async fn search<S>(
     check_length(&args.query)?;
 
     let found = ctx.read_any_revision(&args.uri, args.revision).await?;
-    let view = found.text_view(ctx.identity().owner()).await?;
-    let is_decoded = view.is_some();
-    let (found, _slot) = view.map_or((found, None), |view| (view.text, Some(view.slot)));
+    let (found, slot) = found.into_text(ctx.identity().owner()).await?;
+    let is_decoded = slot.is_some();
     if found.entry.kind == Kind::Binary {
         return Err(ToolError::new(format!(
             "{} is binary ({}) and has no lines to search. Read it with {}.",
@@ -226,7 +225,9 @@ async fn search_text(
     let see = See::first(caller, &searched, is_stored, args, &rows, &places, budget).await?;
     let mut result = answer::result(&searched, args, &rows, &places, see, budget);
     if wants_plain && is_coloured {
-        tell_colours(&mut result.1);
+        let (Structured(found), shown) = &mut result;
+        found.complete = false;
+        tell_colours(shown);
     }
     Ok(result)
 }
