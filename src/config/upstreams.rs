@@ -72,8 +72,8 @@ pub struct UpstreamConfig {
     /// used counts as available, because it starts with its first use.
     #[serde(default)]
     pub required: bool,
-    /// How long a process stays without a call, unless it belongs to a session. Over stdio it
-    /// stays.
+    /// How long a process stays without a call. The process of a session stays until the session
+    /// ends, and over stdio until Larder ends.
     #[serde(default = "idle")]
     pub idle: Span,
     /// The most processes at a time. For another one, the process that has been idle for the
