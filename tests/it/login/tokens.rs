@@ -107,6 +107,36 @@ async fn processes_that_refresh_at_once_get_the_same_tokens() {
     assert_eq!(refusal(client.refresh(&id, &second).await).await, (400, "invalid_grant".into()));
 }
 
+#[tokio::test]
+async fn a_token_that_was_just_replaced_gives_fewer_scopes_and_revokes_the_login() {
+    let site = Site::start().await;
+    let client = site.client();
+    let id = client.register().await;
+    let mut request = client.request(&id);
+    request[3].1 = "mcp:read offline_access".to_owned();
+    let back = Browser::of("alice").log_in(client.authorize_url(&request), "allow").await;
+    let first = body(client.redeem(&id, &parameter(&back, "code").unwrap()).await).await;
+    let second = body(client.refresh(&id, &first).await).await;
+
+    let replaced = first["refresh_token"].as_str().unwrap();
+    let form = [
+        ("grant_type", "refresh_token"),
+        ("client_id", &*id),
+        ("refresh_token", replaced),
+        ("scope", "mcp:read"),
+    ];
+    let fewer = body(client.post("token", &form).await).await;
+    assert_eq!(fewer["scope"], "mcp:read");
+    assert_ne!(fewer["access_token"], second["access_token"]);
+    assert_eq!(fewer["refresh_token"], second["refresh_token"]);
+    assert_eq!(client.status(&fewer).await, 200);
+
+    let form = [("token", replaced), ("client_id", &*id)];
+    assert_eq!(client.post("revoke", &form).await.status(), 200);
+    assert_eq!(refusal(client.refresh(&id, &second).await).await, (400, "invalid_grant".into()));
+    until_refused(&site, &client, &second).await;
+}
+
 /// The claims of an access token.
 fn claims(tokens: &Value) -> Value {
     let token = tokens["access_token"].as_str().unwrap();

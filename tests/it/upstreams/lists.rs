@@ -58,6 +58,7 @@ async fn a_list_that_failed_for_a_moment_is_read_again() {
         let resources = client.send("resources/list", json!({})).await.result();
         assert_eq!(resources["resources"].as_array().unwrap().len(), 1, "{method}");
         assert_eq!(troubles(&client).await, Value::Null, "{method}");
+        assert_eq!(fs::read_to_string(&left).unwrap(), "0", "{method} was refused");
     }
 }
 
@@ -236,5 +237,6 @@ async fn a_memory_that_is_damaged_or_out_of_date_is_mended() {
         let mut host = start().await;
         assert!(host.tools().await.contains(&"count".to_owned()), "{damage}");
         host.end().await;
+        assert!(fs::read_to_string(&files[0]).unwrap().contains("\"count\""), "{damage}");
     }
 }

@@ -119,6 +119,8 @@ mod tests {
             assert_eq!(serde_json::from_slice::<Value>(&body).ok(), Some(read), "{sent}");
         }
 
+        let marked = "\u{feff}{\"token_type\":\"N_A\"}".as_bytes().to_vec();
+        assert_eq!(response(marked), b"{\"token_type\":\"N_A\"}");
         assert_eq!(response(b"<html>".to_vec()), b"<html>");
         assert_eq!(response(b"[]".to_vec()), b"[]");
     }
