@@ -330,3 +330,33 @@ async fn a_cancelled_query_ends_its_worker() {
     waiting.abort();
     eventually("the worker to be gone", async || workers(id).is_empty()).await;
 }
+
+#[tokio::test]
+async fn a_worker_ends_with_its_server() {
+    let mut service = Service::start_in(&[], &[("LARDER_QUERY__SECONDS", "3600")]).await;
+    service.store("x:1", "application/json", "[1]").await;
+    let arguments = json!({ "from": "x:1", "sql": ENDLESS });
+    let call = request("tools/call", json!({ "name": "query_resource", "arguments": arguments }));
+    let waiting = tokio::spawn(post(&service.url, &call).send());
+
+    let id = service.process.id();
+    eventually("a worker that computes", async || {
+        workers(id).iter().any(|(worker, _)| cpu_ticks(*worker) > 20)
+    })
+    .await;
+    let (worker, _) = workers(id)[0];
+
+    service.process.kill().await;
+    eventually("the worker to be gone", async || {
+        !fs::exists(format!("/proc/{worker}/stat")).unwrap()
+    })
+    .await;
+    assert!(waiting.await.unwrap().is_err());
+}
+
+/// The time that a process has computed.
+fn cpu_ticks(process: u32) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let after_name = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
+    after_name.split(' ').nth(11).and_then(|ticks| ticks.parse().ok()).unwrap_or(0)
+}

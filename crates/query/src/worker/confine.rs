@@ -85,8 +85,7 @@ impl UsedMemory {
     }
 }
 
-/// Ends the process when it has used this much CPU time: it ends even if nobody
-/// is left to stop it.
+/// Ends the process when it has used this much CPU time, whatever it does.
 #[cfg(unix)]
 pub(super) fn limit_cpu(seconds: u64) {
     let hard = rlimit::INFINITY;
@@ -142,7 +141,7 @@ mod linux {
     ];
 
     /// Other system calls of a program that computes.
-    const ALLOWED: [i64; 26] = [
+    const ALLOWED: [i64; 27] = [
         libc::SYS_close,
         libc::SYS_munmap,
         libc::SYS_mremap,
@@ -150,6 +149,7 @@ mod linux {
         libc::SYS_madvise,
         libc::SYS_brk,
         libc::SYS_futex,
+        libc::SYS_ppoll,
         libc::SYS_rt_sigaction,
         libc::SYS_rt_sigprocmask,
         libc::SYS_rt_sigreturn,

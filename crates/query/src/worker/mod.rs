@@ -1,6 +1,7 @@
 //! The worker process: `larder query-worker`. It answers questions on its
 //! standard input until that ends.
 
+mod abandoned;
 mod channel;
 mod confine;
 mod convert;
@@ -27,6 +28,11 @@ const STACK_SHARE: u64 = 8;
 
 /// The worker's main. `memory_bytes` is what the process may use.
 pub fn main(memory_bytes: u64) -> ExitCode {
+    if let Err(error) = abandoned::end_when_abandoned() {
+        let _ = writeln!(std::io::stderr(), "{error}");
+        return ExitCode::FAILURE;
+    }
+
     let stack_bytes = (memory_bytes / STACK_SHARE).min(MAX_STACK_BYTES);
     let stack_size = usize::try_from(stack_bytes).unwrap_or(usize::MAX);
 
