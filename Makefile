@@ -52,10 +52,10 @@ test: redis-server jq s3-server nginx $(OIDC)/node_modules/.package-lock.json $(
 	tests/run --workspace $(ARGS)
 
 test-large: redis-server s3-server ## Transfer a gibibyte in every backend: the memory of the server does not grow (Linux; takes minutes)
-	cargo test --locked --test it -- --ignored --test-threads 1 content::large::
+	cargo test --locked --workspace --test it -- --ignored --test-threads 1 content::large::
 
 browser-test: chromium $(CONTENT)/node_modules/.package-lock.json $(BROWSER)/node_modules/.package-lock.json ## Open the viewer, the console, and links to stored content in Chromium; prints how long that took (ARGS=--release for numbers that mean something)
-	tests/run --test it $(ARGS) -- --ignored --show-output browser::
+	tests/run --workspace --test it $(ARGS) -- --ignored --show-output browser::
 
 chromium: ## Install Chromium if it is missing
 	$(call debian-package,chromium,chromium)
@@ -183,7 +183,8 @@ $(INTEROP_VENV)/requirements.txt: $(INTEROP)/requirements.txt
 	cp $< $@
 
 questions: $(QUESTIONS)/node_modules/.package-lock.json $(QUESTIONS_PACKAGES)/requirements.txt ## Ask questions about real files, and compare the answers with Python's (ARGS=--verbose, or a part of a file's name)
-	cargo build --locked --bin larder
+	@# As the tests are built, so that nothing is compiled with other features.
+	cargo build --locked --workspace --bin larder --example conformance
 	$(QUESTIONS)/run $(ARGS)
 
 $(QUESTIONS)/node_modules/.package-lock.json: $(QUESTIONS)/package.json $(QUESTIONS)/package-lock.json
