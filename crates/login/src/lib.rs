@@ -22,6 +22,7 @@ mod rate;
 mod records;
 mod redirect;
 mod refresh;
+mod refresh_token;
 mod scopes;
 mod server;
 mod signing;

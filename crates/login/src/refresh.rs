@@ -15,6 +15,7 @@ use super::{
     client::hash,
     parameters::Parameters,
     records::{Grant, Records, Replaced, Versioned},
+    refresh_token::RefreshToken,
     scopes::within,
     server::{audit, audit_refused},
     tokens::{Failure, same},
@@ -95,7 +96,7 @@ impl LoginServer {
         parameters: &Parameters,
     ) -> Result<Value, Failure> {
         let token = parameters.required("refresh_token")?;
-        let (id, secret) = parts(token).ok_or_else(invalid)?;
+        let RefreshToken { grant: id, secret } = RefreshToken::parse(token).ok_or_else(invalid)?;
 
         // Another request of the same client may be refreshing the tokens.
         for _ in 0..POLLS {
@@ -311,12 +312,4 @@ impl LoginServer {
 
 fn invalid() -> Problem {
     Problem::grant("The refresh token is not valid. Log in again.")
-}
-
-/// The grant's ID and the secret of a refresh token. An ID has 32 hexadecimal digits, so no other
-/// text is looked up.
-pub(super) fn parts(token: &str) -> Option<(&str, &str)> {
-    let (id, secret) = token.split_once('.')?;
-    let is_id = id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_id.then_some((id, secret))
 }

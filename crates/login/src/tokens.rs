@@ -12,7 +12,7 @@ use super::{
     client::hash,
     parameters::Parameters,
     records::{Code, Grant, IssuedCode, IssuedToken, Records, Versioned},
-    refresh::parts,
+    refresh_token::RefreshToken,
     scopes::without_offline,
     server::{audit, audit_refused},
 };
@@ -119,7 +119,8 @@ impl LoginServer {
             return Err(Problem::grant("The code_verifier does not fit the code_challenge.").into());
         }
 
-        let (id, secret) = (self.random.id(), self.secret());
+        let id = self.random.id();
+        let secret = self.secret();
         let grant = Grant {
             client: request.client,
             user,
@@ -199,7 +200,7 @@ impl LoginServer {
             "access_token": token.access,
             "token_type": "Bearer",
             "expires_in": left.as_secs(),
-            "refresh_token": format!("{id}.{secret}"),
+            "refresh_token": RefreshToken { grant: id, secret }.to_string(),
             "scope": token.scopes,
         })
     }
@@ -223,8 +224,8 @@ impl LoginServer {
         }
 
         let token = parameters.required("token")?;
-        let (id, secret) = match parts(token) {
-            Some((id, secret)) => (id.to_owned(), Some(secret)),
+        let (id, secret) = match RefreshToken::parse(token) {
+            Some(RefreshToken { grant, secret }) => (grant.to_owned(), Some(secret)),
             None => match self.session_of(token).await? {
                 Some(id) => (id, None),
                 None => return Ok(()),
