@@ -319,7 +319,8 @@ pub(super) mod tests {
     async fn a_message_waits_for_another_and_fails_if_that_stays() {
         let budget = of(8 * STEP);
         let charge = || budget.charge(payer("ana", "fs"));
-        let (mut first, mut second) = (charge(), charge());
+        let mut first = charge();
+        let mut second = charge();
         first.cover(3 * STEP).await.unwrap();
         second.cover(STEP).await.unwrap();
         assert!(second.cover(2 * STEP).await.is_err());

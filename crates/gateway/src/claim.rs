@@ -23,8 +23,9 @@ impl Claim {
         session: &Arc<str>,
         upstream: &str,
     ) -> Result<Self, UpstreamError> {
-        let (claims, session, upstream) =
-            (Arc::clone(claims), Arc::clone(session), upstream.into());
+        let claims = Arc::clone(claims);
+        let session = Arc::clone(session);
+        let upstream = upstream.into();
         let claim = Self { claims, session, upstream };
         let name = || Arc::clone(&claim.upstream);
 

@@ -224,7 +224,8 @@ impl Connection {
     }
 
     fn stopping(&self) -> UpstreamError {
-        let (name, problem) = (self.name(), "it is being stopped".to_owned());
+        let name = self.name();
+        let problem = "it is being stopped".to_owned();
         UpstreamError::Unavailable { name, problem }
     }
 

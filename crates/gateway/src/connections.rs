@@ -248,7 +248,8 @@ impl Connections {
 
         let client = key.declared(client);
         let forget = {
-            let (open, key) = (Arc::downgrade(&self.open), key.clone());
+            let open = Arc::downgrade(&self.open);
+            let key = key.clone();
             let why = self.idle_reason();
             Box::new(move || open.upgrade().is_none_or(|open| open.lock().forget_idle(&key, &why)))
         };

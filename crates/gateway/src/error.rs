@@ -264,8 +264,10 @@ mod tests {
             retry_after: Some("17".into()),
             body: "slow down".into(),
         };
-        let (how, request) = ("signal 9".into(), "read".to_owned());
-        let (max, after) = (64 << 20, Duration::from_secs(300));
+        let how = "signal 9".into();
+        let request = "read".to_owned();
+        let max = 64 << 20;
+        let after = Duration::from_secs(300);
 
         for (error, text) in [
             (

@@ -133,7 +133,8 @@ impl Exchange {
         };
 
         let Opened { id, answer, events, questions, era } = link.open(caller, expects)?;
-        let (link, what) = (Arc::clone(link), what.to_owned());
+        let link = Arc::clone(link);
+        let what = what.to_owned();
         let message = None;
         let has_new_roots = false;
         let mut exchange =

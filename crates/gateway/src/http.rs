@@ -18,7 +18,10 @@ use reqwest::{
     header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
     redirect::Policy,
 };
-use tokio::{sync::mpsc, task::JoinSet};
+use tokio::{
+    sync::mpsc,
+    task::{AbortHandle, JoinSet},
+};
 use tokio_util::sync::CancellationToken;
 
 use self::{
@@ -94,71 +97,92 @@ async fn serve(
     mut outgoing: mpsc::Receiver<Bytes>,
     stop: CancellationToken,
 ) {
-    let mut requests = JoinSet::new();
-    let mut running = HashMap::new();
+    let mut requests = Requests { http, link, tasks: JoinSet::new(), running: HashMap::new() };
 
-    if http.session.now.lock().id.is_some() {
-        // The session of an earlier link goes on, so its stream is opened at once.
-        let (http, link) = (Arc::clone(&http), Arc::clone(&link));
-        requests.spawn(async move {
-            let _ = guarded(link.name(), http.listen(&link)).await;
-            None
-        });
+    // The session of an earlier link goes on, so its stream is opened at once.
+    if requests.http.session.now.lock().id.is_some() {
+        requests.listen();
     }
 
     loop {
         let message = tokio::select! {
             message = outgoing.recv() => message,
-            Some(ended) = requests.join_next() => {
+            Some(ended) = requests.tasks.join_next() => {
                 if let Ok(Some(id)) = ended {
-                    running.remove(&id);
+                    requests.running.remove(&id);
                 }
                 continue;
             }
             () = stop.cancelled() => break,
-            () = link.ended() => break,
+            () = requests.link.ended() => break,
         };
         let Some(message) = message else { break };
-        let outline = Outline::of(&message, &link);
-        let (http, link) = (Arc::clone(&http), Arc::clone(&link));
 
+        let outline = Outline::of(&message, &requests.link);
         match outline.id {
-            Some(id) => {
-                let request = requests.spawn(async move {
-                    let sending = Box::pin(http.send(&link, message, &outline));
-                    let sent = guarded(link.name(), sending).await;
-                    let sent = sent.unwrap_or_else(|_| Err(link.no_answer(PANICKED)));
-                    if let Err(error) = sent {
-                        link.fail(id, error);
-                    }
-                    Some(id)
-                });
-                running.insert(id, request);
-            }
-            None => {
-                // Closing the stream cancels the request in the modern era.
-                if let Some(request) = outline.cancels.and_then(|id| running.remove(&id)) {
-                    request.abort();
-                }
-
-                let opens = outline.method == "notifications/initialized";
-                // Sent in order: a server may refuse requests before it is initialized.
-                let sent = http.send(&link, message, &outline);
-                let _ = tokio::time::timeout(CONNECT_TIMEOUT, sent).await;
-
-                if opens {
-                    requests.spawn(async move {
-                        let _ = guarded(link.name(), http.listen(&link)).await;
-                        None
-                    });
-                }
-            }
+            Some(id) => requests.send(id, message, outline),
+            None => requests.notify(message, outline).await,
         }
     }
 
-    requests.shutdown().await;
+    let Requests { http, link, mut tasks, .. } = requests;
+    tasks.shutdown().await;
     link.end("stopped");
     http.end_session().await;
+}
+
+/// The HTTP requests of a link.
+struct Requests {
+    http: Arc<Http>,
+    link: Arc<Link>,
+    /// Tasks, which return the ID of their message if it is a request.
+    tasks: JoinSet<Option<i64>>,
+    /// The tasks of requests, by their IDs.
+    running: HashMap<i64, AbortHandle>,
+}
+
+impl Requests {
+    /// Opens the stream of the session.
+    fn listen(&mut self) {
+        let http = Arc::clone(&self.http);
+        let link = Arc::clone(&self.link);
+        self.tasks.spawn(async move {
+            let _ = guarded(link.name(), http.listen(&link)).await;
+            None
+        });
+    }
+
+    /// Sends a request, beside others.
+    fn send(&mut self, id: i64, message: Bytes, outline: Outline) {
+        let http = Arc::clone(&self.http);
+        let link = Arc::clone(&self.link);
+        let request = self.tasks.spawn(async move {
+            let sending = Box::pin(http.send(&link, message, &outline));
+            let sent = guarded(link.name(), sending).await;
+            let sent = sent.unwrap_or_else(|_| Err(link.no_answer(PANICKED)));
+            if let Err(error) = sent {
+                link.fail(id, error);
+            }
+            Some(id)
+        });
+        self.running.insert(id, request);
+    }
+
+    /// Sends a notification. They are sent in order: a server may refuse requests before it is
+    /// initialized.
+    async fn notify(&mut self, message: Bytes, outline: Outline) {
+        // Closing the stream cancels the request in the modern era.
+        if let Some(request) = outline.cancels.and_then(|id| self.running.remove(&id)) {
+            request.abort();
+        }
+
+        let sent = self.http.send(&self.link, message, &outline);
+        let _ = tokio::time::timeout(CONNECT_TIMEOUT, sent).await;
+
+        if outline.method == "notifications/initialized" {
+            self.listen();
+        }
+    }
 }
 
 impl Http {
@@ -262,7 +286,8 @@ impl Http {
                 response => return Ok(response),
             };
 
-            let (status, headers) = (response.status(), response.headers());
+            let status = response.status();
+            let headers = response.headers();
             let refused = account.refused(status, headers, token.as_deref(), caller, may_retry);
             match refused.await? {
                 Refused::Retry => may_retry = false,

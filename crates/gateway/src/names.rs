@@ -90,8 +90,8 @@ mod tests {
         assert_eq!(several.offered("read_file", |_| false), "fs__read_file");
 
         let long = "x".repeat(60);
-        let (name, other) =
-            (several.offered(&long, |_| false), several.offered(&format!("{long}y"), |_| false));
+        let name = several.offered(&long, |_| false);
+        let other = several.offered(&format!("{long}y"), |_| false);
         assert_eq!(name.len(), NAME_BYTES);
         assert!(name.starts_with("fs__xxx") && name != other, "{name} {other}");
         assert_eq!(name, several.offered(&long, |_| false));

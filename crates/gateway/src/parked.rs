@@ -62,7 +62,8 @@ impl Parked {
     ) -> Result<Ticket, UpstreamError> {
         let call = random.id();
         let expiry = {
-            let (table, call) = (Arc::downgrade(&self.table), call.clone());
+            let table = Arc::downgrade(&self.table);
+            let call = call.clone();
             let timeout = self.settings.answer_timeout;
             async move {
                 tokio::time::sleep(timeout).await;
@@ -72,7 +73,8 @@ impl Parked {
         };
 
         let mut table = self.table.lock();
-        let (count, settings) = (table.counts.get(owner).copied(), &self.settings);
+        let count = table.counts.get(owner).copied();
+        let settings = &self.settings;
         for (count, max, setting) in [
             (
                 count.unwrap_or_default(),

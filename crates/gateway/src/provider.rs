@@ -62,10 +62,12 @@ impl Upstream {
         reserved: impl IntoIterator<Item = &'a str>,
     ) -> Vec<Arc<dyn Provider>> {
         let reserved: HashSet<String> = reserved.into_iter().map(str::to_owned).collect();
-        let (is_prefixed, budget) = (settings.len() > 1, Arc::default());
+        let is_prefixed = settings.len() > 1;
+        let budget = Arc::default();
 
         let upstreams = settings.into_iter().map(|settings| {
-            let (reserved, budget) = (reserved.clone(), Arc::clone(&budget));
+            let reserved = reserved.clone();
+            let budget = Arc::clone(&budget);
             let upstream = Self::new(settings, is_prefixed, reserved, budget, Folder::default());
             Arc::new(upstream) as Arc<dyn Provider>
         });
@@ -132,7 +134,8 @@ impl Upstream {
             return resumed;
         }
 
-        let (requests, again) = (&self.requests, params.clone());
+        let requests = &self.requests;
+        let again = params.clone();
         let link = connection.link().await?;
         match requests.send(connection, &link, method, params, what, scope).await {
             Err(UpstreamError::NotProcessed { .. }) => {}

@@ -63,7 +63,8 @@ impl RemoteSession {
     pub(super) fn save(&self, capabilities: Capabilities) -> Option<SavedSession> {
         let Session { id, version } = self.now.lock().clone();
         let text = |header: HeaderValue| header.to_str().ok().map(str::to_owned);
-        let (id, version) = (text(id?)?, version.and_then(text));
+        let id = text(id?)?;
+        let version = version.and_then(text);
         Some(SavedSession { id, version, capabilities })
     }
 }
@@ -78,7 +79,8 @@ pub(super) struct KeptSession {
 
 impl KeptSession {
     pub(super) fn new(notes: &Arc<dyn Notes>, session: &Arc<str>, upstream: &str) -> Self {
-        let (notes, session) = (Arc::clone(notes), Arc::clone(session));
+        let notes = Arc::clone(notes);
+        let session = Arc::clone(session);
         Self { notes, session, upstream: upstream.into(), outlives: Arc::new(true.into()) }
     }
 

@@ -110,9 +110,11 @@ impl Requests {
         scope: &Arc<Scope>,
     ) -> Result<RawResult, UpstreamError> {
         for round in 0..MAX_ROUNDS {
-            let (era, link) = (exchange.era(), Arc::clone(exchange.link()));
+            let era = exchange.era();
+            let link = Arc::clone(exchange.link());
             let sent = exchange.message().cloned();
-            let (method, what) = (exchange.method(), exchange.what().to_owned());
+            let method = exchange.method();
+            let what = exchange.what().to_owned();
 
             let result = match exchange.run(scope).await? {
                 Step::Done(result) => result,

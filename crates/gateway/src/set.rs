@@ -90,7 +90,8 @@ impl Upstreams {
         let next = all.into_iter().map(|settings| {
             let known = current.iter().find(|known| known.is_of(&settings, is_prefixed));
             known.cloned().unwrap_or_else(|| {
-                let (reserved, budget) = (self.reserved.clone(), Arc::clone(&self.budget));
+                let reserved = self.reserved.clone();
+                let budget = Arc::clone(&self.budget);
                 let folder = Arc::clone(&self.folder);
                 Arc::new(Upstream::new(settings, is_prefixed, reserved, budget, folder))
             })

@@ -45,14 +45,16 @@ pub(super) struct Target {
 
 impl Target {
     fn announce(&self) {
-        let (owner, uri) = (self.owner.clone(), self.offered.clone());
+        let owner = self.owner.clone();
+        let uri = self.offered.clone();
         self.feed.publish(Change { owner, uri, kind: ChangeKind::Updated, id: None });
     }
 }
 
 impl Subscriptions {
     pub(super) fn new() -> Self {
-        let (changed, applied) = (watch::Sender::new(0), watch::Sender::new(0));
+        let changed = watch::Sender::new(0);
+        let applied = watch::Sender::new(0);
         Self { table: Mutex::default(), changed, applied }
     }
 
@@ -156,10 +158,13 @@ mod tests {
 
     #[tokio::test]
     async fn only_followers_hear_and_the_last_one_ends_the_subscription() {
-        let (feed, subscriptions) = (ChangeFeed::new(), Subscriptions::new());
+        let feed = ChangeFeed::new();
+        let subscriptions = Subscriptions::new();
         let owner = |name: &str| Principal::Static { name: name.into() }.owner();
-        let (ana, bob) = (owner("ana"), owner("bob"));
-        let (mut to_ana, mut to_bob) = (feed.subscribe(&ana), feed.subscribe(&bob));
+        let ana = owner("ana");
+        let bob = owner("bob");
+        let mut to_ana = feed.subscribe(&ana);
+        let mut to_bob = feed.subscribe(&bob);
 
         let session: Arc<str> = "s".into();
         subscriptions.add("file:///a", Some(&session), target(&feed, &ana));

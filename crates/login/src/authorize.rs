@@ -204,7 +204,8 @@ impl LoginServer {
             return Err(Problem::refused(ErrorCode::InvalidScope, text));
         }
 
-        let (requested, known) = (Scopes::granted(scope), self.known_scopes());
+        let requested = Scopes::granted(scope);
+        let known = self.known_scopes();
         let names: Vec<_> =
             requested.names().filter(|name| Scopes::granted(name).is_within(&known)).collect();
         if names.is_empty() && !requested.is_within(&Scopes::granted("openid")) {

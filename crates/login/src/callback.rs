@@ -88,16 +88,7 @@ impl LoginServer {
         let code = match response.code(&self.provider.issuer().await?) {
             Ok(code) => code,
             Err(ResponseError::Refused { error, .. }) => {
-                // The text comes from the browser, so its length is bounded.
-                let error = &*shortened(error);
-                tracing::info!(error, "the provider refuses a login");
-
-                let text = "The identity provider has refused the login.";
-                let problem = Problem::refused(ErrorCode::AccessDenied, text);
-                let Request { redirect_uri, state, .. } = &request;
-                let step = self.failed(redirect_uri, state.as_deref(), &problem)?;
-                self.audit_unknown("login", &problem);
-                return Ok(step);
+                return self.refused_by_provider(&request, error);
             }
             Err(error) => return Err(Problem::request(error.to_string())),
         };
@@ -113,20 +104,57 @@ impl LoginServer {
         let user = User { person: authenticated.person, grant: authenticated.grant };
 
         let Some(allowed) = self.policy.scopes(&user.person) else {
-            let why = "not allowed by auth.login.allow";
-            audit_refused(user.principal(), &request.client, "login", why);
-
-            let text = format!(
-                "You are logged in as {}, who may not use this server. Ask its operator for \
-                 access, or log in with another account.",
-                display(&user)
-            );
-            let told = "The user may not use this server.";
-            let problem = Problem::refused(ErrorCode::AccessDenied, text);
-            return Ok(self.refused(&request, problem, ErrorCode::AccessDenied, told));
+            return Ok(self.not_allowed(&request, &user));
         };
         audit(user.principal(), &request.client, "login");
 
+        let Some(scopes) = self.granted(&request, allowed) else {
+            audit_refused(user.principal(), &request.client, "login", "no scope granted");
+            let text = "The user has none of the requested scopes.";
+            return self.failed_for(&request, &user, ErrorCode::InvalidScope, text).await;
+        };
+
+        if self.has_consent(&request, &user, &scopes).await? {
+            let url = self.issue(request, user, scopes).await?;
+            return Ok(Step::Redirect(url, Vec::new()));
+        }
+
+        let id = self.secret();
+        let browser = self.secret();
+        let ticket = Ticket { request, user, scopes, browser: browser.clone() };
+        self.records.create(&Records::ticket(&hash(&id)), &ticket, LOGIN_TTL).await?;
+        let url = format!("{}?ticket={id}", self.url("consent"));
+        Ok(Step::Redirect(url, vec![Cookie::new(CONSENT_COOKIE.to_owned(), browser)]))
+    }
+
+    fn refused_by_provider(&self, request: &Request, error: &str) -> Result<Step, Problem> {
+        // The text comes from the browser, so its length is bounded.
+        let error = &*shortened(error);
+        tracing::info!(error, "the provider refuses a login");
+
+        let text = "The identity provider has refused the login.";
+        let problem = Problem::refused(ErrorCode::AccessDenied, text);
+        let step = self.failed(&request.redirect_uri, request.state.as_deref(), &problem)?;
+        self.audit_unknown("login", &problem);
+        Ok(step)
+    }
+
+    fn not_allowed(&self, request: &Request, user: &User) -> Step {
+        let why = "not allowed by auth.login.allow";
+        audit_refused(user.principal(), &request.client, "login", why);
+
+        let text = format!(
+            "You are logged in as {}, who may not use this server. Ask its operator for access, \
+             or log in with another account.",
+            display(user)
+        );
+        let told = "The user may not use this server.";
+        let problem = Problem::refused(ErrorCode::AccessDenied, text);
+        self.refused(request, problem, ErrorCode::AccessDenied, told)
+    }
+
+    /// The scopes of a request that a user gets; `None` if the request asks for others only.
+    fn granted(&self, request: &Request, allowed: Scopes) -> Option<String> {
         let allowed = self.options.hierarchy.expand(allowed);
         let is_offline = asks_offline(request.scopes.as_deref());
         let scopes = request.scopes.as_deref().map(without_offline).unwrap_or_default();
@@ -139,23 +167,11 @@ impl LoginServer {
         let mut names: Vec<_> =
             asked.names().filter(|name| Scopes::granted(name).is_within(&allowed)).collect();
         if names.is_empty() && !asked.is_empty() {
-            audit_refused(user.principal(), &request.client, "login", "no scope granted");
-            let text = "The user has none of the requested scopes.";
-            return self.failed_for(&request, &user, ErrorCode::InvalidScope, text).await;
+            return None;
         }
 
         names.extend(is_offline.then_some(OFFLINE_ACCESS));
-        let scopes = names.join(" ");
-        if self.has_consent(&request, &user, &scopes).await? {
-            let url = self.issue(request, user, scopes).await?;
-            return Ok(Step::Redirect(url, Vec::new()));
-        }
-
-        let (id, browser) = (self.secret(), self.secret());
-        let ticket = Ticket { request, user, scopes, browser: browser.clone() };
-        self.records.create(&Records::ticket(&hash(&id)), &ticket, LOGIN_TTL).await?;
-        let url = format!("{}?ticket={id}", self.url("consent"));
-        Ok(Step::Redirect(url, vec![Cookie::new(CONSENT_COOKIE.to_owned(), browser)]))
+        Some(names.join(" "))
     }
 
     /// Whether the user has allowed this before. Any process on a device can name the public
@@ -249,7 +265,8 @@ impl LoginServer {
     /// The client's redirect URI with a new code.
     async fn issue(&self, request: Request, user: User, scopes: String) -> Result<String, Problem> {
         let code = self.secret();
-        let (redirect_uri, state) = (request.redirect_uri.clone(), request.state.clone());
+        let redirect_uri = request.redirect_uri.clone();
+        let state = request.state.clone();
         let issued = Code::Issued(Box::new(IssuedCode { request, user, scopes }));
         self.records.create(&Records::code(&hash(&code)), &issued, CODE_TTL).await?;
 

@@ -186,7 +186,8 @@ mod tests {
 
     #[test]
     fn documents_are_fetched_from_public_https_urls_only() {
-        let (public, any) = (documents(false), documents(true));
+        let public = documents(false);
+        let any = documents(true);
         assert!(public.checked("https://a.example/client.json").is_ok());
 
         for id in ["http://localhost:1/c", "http://127.0.0.1/c"] {

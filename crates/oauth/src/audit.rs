@@ -52,7 +52,8 @@ pub fn purged<E: Display>(who: &dyn Display, owner: &Owner, deleted: &Result<u64
 /// Logs that an operator has ended all sessions of an owner, or why that failed, as [`purged`]
 /// does.
 pub fn sessions_ended<E: Display>(owner: &Owner, ended: &Result<u64, E>) {
-    let (who, what) = ("operator", "end sessions");
+    let who = "operator";
+    let what = "end sessions";
     match ended {
         Ok(sessions) => {
             tracing::warn!(target: "audit", who, what, %owner, sessions, "allowed");

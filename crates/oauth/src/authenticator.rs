@@ -219,10 +219,12 @@ impl Authenticator {
             return Ok(identity);
         }
 
-        let (this, token) = (Arc::clone(self), Arc::<str>::from(token));
+        let this = Arc::clone(self);
+        let token = Arc::<str>::from(token);
         let expires = identity.expires();
         let validity = Validity::new(move || {
-            let (this, token) = (Arc::clone(&this), Arc::clone(&token));
+            let this = Arc::clone(&this);
+            let token = Arc::clone(&token);
             async move { this.until_invalid(&token, expires).await }.boxed()
         });
 

@@ -34,7 +34,8 @@ impl IdTokens {
         clock: Arc<dyn Clock>,
     ) -> Self {
         let source: Source = Arc::new(move || {
-            let (fetcher, url) = (fetcher.clone(), keys_url());
+            let fetcher = fetcher.clone();
+            let url = keys_url();
             async move {
                 let url = url.await?;
                 let read = match fetcher.get(&url).await {
@@ -61,7 +62,8 @@ impl IdTokens {
         nonce: Option<&str>,
     ) -> Result<Map<String, Value>, AuthError> {
         let jwt = Jwt::read(token)?;
-        let (id, algorithm) = (jwt.key()?, jwt.algorithm()?);
+        let id = jwt.key()?;
+        let algorithm = jwt.algorithm()?;
         jwt.check_id_token(&self.issuer, &self.client, nonce, self.clock.now())?;
         let verifies = |key: &Key, by| key.verifies(by, jwt.message, jwt.signature);
         self.keys.verify(id, algorithm, verifies).await?;

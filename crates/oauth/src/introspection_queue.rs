@@ -117,7 +117,8 @@ mod tests {
     async fn an_address_with_bad_tokens_leaves_room_for_others() {
         let limits = IntrospectionLimits { concurrent: 8, waiting: 8, failures_per_minute: 2 };
         let queue = Queue::new(limits);
-        let (bad, good) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
+        let bad = IpAddr::from([10, 0, 0, 1]);
+        let good = IpAddr::from([10, 0, 0, 2]);
         let now = Timestamp::from_millis(0);
 
         queue.failed(bad, now);

@@ -68,7 +68,8 @@ impl Endpoints {
             return Ok(metadata);
         }
 
-        let (fetcher, issuer) = (&self.fetcher, &self.issuer);
+        let fetcher = &self.fetcher;
+        let issuer = &self.issuer;
         let read = |metadata: Metadata| Discovered::read(&metadata);
         let found = discover(fetcher, issuer, WellKnown::Any, read).await;
         let found = found.map_err(|error| format!("no usable metadata for {issuer}: {error}"))?;
@@ -141,7 +142,8 @@ impl Issuer {
             let endpoints = Arc::clone(&endpoints);
             let own = own.clone();
             move || {
-                let (endpoints, own) = (Arc::clone(&endpoints), own.clone());
+                let endpoints = Arc::clone(&endpoints);
+                let own = own.clone();
                 let keys = async move {
                     match own {
                         Some(own) => KeySet::read(&own.jwk_set().await?),
@@ -190,7 +192,8 @@ impl Issuer {
         jwt: &Jwt<'_>,
         now: Timestamp,
     ) -> Result<Identity, AuthError> {
-        let (id, algorithm) = (jwt.key()?, jwt.algorithm()?);
+        let id = jwt.key()?;
+        let algorithm = jwt.algorithm()?;
         let claims = jwt.check(&self.rules, now)?;
         let verifies = |key: &super::keys::Key, by| key.verifies(by, jwt.message, jwt.signature);
         self.keys.verify(id, algorithm, verifies).await?;

@@ -49,7 +49,8 @@ impl Issuer {
 }
 
 fn jwks(issuer: &Arc<Issuer>) -> (Arc<Jwks>, ManualClock) {
-    let (clock, issuer) = (ManualClock::new(), Arc::clone(issuer));
+    let clock = ManualClock::new();
+    let issuer = Arc::clone(issuer);
     let source: Source = Arc::new(move || {
         let issuer = Arc::clone(&issuer);
         async move { issuer.get().await }.boxed()

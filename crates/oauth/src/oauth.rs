@@ -45,7 +45,8 @@ impl OAuth {
 
         let hierarchy = Arc::new(hierarchy);
         let issuers = issuers.into_iter().enumerate().map(|(index, options)| {
-            let (hierarchy, clock) = (Arc::clone(&hierarchy), Arc::clone(&clock));
+            let hierarchy = Arc::clone(&hierarchy);
+            let clock = Arc::clone(&clock);
             // At most one issuer is this server.
             let own = if options.is_own { own.take() } else { None };
             Issuer::new(options, audience, own, hierarchy, &fetcher, clock).map_err(
@@ -70,7 +71,8 @@ impl OAuth {
         token: &str,
         peer: Option<IpAddr>,
     ) -> Result<(Identity, Timestamp), AuthError> {
-        let (now, hash) = (self.clock.now(), TokenHash::new(token));
+        let now = self.clock.now();
+        let hash = TokenHash::new(token);
         if let Some(verified) = self.verified.get(hash, now) {
             return Ok(verified);
         }

@@ -54,7 +54,8 @@ impl StaticTokens {
     /// The identity of a token. Compares in constant time.
     pub(super) fn find(&self, token: &str) -> Option<&Identity> {
         let hash: [u8; 32] = Sha256::digest(token).into();
-        let (mut found, mut position) = (Choice::from(0), 0_u64);
+        let mut found = Choice::from(0);
+        let mut position = 0_u64;
 
         for (index, (known, _)) in (0..).zip(&self.0) {
             let is_equal = known.sha256[..].ct_eq(&hash[..]);

@@ -58,7 +58,8 @@ mod tests {
     #[test]
     fn it_is_bounded_and_keeps_a_token_in_use() {
         let verified = VerifiedTokens::default();
-        let (now, later) = (Timestamp::from_millis(0), Timestamp::from_millis(1));
+        let now = Timestamp::from_millis(0);
+        let later = Timestamp::from_millis(1);
         let hash = |n: usize| TokenHash::new(&n.to_string());
 
         for n in 0..4 * CAPACITY {

@@ -112,7 +112,8 @@ impl Params {
         let ValueRange { begin, end } = self.ranges[Member::Name as usize];
 
         let name = serde_json::Value::from(name).to_string();
-        let (before, after) = (&self.raw[..begin as usize], &self.raw[end as usize..]);
+        let before = &self.raw[..begin as usize];
+        let after = &self.raw[end as usize..];
         Self::new([before, name.as_bytes(), after].concat().into()).ok()
     }
 

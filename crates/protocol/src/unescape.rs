@@ -146,7 +146,9 @@ mod tests {
 
     /// What a string's inside and closing quote decode to, in pieces of these sizes.
     fn decode(inside: &[u8], pieces: &[usize]) -> Option<Vec<u8>> {
-        let (mut decoder, mut decoded, mut rest) = (Unescape::default(), Vec::new(), inside);
+        let mut decoder = Unescape::default();
+        let mut decoded = Vec::new();
+        let mut rest = inside;
         for size in pieces.iter().chain(std::iter::repeat(&7)) {
             let (piece, after) = rest.split_at((*size).min(rest.len()));
             let (used, has_ended) = decoder.feed(piece, &mut decoded).ok()?;

@@ -91,7 +91,8 @@ impl Connection {
     pub(crate) fn unlisted(&self) -> Option<UpstreamError> {
         let catalogue = self.catalogue.load();
         let error = catalogue.as_ref()?.tools_error()?;
-        let (name, problem) = (self.name(), format!("its lists cannot be read: {error}"));
+        let name = self.name();
+        let problem = format!("its lists cannot be read: {error}");
         Some(UpstreamError::Unavailable { name, problem })
     }
 

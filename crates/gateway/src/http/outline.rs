@@ -43,7 +43,8 @@ impl Outline {
                     _ => Vec::new(),
                 };
 
-                let (method, caller) = (request.method, link.caller(id));
+                let method = request.method;
+                let caller = link.caller(id);
                 Self { id: Some(id), method, name, is_modern, mirrored, cancels: None, caller }
             }
             Ok(Message::Notification { method, params }) => {

@@ -40,7 +40,8 @@ impl Link {
     /// The error for a request during which the upstream ended.
     pub(crate) fn ended_during(&self, what: &str) -> UpstreamError {
         let how = self.state.lock().ended.clone();
-        let (name, request) = (Arc::clone(&self.name), what.to_owned());
+        let name = Arc::clone(&self.name);
+        let request = what.to_owned();
         UpstreamError::Ended { name, how: how.unwrap_or_else(|| "closed".into()), request }
     }
 

@@ -281,7 +281,8 @@ impl Link {
             return Ok(());
         }
 
-        let (work, max) = (message.clone(), self.settings.max_values);
+        let work = message.clone();
+        let max = self.settings.max_values;
         let counted = self.compute(message.len(), move || count_values(&work, max)).await;
         let counted = counted.unwrap_or_else(|| count_values(message, max));
         let values = counted.ok_or(Refusal::TooManyValues)?;

@@ -218,11 +218,6 @@ impl ProviderLogin for Login {
             let first = values.next().map(|(_, value)| value.as_str());
             first.filter(|_| values.next().is_none())
         };
-        let unknown = || {
-            LoginProblem::Refused(format!(
-                "This login was not begun in this browser, is over, or took too long. {NEW_LINK}."
-            ))
-        };
 
         let opened = |text: &str| site.vault.sealer().open_text(&self.context("cookie"), text);
         let cookie: Cookie = cookie.and_then(opened).ok_or_else(unknown)?;
@@ -231,14 +226,7 @@ impl ProviderLogin for Login {
         }
 
         let slot = Slot::new(site, &self.name, &cookie.owner);
-        // Removed while it is read, so that only one of two callbacks finds it.
-        let is_this = |pending: &Pending| pending.state == cookie.state;
-        let before = slot.change(|record| {
-            let begun = record.pending.as_ref().is_some_and(is_this);
-            begun.then_some(Record { pending: None, ..record })
-        });
-        let pending = before.await?.pending.filter(is_this);
-        let pending = pending.filter(|pending| pending.expires > slot.now()).ok_or_else(unknown)?;
+        let pending = take_pending(&slot, &cookie.state).await?.ok_or_else(unknown)?;
 
         let response = AuthorizationResponse::read(parameter);
         let code = response.code(&pending.response_issuer()).map_err(|error| match error {
@@ -305,6 +293,25 @@ impl ProviderLogin for Login {
     fn client_document(&self) -> Value {
         self.site.get().map(|site| self.document(site)).unwrap_or_default()
     }
+}
+
+/// Takes the login with this state that was begun and is not over. It is removed while it is read,
+/// so that only one of two callbacks finds it.
+async fn take_pending(slot: &Slot, state: &LoginState) -> Result<Option<Pending>, LoginProblem> {
+    let is_this = |pending: &Pending| pending.state == *state;
+    let before = slot.change(|record| {
+        let begun = record.pending.as_ref().is_some_and(is_this);
+        begun.then_some(Record { pending: None, ..record })
+    });
+
+    let pending = before.await?.pending.filter(is_this);
+    Ok(pending.filter(|pending| pending.expires > slot.now()))
+}
+
+fn unknown() -> LoginProblem {
+    LoginProblem::Refused(format!(
+        "This login was not begun in this browser, is over, or took too long. {NEW_LINK}."
+    ))
 }
 
 /// The login of an upstream as the registry sees it.

@@ -109,7 +109,8 @@ impl Discarded {
 
     /// Looks for the envelope, whose members implementations write before or after the result.
     fn between(head: &[u8], tail: &[u8]) -> Self {
-        let (head, tail) = (compact(head), compact(tail));
+        let head = compact(head);
+        let tail = compact(tail);
         let begun = without_version(head.strip_prefix('{').unwrap_or_default());
         let after_id = begun.strip_prefix(r#""id":"#).and_then(|id| id.split_once(','));
         let (id, next) = after_id.map_or((None, begun), |(id, next)| (Some(id), next));

@@ -60,7 +60,8 @@ mod tests {
             // A line feed ends a character that may have begun.
             let bytes = [parts.concat(), b"\n".to_vec()].concat();
             let mut repair = Utf8Repair::default();
-            let (mut rest, mut repaired) = (&bytes[..], Vec::new());
+            let mut rest = &bytes[..];
+            let mut repaired = Vec::new();
 
             for size in sizes.iter().cycle() {
                 let (piece, after) = rest.split_at((*size).min(rest.len()));

@@ -86,7 +86,8 @@ pub(super) async fn ask_to_log_in(login: &LoginNeeded, scope: &Arc<Scope>) -> bo
         return false;
     }
 
-    let (key, message) = (login.key(), login.message());
+    let key = login.key();
+    let message = login.message();
     let asked = context.elicit_url(&key, &message, &login.url).await;
     matches!(asked, Ok(Elicited::Accepted(()))) && login.wait().await
 }

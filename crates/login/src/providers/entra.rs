@@ -124,7 +124,8 @@ mod tests {
     #[test]
     fn an_address_that_anybody_could_enter_is_not_verified() {
         let email = |token: Value| Entra::email(&Claims::of(&token));
-        let (ceo, mallory) = ("ceo@example.com", "mallory@evil.example");
+        let ceo = "ceo@example.com";
+        let mallory = "mallory@evil.example";
 
         assert_eq!(email(json!({ "email": ceo })), (Some(ceo.into()), false));
         let entered = json!({ "email": ceo, "preferred_username": mallory });

@@ -98,7 +98,8 @@ impl GitHub {
         }
 
         let message = shortened(response.body["message"].as_str().unwrap_or_default()).into_owned();
-        let (url, status) = (without_query(&url), response.status);
+        let url = without_query(&url);
+        let status = response.status;
         Err(ProviderError::Refused(format!("{url} responds with status {status}: {message}")))
     }
 

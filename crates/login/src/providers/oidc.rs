@@ -150,7 +150,8 @@ impl Oidc {
         match response.body {
             serde_json::Value::Object(claims) if response.status == 200 => Ok(Claims(claims)),
             _ => {
-                let (url, status) = (without_query(url), response.status);
+                let url = without_query(url);
+                let status = response.status;
                 let problem = format!("{url} responds with status {status}, or not with JSON");
                 Err(ProviderError::Refused(problem))
             }

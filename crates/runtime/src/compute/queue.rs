@@ -45,7 +45,8 @@ pub(super) struct Ticket {
 
 impl<T> FairQueue<T> {
     pub(super) fn new(limits: QueueLimits) -> Self {
-        let (owners, turns) = (HashMap::new(), BTreeMap::new());
+        let owners = HashMap::new();
+        let turns = BTreeMap::new();
         Self { limits, owners, turns, waiting: 0, next_id: 0 }
     }
 

@@ -106,7 +106,8 @@ mod tests {
     fn one_owner_gets_half_and_what_is_dropped_is_free_again() {
         let slots = Slots::new(&ComputeLimits { searches: 4, ..ComputeLimits::default() });
         let now = |owner: &str| slots.acquire(owner).now_or_never().map(Result::unwrap);
-        let (first, second) = (now("a").unwrap(), now("a").unwrap());
+        let first = now("a").unwrap();
+        let second = now("a").unwrap();
         // It waits, and leaves without a trace.
         assert!(now("a").is_none());
         let mut third = Box::pin(slots.acquire("a"));

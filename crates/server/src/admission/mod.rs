@@ -167,7 +167,8 @@ mod tests {
     #[test]
     fn requests_come_in_a_burst_or_spread_over_the_window() {
         let (limits, clock) = with(|limits| limits.requests_per_window = 6);
-        let (a, b) = (caller("a"), caller("b"));
+        let a = caller("a");
+        let b = caller("b");
 
         for _ in 0..6 {
             limits.request(&a).unwrap();
@@ -207,7 +208,8 @@ mod tests {
         let (limits, _) = with(|limits| (limits.caller.calls, limits.caller.streams) = (2, 1));
         let a = caller("a");
 
-        let (first, _second) = (limits.call(&a).unwrap(), limits.call(&a).unwrap());
+        let first = limits.call(&a).unwrap();
+        let _second = limits.call(&a).unwrap();
         assert!(limits.call(&a).unwrap_err().message.contains("limits.concurrent_calls"));
         limits.call(&caller("b")).expect("another caller is not affected");
 
@@ -247,7 +249,9 @@ mod tests {
             (limits.caller.body_bytes, limits.total.body_bytes) = (10, 15);
         });
         let body = |name: &str| limits.request(&caller(name)).unwrap().body(0).unwrap();
-        let (mut first, mut second, mut third) = (body("a"), body("a"), body("b"));
+        let mut first = body("a");
+        let mut second = body("a");
+        let mut third = body("b");
 
         first.grow(6).unwrap();
         second.grow(4).unwrap();
@@ -274,7 +278,8 @@ mod tests {
     #[test]
     fn requests_and_calls_are_bounded_for_all_callers_together() {
         let (limits, _) = with(|limits| (limits.total.requests, limits.total.calls) = (1, 1));
-        let (a, b) = (caller("a"), caller("b"));
+        let a = caller("a");
+        let b = caller("b");
         let held = (limits.request(&a).unwrap(), limits.call(&a).unwrap());
 
         let request = limits.request(&b).unwrap_err();

@@ -125,7 +125,8 @@ impl RequestPermit {
     /// others.
     pub fn body(&self, announced: usize) -> Result<BodyPermit, LimitReached> {
         let Permit { shared, caller, .. } = &self.0;
-        let (limits, kind) = (shared.limits.load(), Kind::BodyBytes);
+        let limits = shared.limits.load();
+        let kind = Kind::BodyBytes;
 
         for (usage, level, maximums) in [
             (&caller.usage, LimitLevel::Caller, &limits.caller),
@@ -137,7 +138,8 @@ impl RequestPermit {
             }
         }
 
-        let (shared, caller) = (Arc::clone(shared), Arc::clone(caller));
+        let shared = Arc::clone(shared);
+        let caller = Arc::clone(caller);
         Ok(BodyPermit(Permit { shared, caller, kind, amount: 0 }))
     }
 }

@@ -66,8 +66,11 @@ pub(super) async fn window(
     let index = found.record_index(caller, Some(at)).await;
     let index = index.map_err(|error| no_records(found, error))?;
 
-    let (mut children, mut bytes, mut long) = (Vec::new(), 0, 0);
-    let (mut next, end) = (offset, offset.saturating_add(limit).min(index.total()));
+    let mut children = Vec::new();
+    let mut bytes = 0;
+    let mut long = 0;
+    let mut next = offset;
+    let end = offset.saturating_add(limit).min(index.total());
 
     while next < end && long < MAX_LONG {
         let window = found.records(caller, &index, next, end - next, READ_BYTES).await;

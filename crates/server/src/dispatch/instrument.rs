@@ -14,7 +14,8 @@ use crate::registry::Registry;
 /// The span of a call. Its level is `ERROR`, so that each log line about the call carries
 /// the call's ID at any log level.
 pub(super) fn span(method: Method, tool: Option<&str>, trace: Option<&Trace>, id: &str) -> Span {
-    let (name, tool) = (method.as_str(), tool.map(truncate));
+    let name = method.as_str();
+    let tool = tool.map(truncate);
     let (gap, called) = tool.map_or(("", ""), |tool| (" ", tool));
 
     let span = tracing::error_span!(

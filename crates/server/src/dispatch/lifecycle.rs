@@ -144,7 +144,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_call_may_take_as_long_as_its_limit_and_a_task_longer() {
         let limit = Duration::from_secs(600);
-        let (mut deadline, stopping) = (Deadline::new(None, Some(limit)), CancellationToken::new());
+        let mut deadline = Deadline::new(None, Some(limit));
+        let stopping = CancellationToken::new();
 
         let begun = Instant::now();
         assert_eq!(deadline.passed(&stopping).await, (End::TimedOut, Fault::TimedOut { limit }));

@@ -134,7 +134,8 @@ impl Dispatcher {
         limits: DispatchLimits,
         caller_limits: Arc<Limits>,
     ) -> Self {
-        let (task_calls, stopping) = (TaskTracker::new(), CancellationToken::new());
+        let task_calls = TaskTracker::new();
+        let stopping = CancellationToken::new();
         let registry = Arc::new(registry);
         let limits = ArcSwap::from_pointee(limits);
         let traffic = Arc::<Traffic>::default();

@@ -74,7 +74,8 @@ impl Running {
     /// to cancel and to call again.
     pub async fn next(&mut self) -> Option<Step> {
         if self.outcome.is_none() {
-            let (future, messages) = (self.future.as_mut()?, &mut self.messages);
+            let future = self.future.as_mut()?;
+            let messages = &mut self.messages;
             let step = poll_fn(|cx| match Pin::new(&mut *future).poll(cx) {
                 Poll::Ready(outcome) => Poll::Ready(Step::Outcome(outcome)),
                 Poll::Pending => messages.poll_next(cx).map(Step::Message),

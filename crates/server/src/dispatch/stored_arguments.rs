@@ -55,7 +55,8 @@ pub(super) async fn read(
         return parse(name, params, &stored);
     }
 
-    let (name, params) = (name.to_owned(), params.clone());
+    let name = name.to_owned();
+    let params = params.clone();
     let work = Compute::run(owner.as_str(), bytes, move || parse(&name, &params, &stored));
     work.done().await.map_err(busy_fault)?
 }
@@ -73,7 +74,8 @@ fn parse(name: &str, params: &Params, stored: &[&'static str]) -> Result<Option<
     };
 
     let mut parsed: Value = parsed.map_err(|e| {
-        let (name, error) = (shortened(name), describe(&e));
+        let name = shortened(name);
+        let error = describe(&e);
         Fault::invalid_params(format!("The arguments of {name} cannot be read: {error}"))
     })?;
     let Some(arguments) = parsed.as_object_mut() else {
@@ -92,7 +94,8 @@ fn without(json: &[u8], parts: &[&[u8]]) -> Vec<u8> {
     let mut parts: Vec<_> = parts.iter().map(|part| (offset(part), part.len())).collect();
     parts.sort_unstable();
 
-    let (mut rest, mut end) = (Vec::new(), 0);
+    let mut rest = Vec::new();
+    let mut end = 0;
     for (begin, length) in parts {
         rest.extend_from_slice(&json[end..begin]);
         rest.extend_from_slice(b"null");
@@ -112,7 +115,8 @@ mod tests {
     #[test]
     fn parts_are_replaced_wherever_they_are() {
         let json = br#"{"a":[1,2],"b":{"c":3},"d":4}"#;
-        let (a, b) = (&json[5..10], &json[15..22]);
+        let a = &json[5..10];
+        let b = &json[15..22];
 
         assert_eq!(without(json, &[b, a]), br#"{"a":null,"b":null,"d":4}"#);
         assert_eq!(without(json, &[]), json);

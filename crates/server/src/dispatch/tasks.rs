@@ -61,7 +61,8 @@ impl Dispatcher {
         handler.control.become_task(Arc::clone(&task));
         lifecycle.detach();
 
-        let (span, stopping) = (Span::current(), self.stopping.clone());
+        let span = Span::current();
+        let stopping = self.stopping.clone();
         let run = async move {
             let result = tokio::select! {
                 biased;

@@ -191,7 +191,9 @@ mod tests {
     #[test]
     fn what_is_in_progress_is_counted_until_its_guard_is_dropped() {
         let traffic = Traffic::default();
-        let (call, _other, stream) = (traffic.call(), traffic.call(), traffic.stream());
+        let call = traffic.call();
+        let _other = traffic.call();
+        let stream = traffic.stream();
         assert_eq!((traffic.counts().running, traffic.counts().streams), (2, 1));
 
         drop((call, stream));

@@ -144,7 +144,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_quiet_owner_hears_each_update_while_another_writes_as_fast_as_it_can() {
-        let (clock, feed) = (Arc::new(ManualClock::new()), ChangeFeed::new());
+        let clock = Arc::new(ManualClock::new());
+        let feed = ChangeFeed::new();
         let sessions: Arc<dyn Sessions> =
             Arc::new(MemorySessions::new(clock, Random::counting(), SessionLimits::default()));
 
@@ -163,7 +164,9 @@ mod tests {
         let announcing = tokio::spawn(announce_changes(feed.queue(), Arc::clone(&sessions)));
         let stop = Arc::new(AtomicBool::new(false));
         let writing = tokio::spawn({
-            let (feed, busy, stop) = (feed.clone(), owners[0].clone(), Arc::clone(&stop));
+            let feed = feed.clone();
+            let busy = owners[0].clone();
+            let stop = Arc::clone(&stop);
             async move {
                 while !stop.load(Ordering::Relaxed) {
                     // A feed of limited length holds fewer changes.

@@ -31,7 +31,8 @@ pub struct Modern {
 impl Modern {
     /// Accepts protocol versions up to `max`.
     pub fn new(dispatcher: Arc<Dispatcher>, sealer: StateSealer, max: ProtocolVersion) -> Self {
-        let (info, traffic) = (dispatcher.registry().info(), Arc::clone(dispatcher.traffic()));
+        let info = dispatcher.registry().info();
+        let traffic = Arc::clone(dispatcher.traffic());
         let encoder = ResponseEncoder::new(Era::Modern, info, max, traffic);
         Self { dispatcher, sealer, max, encoder }
     }

@@ -38,7 +38,8 @@ impl Inbound {
         }
 
         let dispatcher = Arc::clone(dispatcher);
-        let (version, in_session) = (context.version.map(str::to_owned), context.in_session);
+        let version = context.version.map(str::to_owned);
+        let in_session = context.in_session;
         let work = Compute::run(owner.as_str(), body.len(), move || {
             let context = MessageContext { version: version.as_deref(), in_session };
             Self::read_accepted(&body, context, max_values, &dispatcher)
@@ -96,7 +97,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_large_message_is_read_elsewhere_and_a_small_one_at_once() {
-        let (owner, dispatcher) = (Owner::new("a"), dispatcher());
+        let owner = Owner::new("a");
+        let dispatcher = dispatcher();
         // Reading the large message takes far longer than one poll.
         let large = "[0],".repeat(1 << 20);
 
@@ -121,7 +123,8 @@ mod tests {
 
     #[tokio::test]
     async fn too_many_values_are_refused() {
-        let (owner, dispatcher) = (Owner::new("a"), dispatcher());
+        let owner = Owner::new("a");
+        let dispatcher = dispatcher();
         let body = Bytes::from_static(b"[0,0,0,0,0,0,0,0]");
         let read = Inbound::receive(body, MessageContext::default(), 2, &owner, &dispatcher);
         assert!(matches!(read.await, Err(Unread::TooManyValues)));

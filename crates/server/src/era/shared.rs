@@ -28,7 +28,8 @@ pub(super) fn readable_updates(
     identity: &Identity,
     store: &Store,
 ) -> Deliveries {
-    let (identity, store) = (identity.clone(), store.clone());
+    let identity = identity.clone();
+    let store = store.clone();
 
     let readable = deliveries.filter(move |delivery| {
         let updated = match delivery {
@@ -74,7 +75,8 @@ impl Links {
     ) -> Result<(Self, HashSet<String>), StoreError> {
         let names: Vec<_> = names.iter().filter_map(|name| ResourceUri::parse(name).ok()).collect();
         let lookups = stream::iter(names).map(|link| {
-            let (reader, store) = (reader.clone(), store.clone());
+            let reader = reader.clone();
+            let store = store.clone();
             async move { (store.link_target(&reader, &link).await, link) }
         });
         let mut lookups = lookups.buffer_unordered(MAX_CONCURRENT_LOOKUPS);

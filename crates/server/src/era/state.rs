@@ -62,7 +62,9 @@ impl StateSealer {
             None => RoundState::default(),
         };
 
-        let (this, owner, request) = (self.clone(), owner.clone(), request.clone());
+        let this = self.clone();
+        let owner = owner.clone();
+        let request = request.clone();
         let seal = move |round: &RoundState| {
             // The digest does not fail, because the parameters were read before.
             let request = request_digest(&request).unwrap_or_default();

@@ -74,15 +74,7 @@ impl Subscription {
         dispatcher.authorize(Method::Listen, params, identity)?;
         let ListenParams { notifications: requested } = params.parse()?;
 
-        let mut watched: HashSet<String> =
-            requested.resource_subscriptions.clone().unwrap_or_default().into_iter().collect();
-
-        if watched.len() > MAX_WATCHED {
-            return Err(Fault::invalid_params(format!(
-                "resourceSubscriptions names {} resources; one subscription watches at most {MAX_WATCHED}.",
-                watched.len()
-            )));
-        }
+        let mut watched = watched_by(&requested)?;
 
         // A link that the caller may not read is treated like a resource that does not
         // exist.
@@ -115,9 +107,6 @@ impl Subscription {
         });
         let pending = VecDeque::from([acknowledged.to_string().into()]);
 
-        let expired = identity.invalidated();
-        let ended = false;
-
         Ok(Self {
             id,
             lists,
@@ -128,8 +117,8 @@ impl Subscription {
             _followed: followed,
             pending,
             closing,
-            expired,
-            ended,
+            expired: identity.invalidated(),
+            ended: false,
         })
     }
 
@@ -220,6 +209,21 @@ impl Subscription {
 
         result.to_string().into()
     }
+}
+
+/// The URIs of a subscription.
+fn watched_by(requested: &SubscriptionFilter) -> Result<HashSet<String>, Fault> {
+    let watched: HashSet<String> =
+        requested.resource_subscriptions.iter().flatten().cloned().collect();
+
+    if watched.len() > MAX_WATCHED {
+        let problem = format!(
+            "resourceSubscriptions names {} resources; one subscription watches at most {MAX_WATCHED}.",
+            watched.len()
+        );
+        return Err(Fault::invalid_params(problem));
+    }
+    Ok(watched)
 }
 
 /// The lists whose changes are announced. The server announces no changes of lists that it does

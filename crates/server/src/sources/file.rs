@@ -112,7 +112,9 @@ impl FileResource {
 
     /// Makes the file a resource of that URI. Lists show its size and last change.
     pub fn at<S: Send + Sync + 'static>(self, uri: impl Into<String>) -> Resource<S> {
-        let (file, name, mime_type) = (self.clone(), file_name(&self.path), self.media_type());
+        let file = self.clone();
+        let name = file_name(&self.path);
+        let mime_type = self.media_type();
 
         let resource = Resource::new(uri, move |_: Context<S>| std::future::ready(self.clone()));
         let resource = match mime_type {
@@ -209,7 +211,8 @@ impl DirectoryResource {
 
     /// Makes the directory a resource of that URI.
     pub fn at<S: Send + Sync + 'static>(self, uri: impl Into<String>) -> Resource<S> {
-        let (name, path) = (file_name(&self.path), self.path.clone());
+        let name = file_name(&self.path);
+        let path = self.path.clone();
 
         Resource::new(uri, move |_: Context<S>| std::future::ready(self.clone()))
             .name(name)

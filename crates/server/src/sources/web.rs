@@ -123,7 +123,8 @@ impl IntoContent for HttpResource {
         let content_type = response.headers().get("content-type").and_then(|v| v.to_str().ok());
         let mime_type = self.mime_type.clone().or_else(|| content_type.map(str::to_owned));
 
-        let (limit, mut received) = (self.max_bytes, 0_u64);
+        let limit = self.max_bytes;
+        let mut received = 0_u64;
         let pieces = response.bytes_stream().map_err(io::Error::other).and_then(move |piece| {
             received += piece.len() as u64;
             let piece = if received > limit {

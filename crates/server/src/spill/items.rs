@@ -129,7 +129,9 @@ impl ItemBlocks {
         received: &Received,
         large: usize,
     ) -> Vec<Self> {
-        let (mut objects, mut lists, mut others) = (Vec::new(), Vec::new(), Vec::new());
+        let mut objects = Vec::new();
+        let mut lists = Vec::new();
+        let mut others = Vec::new();
         let mut words = 0;
 
         for (index, block) in blocks.iter().enumerate() {

@@ -70,7 +70,8 @@ pub(super) fn take_many(
     room: usize,
     large: &mut Vec<Part>,
 ) {
-    let (mut texts, mut frames) = (0usize, 0usize);
+    let mut texts = 0usize;
+    let mut frames = 0usize;
     for block in blocks.iter().flatten().filter(|block| !is_link(block)) {
         frames += frame_size(block);
         if !is_media(block) {

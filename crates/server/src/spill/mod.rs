@@ -72,7 +72,8 @@ impl Spiller {
         }
 
         let Self { output_bytes, media_bytes, without_reader, .. } = *self;
-        let (scope, tool) = (Arc::downgrade(&self.scope), tool.to_owned());
+        let scope = Arc::downgrade(&self.scope);
+        let tool = tool.to_owned();
 
         self.scope.control.receive(Box::new(move || {
             let scope = scope.upgrade()?;
@@ -147,7 +148,8 @@ impl Spiller {
             })
         };
 
-        let (text_bytes, media_bytes) = (self.output_bytes, self.media_bytes);
+        let text_bytes = self.output_bytes;
+        let media_bytes = self.media_bytes;
         let owner = self.scope.identity.owner().as_str();
         let bytes = sizes::bytes(&result, INLINE_BYTES + 1);
         let exact = self.scope.control.exact_content(result.structured_content.as_ref());

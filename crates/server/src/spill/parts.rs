@@ -320,7 +320,8 @@ mod tests {
 
     #[test]
     fn small_blocks_are_sent_when_a_large_one_is_stored() {
-        let (small, large) = ("Found three files.", "x".repeat(50_000));
+        let small = "Found three files.";
+        let large = "x".repeat(50_000);
         let result =
             CallToolResult::success(vec![ContentBlock::text(small), ContentBlock::text(&large)]);
 

@@ -90,7 +90,8 @@ impl PreviewResult<'_> {
     /// The previews, and how many of them there are. If the first ones fill most of the result,
     /// only type and size of the others are given.
     fn previews(&self) -> (String, usize) {
-        let (mut text, mut shown) = (String::new(), 0);
+        let mut text = String::new();
+        let mut shown = 0;
         for part in self.stored {
             let StoredPart { entry, preview, columns, .. } = part;
             // Writing to a string cannot fail.
@@ -208,6 +209,7 @@ fn records_fact(entry: &Entry, columns: Option<&str>) -> Option<String> {
     let index = entry.records.as_ref()?;
     let at = if index.at().is_empty() { String::new() } else { format!(" at {}", index.at()) };
     let columns = columns.map(|columns| format!(" ({columns})")).unwrap_or_default();
-    let (total, root) = (number(index.total()), jq_root(index));
+    let total = number(index.total());
+    let root = jq_root(index);
     Some(format!("Records: {total}{at}; table t{columns}; jq root {root}"))
 }

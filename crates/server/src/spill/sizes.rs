@@ -19,7 +19,9 @@ const EMPTY_BLOCK: &str = r#"{"type":"text","text":""},"#;
 /// separately, because hosts show one of them; images and audio have their own
 /// budget. What surrounds the content counts as text.
 pub(super) fn is_over(result: &CallToolResult, text_bytes: usize, media_bytes: usize) -> bool {
-    let (mut text, mut links, mut media) = (0usize, 0usize, 0usize);
+    let mut text = 0usize;
+    let mut links = 0usize;
+    let mut media = 0usize;
     let mut around = meta_size(result.meta.as_ref());
     for block in &result.content {
         match block {

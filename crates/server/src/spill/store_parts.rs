@@ -299,7 +299,8 @@ fn prepare(part: Part, budget: usize) -> Prepared {
         }
     };
 
-    let (head, tail) = (head(&pieces), tail(&pieces));
+    let head = head(&pieces);
+    let tail = tail(&pieces);
     let sample = Sample {
         mime_type: part.mime_type.as_deref(),
         is_text,

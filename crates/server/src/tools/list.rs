@@ -1,7 +1,7 @@
 //! `list_resources`
 
 use larder_protocol::{APPS_SCHEME, quote::shortened};
-use larder_store::store::ResourceUri;
+use larder_store::store::{Entry, ResourceUri};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -74,16 +74,7 @@ async fn list<S>(
     if !page.is_full {
         stored = ctx.resource_store().list(owner, prefix, after, limit).await?;
         for entry in &stored.entries {
-            let item = json!({
-                "uri": entry.uri,
-                "name": entry.name,
-                "description": entry.description,
-                "mime_type": entry.mime_type,
-                "size": entry.size,
-                "lines": entry.lines,
-                "expires": entry.expires.to_string(),
-            });
-            if !page.add(Kind::Resource, item) {
+            if !page.add(Kind::Resource, item(entry)) {
                 break;
             }
             after = Some(entry.uri.as_str());
@@ -124,6 +115,18 @@ async fn list<S>(
     }
 
     Ok(Json(result))
+}
+
+fn item(entry: &Entry) -> Value {
+    json!({
+        "uri": entry.uri,
+        "name": entry.name,
+        "description": entry.description,
+        "mime_type": entry.mime_type,
+        "size": entry.size,
+        "lines": entry.lines,
+        "expires": entry.expires.to_string(),
+    })
 }
 
 /// Adds the server's own resources and templates from the position `skip`, as far

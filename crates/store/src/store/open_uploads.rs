@@ -21,7 +21,8 @@ impl Store {
         owner: &Owner,
         id: &str,
     ) -> Result<Vec<PartialUpload>, StoreError> {
-        let (parts_owner, prefix) = (hidden(owner), record_uri(id)?);
+        let parts_owner = hidden(owner);
+        let prefix = record_uri(id)?;
         let mut open = Vec::new();
         let mut after: Option<String> = None;
 

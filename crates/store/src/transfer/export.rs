@@ -155,7 +155,8 @@ impl<W: AsyncWrite + Unpin> Export<'_, W> {
             self.done.gone += 1;
         } else if matches!(why, StoreError::Corrupt { .. }) {
             self.done.damaged += 1;
-            let (owner, uri) = (entry.owner.as_str(), entry.uri.as_str());
+            let owner = entry.owner.as_str();
+            let uri = entry.uri.as_str();
             report(Progress::LeftOut { owner, uri, revision: entry.revision, why: &why });
         } else {
             return Err(why.into());

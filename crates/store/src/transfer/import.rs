@@ -82,7 +82,8 @@ pub async fn import<R: AsyncRead + Unpin>(
     }
 
     let mut done = Imported::default();
-    let (mut revisions, mut bytes) = (0, 0);
+    let mut revisions = 0;
+    let mut bytes = 0;
 
     loop {
         let entry = match frames.next().await? {
@@ -101,7 +102,8 @@ pub async fn import<R: AsyncRead + Unpin>(
             Some(Err(why)) if why.is_internal() => return Err(why.into()),
             Some(Err(why)) => {
                 done.refused += 1;
-                let (owner, uri) = (entry.owner.as_str(), entry.uri.as_str());
+                let owner = entry.owner.as_str();
+                let uri = entry.uri.as_str();
                 report(Progress::LeftOut { owner, uri, revision: entry.revision, why: &why });
             }
             None => {}

@@ -135,7 +135,8 @@ mod tests {
     #[tokio::test]
     async fn slots_are_limited_and_expired_ones_make_room() {
         let InMemory(clock, slots) = in_memory();
-        let (ttl, content) = (Some(Duration::from_secs(60)), || b"x".to_vec());
+        let ttl = Some(Duration::from_secs(60));
+        let content = || b"x".to_vec();
 
         for n in 0..10 {
             assert!(slots.replace(&n.to_string(), 0, content(), ttl).await.unwrap());

@@ -159,7 +159,7 @@ impl Extractor {
         found
     }
 
-    /// The same. Copies only what comes before the first long string of the structured content.
+    /// Reads on to what is found next. Copies only what comes before the first long string of the structured content.
     fn find(
         &mut self,
         input: &mut &[u8],
@@ -193,8 +193,10 @@ impl Extractor {
                     };
 
                     if decoded.len() > *longest {
-                        let (start, kind) = (*start, *kind);
-                        let (decoder, ready) = (std::mem::take(decoder), std::mem::take(decoded));
+                        let start = *start;
+                        let kind = *kind;
+                        let decoder = std::mem::take(decoder);
+                        let ready = std::mem::take(decoded);
                         self.string = Reading::Long { decoder, ready, has_ended };
                         let (beginning, rest) = input.split_at(used);
                         *input = rest;
@@ -283,7 +285,8 @@ impl Extractor {
 
     fn string_begins(&mut self, start: usize) -> Reading {
         let long = |kind, longest| {
-            let (decoder, decoded) = (Unescape::repairing(), Vec::new());
+            let decoder = Unescape::repairing();
+            let decoded = Vec::new();
             Reading::Text { start, kind, longest, decoder, decoded }
         };
 

@@ -28,7 +28,8 @@ fn extract(message: &[u8], sizes: &[usize]) -> Option<Extracted> {
 }
 
 fn extract_of(source: &Source, message: &[u8], sizes: &[usize]) -> Option<Extracted> {
-    let (mut extractor, mut rest) = (Extractor::new(source, LONGEST, 3), message);
+    let mut extractor = Extractor::new(source, LONGEST, 3);
+    let mut rest = message;
     let mut all = Extracted::default();
 
     for size in sizes.iter().chain(std::iter::repeat(&11)) {
@@ -193,7 +194,8 @@ proptest! {
 fn kinds(source: &Source, message: &Value) -> Vec<Kind> {
     let mut extractor = Extractor::new(source, LONGEST, 3);
     let message = message.to_string();
-    let (mut input, mut kinds) = (message.as_bytes(), Vec::new());
+    let mut input = message.as_bytes();
+    let mut kinds = Vec::new();
     while let Some(found) = extractor.next(&mut input, &mut Vec::new(), &mut Vec::new()) {
         if let Found::Begins(kind) = found {
             kinds.push(kind);
@@ -235,7 +237,8 @@ fn contents_of_resources_are_found_and_nothing_else_of_a_read() {
 fn base64_is_binary_and_media_may_be_longer() {
     let tool = Source::Tool("tool".to_owned());
     let of = |block: Value| kinds(&tool, &json!({ "result": { "content": [block] } }));
-    let (long, short) = ("A".repeat(12), "A".repeat(8));
+    let long = "A".repeat(12);
+    let short = "A".repeat(8);
 
     assert_eq!(of(json!({ "type": "image", "data": long })), [Kind::Binary]);
     assert_eq!(of(json!({ "type": "audio", "data": short })), []);

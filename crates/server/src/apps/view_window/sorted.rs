@@ -125,7 +125,8 @@ fn condition(filters: &[Filter], columns: &[String], text: &str) -> String {
 }
 
 fn one_condition(filter: &Filter) -> String {
-    let (column, value) = (quoted(&filter.column), &filter.value);
+    let column = quoted(&filter.column);
+    let value = &filter.value;
     let number = value.trim().parse::<f64>().ok().filter(|number| number.is_finite());
     let number = number.map(|_| value.trim());
 

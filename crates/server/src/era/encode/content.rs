@@ -238,7 +238,8 @@ impl ContentEncoder {
         match self.kind {
             Kind::Text => escape(std::str::from_utf8(bytes).map_err(|_| not_text())?, out),
             Kind::Binary => {
-                let (start, padded) = (out.len(), bytes.len().div_ceil(3) * 4);
+                let start = out.len();
+                let padded = bytes.len().div_ceil(3) * 4;
                 out.resize(start + padded, 0);
                 BASE64_STANDARD.encode_slice(bytes, &mut out[start..]).map_err(io::Error::other)?;
             }
@@ -285,7 +286,8 @@ mod tests {
 
     async fn encode(era: Era, reply: Reply) -> (Value, usize) {
         let info = rmcp::model::Implementation::new("s", "1");
-        let (traffic, is_result) = (Arc::<Traffic>::default(), matches!(reply, Reply::CallTool(_)));
+        let traffic = Arc::<Traffic>::default();
+        let is_result = matches!(reply, Reply::CallTool(_));
         let max = ProtocolVersion::LATEST;
         let encoder = ResponseEncoder::new(era, &info, max, Arc::clone(&traffic));
         let id = RequestId::String("\"content\":[ \"text\":\"".into());
@@ -404,7 +406,8 @@ mod tests {
     async fn a_failure_midway_never_looks_complete() {
         let chunk = || Ok(vec![b'x'; CHUNK_BYTES].into());
         let chunks = stream::iter([chunk(), chunk(), Err(io::Error::other("gone"))]).boxed();
-        let (uri, mime_type) = ("a:b".into(), "text/plain".into());
+        let uri = "a:b".into();
+        let mime_type = "text/plain".into();
         let reply =
             read_reply(vec![ContentReply { uri, mime_type, kind: Kind::Text, chunks, meta: None }]);
 

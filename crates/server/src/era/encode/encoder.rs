@@ -113,7 +113,8 @@ impl ResponseEncoder {
             return String::new();
         }
 
-        let (ttl, scope) = (hint.ttl_ms, json!(hint.scope));
+        let ttl = hint.ttl_ms;
+        let scope = json!(hint.scope);
         format!(r#"{},"ttlMs":{ttl},"cacheScope":{scope},"#, self.complete_members)
     }
 

@@ -8,7 +8,7 @@ mod escape;
 use larder_protocol::{Fault, RequestId};
 use larder_runtime::held::{Held, HeldBytes};
 use larder_store::task::TaskView;
-use rmcp::model::ContentBlock;
+use rmcp::model::{ContentBlock, DiscoverResult};
 use serde_json::{Value, json, value::RawValue};
 
 pub(super) use self::encoder::frame;
@@ -18,11 +18,13 @@ pub use self::{
     error::{encode_error, error_code},
 };
 use super::Era;
-use crate::dispatch::{HeldReply, Reply, ToolReply};
+use crate::dispatch::{CacheHint, HeldReply, Reply, ToolReply};
 
 macro_rules! list {
     ($encoder:expr, $id:expr, $result:expr, $hint:expr) => {{
-        let (mut result, hint, encoder) = ($result, $hint, $encoder);
+        let mut result = $result;
+        let hint = $hint;
+        let encoder = $encoder;
         result.result_type = encoder.result_type();
         encoder.add_server_info(&mut result.meta);
 
@@ -78,39 +80,8 @@ async fn encode(id: &RequestId, reply: Reply, encoder: &ResponseEncoder) -> Resu
             }
             frame(id, result)
         }
-        Reply::Discover(mut result, hint) => {
-            encoder.add_server_info(&mut result.meta);
-            (result.ttl_ms, result.cache_scope) = (hint.ttl_ms, hint.scope);
-
-            let mut result = serde_json::to_value(result)
-                .map_err(|_| Fault::Internal("The result cannot be encoded as JSON.".into()))?;
-            result["supportedVersions"] = json!(encoder.versions);
-
-            if let (Era::Legacy, Some(members)) = (encoder.era, result.as_object_mut()) {
-                for modern in ["resultType", "ttlMs", "cacheScope"] {
-                    members.remove(modern);
-                }
-                members.insert("serverInfo".into(), encoder.server.clone());
-            }
-
-            frame(id, result)
-        }
-        Reply::CallTool(mut reply) => {
-            if encoder.era == Era::Legacy {
-                wrap_structured(&mut reply);
-            }
-            let result = &mut reply.result;
-            let message = if result.meta.is_some() {
-                result.result_type = encoder.result_type();
-                encoder.add_server_info(&mut result.meta);
-                content::tool_result(reply, |result| frame(id, result))
-            } else {
-                result.result_type = None;
-                content::tool_result(reply, |result| response(id, result, encoder))
-            };
-
-            return message.map(|message| encoder.count_returned(message));
-        }
+        Reply::Discover(result, hint) => frame(id, discovered(result, hint, encoder)?),
+        Reply::CallTool(reply) => return tool_result(id, reply, encoder),
         Reply::TaskCreated(task) => frame(id, task_result(&task, "task", encoder)),
         Reply::Task(task) => frame(id, task_result(&task, "complete", encoder)),
         Reply::InputRequired(required) => {
@@ -143,6 +114,50 @@ async fn encode(id: &RequestId, reply: Reply, encoder: &ResponseEncoder) -> Resu
     };
 
     message.map(Encoded::Complete)
+}
+
+fn discovered(
+    mut result: Box<DiscoverResult>,
+    hint: CacheHint,
+    encoder: &ResponseEncoder,
+) -> Result<Value, Fault> {
+    encoder.add_server_info(&mut result.meta);
+    result.ttl_ms = hint.ttl_ms;
+    result.cache_scope = hint.scope;
+
+    let mut result = serde_json::to_value(result)
+        .map_err(|_| Fault::Internal("The result cannot be encoded as JSON.".into()))?;
+    result["supportedVersions"] = json!(encoder.versions);
+
+    if let (Era::Legacy, Some(members)) = (encoder.era, result.as_object_mut()) {
+        for modern in ["resultType", "ttlMs", "cacheScope"] {
+            members.remove(modern);
+        }
+        members.insert("serverInfo".into(), encoder.server.clone());
+    }
+    Ok(result)
+}
+
+fn tool_result(
+    id: &RequestId,
+    mut reply: Box<ToolReply>,
+    encoder: &ResponseEncoder,
+) -> Result<Encoded, Fault> {
+    if encoder.era == Era::Legacy {
+        wrap_structured(&mut reply);
+    }
+
+    let result = &mut reply.result;
+    let message = if result.meta.is_some() {
+        result.result_type = encoder.result_type();
+        encoder.add_server_info(&mut result.meta);
+        content::tool_result(reply, |result| frame(id, result))
+    } else {
+        result.result_type = None;
+        content::tool_result(reply, |result| response(id, result, encoder))
+    };
+
+    message.map(|message| encoder.count_returned(message))
 }
 
 fn task_result(task: &TaskView, result_type: &str, encoder: &ResponseEncoder) -> Value {

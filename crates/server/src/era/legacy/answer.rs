@@ -111,7 +111,8 @@ impl Legacy {
             meta.client
         };
 
-        let (params, validity) = (request.params.clone(), identity.validity());
+        let params = request.params.clone();
+        let validity = identity.validity();
         let call = Call {
             method,
             params,

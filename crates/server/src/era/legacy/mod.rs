@@ -46,9 +46,11 @@ impl Legacy {
         max: ProtocolVersion,
         delete_resources: bool,
     ) -> Self {
-        let (info, traffic) = (dispatcher.registry().info(), Arc::clone(dispatcher.traffic()));
+        let info = dispatcher.registry().info();
+        let traffic = Arc::clone(dispatcher.traffic());
         let encoder = ResponseEncoder::new(Era::Legacy, info, max, traffic);
-        let (active_calls, tasks) = (ActiveCalls::default(), TaskTracker::new());
+        let active_calls = ActiveCalls::default();
+        let tasks = TaskTracker::new();
         Self { dispatcher, sessions, active_calls, tasks, max, delete_resources, encoder }
     }
 

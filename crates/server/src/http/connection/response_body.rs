@@ -64,7 +64,8 @@ impl HttpBody for ResponseBody {
     }
 
     fn size_hint(&self) -> SizeHint {
-        let (body, rest) = (self.body.size_hint(), self.rest.len() as u64);
+        let body = self.body.size_hint();
+        let rest = self.rest.len() as u64;
         let mut hint = SizeHint::new();
         hint.set_lower(body.lower().saturating_add(rest));
         if let Some(upper) = body.upper().and_then(|upper| upper.checked_add(rest)) {

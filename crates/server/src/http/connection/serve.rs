@@ -96,7 +96,7 @@ where
     serve_in_stages(listener, certificate, service, limits, &StopStages::default(), stop).await
 }
 
-/// The same for a service that takes part in the stages of a stop.
+/// Serves, as [`serve`] does, a service that takes part in the stages of a stop.
 ///
 /// # Errors
 /// The TLS configuration is invalid.
@@ -117,7 +117,7 @@ where
         certificate.map(|certificate| certificate.acceptor(protocols)).transpose()
     };
 
-    let server = Arc::new(ConnectionServer {
+    let server = ConnectionServer {
         tls: acceptor(Protocols::All)?,
         http1: http_builder(limits).http1_only(),
         http2: http_builder(limits).http2_only(),
@@ -125,44 +125,20 @@ where
         timeouts: Timeouts { head: limits.head_timeout, idle: limits.idle_timeout },
         write_timeout: limits.write_timeout,
         stages: stages.clone(),
-    });
-
-    let overload_tls = acceptor(Protocols::Http1)?;
-    let (open, rejected) = (ConnectionCount::default(), ConnectionCount::default());
-    let connections = TaskTracker::new();
+    };
 
     // The token is cancelled when this function returns or is dropped.
     let done = CancellationToken::new();
     let _over = done.clone().drop_guard();
 
-    let handle = |stream: TcpStream, peer: SocketAddr| {
-        // Small events must be sent at once.
-        let _ = stream.set_nodelay(true);
-
-        let max = limits.connections.load(Ordering::Relaxed);
-        let max_per_address = limits.connections_per_address.load(Ordering::Relaxed);
-        let done = done.clone();
-
-        let limit = match open.try_acquire(peer.ip(), max, max_per_address) {
-            Ok(slot) => {
-                let server = Arc::clone(&server);
-                connections.spawn(async move {
-                    let _guards = (slot, InFlight::new("larder_connections"));
-                    done.run_until_cancelled(server.serve(stream, peer)).await;
-                });
-                return;
-            }
-            Err(limit) => limit,
-        };
-
-        metrics::counter!("larder_connections_refused_total").increment(1);
-        if let Ok(slot) = rejected.try_acquire(peer.ip(), MAX_OVERLOAD_RESPONSES, 0) {
-            let tls = overload_tls.clone();
-            tokio::spawn(async move {
-                let _slot = slot;
-                done.run_until_cancelled(reject(stream, tls, limit)).await;
-            });
-        }
+    let connections = Connections {
+        server: Arc::new(server),
+        overload_tls: acceptor(Protocols::Http1)?,
+        limits,
+        open: ConnectionCount::default(),
+        rejected: ConnectionCount::default(),
+        tasks: TaskTracker::new(),
+        done,
     };
 
     let mut stopped = std::pin::pin!(async {
@@ -175,7 +151,7 @@ where
         tokio::select! {
             () = &mut stopped => break,
             accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => handle(stream, peer),
+                Ok((stream, peer)) => connections.serve(stream, peer),
                 Err(error) => {
                     // The connection failed before it was accepted, or no file descriptor is
                     // left. Serving continues in both cases.
@@ -193,14 +169,66 @@ where
         if stream.set_nonblocking(true).is_ok()
             && let Ok(stream) = TcpStream::from_std(stream)
         {
-            handle(stream, peer);
+            connections.serve(stream, peer);
         }
     }
     drop(listener);
 
     stages.closing.cancel();
-    connections.close();
-    Ok(tokio::time::timeout(limits.grace, connections.wait()).await.is_ok())
+    connections.tasks.close();
+    Ok(tokio::time::timeout(limits.grace, connections.tasks.wait()).await.is_ok())
+}
+
+/// The connections of a server, each of which is served by a task or rejected.
+struct Connections<'a, S> {
+    server: Arc<ConnectionServer<S>>,
+    overload_tls: Option<TlsAcceptor>,
+    limits: &'a ServeLimits,
+    open: ConnectionCount,
+    rejected: ConnectionCount,
+    tasks: TaskTracker,
+    /// Ends all connections.
+    done: CancellationToken,
+}
+
+impl<S> Connections<'_, S>
+where
+    S: Service<Request, Response = Response, Error = Infallible> + Clone + Send + Sync + 'static,
+    S::Future: Send,
+{
+    /// Serves a connection, or rejects it if there are too many.
+    fn serve(&self, stream: TcpStream, peer: SocketAddr) {
+        // Small events must be sent at once.
+        let _ = stream.set_nodelay(true);
+
+        let max = self.limits.connections.load(Ordering::Relaxed);
+        let max_per_address = self.limits.connections_per_address.load(Ordering::Relaxed);
+
+        match self.open.try_acquire(peer.ip(), max, max_per_address) {
+            Ok(slot) => {
+                let server = Arc::clone(&self.server);
+                let done = self.done.clone();
+                self.tasks.spawn(async move {
+                    let _guards = (slot, InFlight::new("larder_connections"));
+                    done.run_until_cancelled(server.serve(stream, peer)).await;
+                });
+            }
+            Err(limit) => self.reject(stream, peer, limit),
+        }
+    }
+
+    fn reject(&self, stream: TcpStream, peer: SocketAddr, limit: ConnectionLimit) {
+        metrics::counter!("larder_connections_refused_total").increment(1);
+
+        if let Ok(slot) = self.rejected.try_acquire(peer.ip(), MAX_OVERLOAD_RESPONSES, 0) {
+            let tls = self.overload_tls.clone();
+            let done = self.done.clone();
+            tokio::spawn(async move {
+                let _slot = slot;
+                done.run_until_cancelled(reject(stream, tls, limit)).await;
+            });
+        }
+    }
 }
 
 fn http_builder(limits: &ServeLimits) -> auto::Builder<StreamExecutor> {

@@ -98,7 +98,8 @@ where
         let mut stream =
             Observed { stream: Box::pin(stream), activity: Arc::clone(&activity), first };
 
-        let (service, observed) = (self.service.clone(), Arc::clone(&activity));
+        let service = self.service.clone();
+        let observed = Arc::clone(&activity);
         let draining = Arc::new(self.stages.draining.clone());
         let service = ObservedService { service, peer, activity: observed, draining };
 

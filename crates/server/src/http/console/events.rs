@@ -62,7 +62,8 @@ async fn subscribe(
         return Err(Fault::invalid_params("The URIs cannot be followed.".to_owned()));
     };
 
-    let (dispatcher, closing) = (&endpoint.dispatcher, endpoint.stages.closing.clone());
+    let dispatcher = &endpoint.dispatcher;
+    let closing = endpoint.stages.closing.clone();
     let client = Arc::new(ClientFacts::default());
     Subscription::new(request.id, &request.params, identity, &client, dispatcher, closing).await
 }

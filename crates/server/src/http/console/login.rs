@@ -108,7 +108,8 @@ pub(super) async fn replace(
     caller: &Identity,
     token: &str,
 ) -> Reply<(Key, Session)> {
-    let (sessions, store) = (&console(endpoint).sessions, endpoint.dispatcher.store());
+    let sessions = &console(endpoint).sessions;
+    let store = endpoint.dispatcher.store();
     if let Some(key) = before {
         sessions.end(store, &key).await.map_err(unavailable)?;
     }

@@ -40,7 +40,8 @@ pub(in crate::http) async fn list(Incoming { endpoint, head, .. }: Incoming) -> 
 }
 
 async fn page(store: &Store, mut after: Option<String>) -> Result<Value, StoreError> {
-    let (mut owners, mut seen) = (Vec::new(), HashSet::new());
+    let mut owners = Vec::new();
+    let mut seen = HashSet::new();
 
     for _ in 0..MAX_READS {
         let mut read = store.owners(after.as_deref(), PAGE).await?;
@@ -67,7 +68,8 @@ async fn page(store: &Store, mut after: Option<String>) -> Result<Value, StoreEr
         }
     }
 
-    let (total, quota) = (store.usage().await?, store.quota());
+    let total = store.usage().await?;
+    let quota = store.quota();
     Ok(json!({
         "owners": owners,
         "next": after,
@@ -95,7 +97,8 @@ pub(in crate::http) async fn purge(Incoming { endpoint, head, body }: Incoming) 
         problem(StatusCode::CONFLICT, text)
     })?;
 
-    let (store, operator) = (endpoint.dispatcher.store().clone(), caller.identity.clone());
+    let store = endpoint.dispatcher.store().clone();
+    let operator = caller.identity.clone();
     let purge = tokio::spawn(async move {
         let owner = Owner::new(owner);
         let deleted = store.purge(&owner).await;

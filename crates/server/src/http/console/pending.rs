@@ -100,7 +100,8 @@ impl PendingLogins {
         key: &PendingKey,
         state: &str,
     ) -> Result<Option<PendingLogin>, VaultError> {
-        let (vault, name) = (self.vault(&key.key), name(key.slot));
+        let vault = self.vault(&key.key);
+        let name = name(key.slot);
         let (login, version) = vault.read::<PendingLogin>(&name).await?;
 
         // With another state, the login stays: any page can send a browser here.

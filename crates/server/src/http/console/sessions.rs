@@ -141,7 +141,8 @@ impl Sessions {
         places: &mut Places,
         now: Timestamp,
     ) -> Result<(), SessionError> {
-        let (owner, ttl) = (&session.owner, places.ttl(now));
+        let owner = &session.owner;
+        let ttl = places.ttl(now);
         match store.count_elsewhere(owner, COUNTED_AS, places.bytes(), ttl).await {
             Ok(()) => return Ok(()),
             Err(StoreError::Full(_)) => {}
@@ -163,7 +164,8 @@ impl Sessions {
 
     /// Writes a session into its place, over the one that had it.
     async fn write(&self, key: &Key, session: &Session, ttl: Duration) -> Result<(), SessionError> {
-        let (vault, slot) = (self.vault(key), key.slot());
+        let vault = self.vault(key);
+        let slot = key.slot();
 
         for _ in 0..ATTEMPTS {
             let version = self.slots.read(&slot).await?.version;
@@ -187,7 +189,8 @@ impl Sessions {
 
     /// Ends a session for all copies of its key.
     pub(super) async fn end(&self, store: &Store, key: &Key) -> Result<(), VaultError> {
-        let (vault, slot) = (self.vault(key), key.slot());
+        let vault = self.vault(key);
+        let slot = key.slot();
 
         let session = loop {
             let (session, version) = vault.read_own::<Session>(&slot).await?;
@@ -208,7 +211,8 @@ impl Sessions {
     /// Frees the place of a session that has ended, which no longer counts then.
     async fn free_place(&self, store: &Store, session: &Session) -> Result<(), SessionError> {
         let account = Account::of(&session.owner);
-        let (max, now) = (self.options.per_principal, self.clock.now());
+        let max = self.options.per_principal;
+        let now = self.clock.now();
 
         for _ in 0..ATTEMPTS {
             let mut places = Places::read(&self.slots, &account, max, now).await?;
@@ -217,7 +221,8 @@ impl Sessions {
             }
 
             if places.write(&self.slots, &account, now).await? {
-                let (bytes, ttl) = (places.bytes(), places.ttl(now));
+                let bytes = places.bytes();
+                let ttl = places.ttl(now);
                 return Ok(store.count_elsewhere(&session.owner, COUNTED_AS, bytes, ttl).await?);
             }
         }

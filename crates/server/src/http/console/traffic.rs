@@ -101,7 +101,8 @@ mod tests {
         let kept = samples.kept.lock();
         assert_eq!(kept.len(), 360);
 
-        let (first, last) = (kept[0], kept[359]);
+        let first = kept[0];
+        let last = kept[359];
         assert_eq!(clock.now().since(first.time), Duration::from_secs(3600));
         assert_eq!(last.time.since(first.time), 359 * INTERVAL);
         assert!(first.counts.returned_bytes < last.counts.returned_bytes);

@@ -134,7 +134,8 @@ impl Query {
     /// A `+` is not a space here: URIs have none.
     fn of(head: &Head) -> Result<Self, Problem> {
         let problem = |detail: String| Problem::new(StatusCode::BAD_REQUEST, detail);
-        let (mut uri, mut revision) = (None, None);
+        let mut uri = None;
+        let mut revision = None;
         let pairs = head.query().split('&');
 
         for (name, value) in pairs.map(|pair| pair.split_once('=').unwrap_or((pair, ""))) {

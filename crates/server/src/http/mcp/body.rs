@@ -75,7 +75,8 @@ impl Progress {
     fn new(received: usize, limits: &BodyLimits) -> Self {
         let timeout = limits.timeout;
         let step = usize::try_from(limits.step()).unwrap_or(usize::MAX);
-        let (deadline, target) = (Instant::now() + timeout, received.saturating_add(step));
+        let deadline = Instant::now() + timeout;
+        let target = received.saturating_add(step);
         Self { timeout, step, deadline, target }
     }
 

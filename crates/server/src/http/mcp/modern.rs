@@ -33,8 +33,10 @@ pub(super) async fn answer(post: Post<'_>, request: Request, meta: Meta) -> Repl
         }
 
         let identity = call.identity.clone();
-        let (dispatcher, closing) = (&endpoint.dispatcher, endpoint.stages.closing.clone());
-        let (params, client) = (&call.params, &call.client);
+        let dispatcher = &endpoint.dispatcher;
+        let closing = endpoint.stages.closing.clone();
+        let params = &call.params;
+        let client = &call.client;
         let subscription =
             Subscription::new(request.id, params, &call.identity, client, dispatcher, closing);
         let subscription = Box::pin(subscription).await?;

@@ -128,7 +128,8 @@ impl Dependencies {
         );
 
         let (store, full) = store.unwrap_or((false, None));
-        let (sessions, keys) = (sessions.unwrap_or(false), keys.unwrap_or(false));
+        let sessions = sessions.unwrap_or(false);
+        let keys = keys.unwrap_or(false);
         let registry = self.dispatcher.registry();
         let upstreams = registry.providers_ready();
         let are_upstreams_degraded = registry.providers_degraded();

@@ -97,7 +97,8 @@ struct Answering {
 
 impl Answering {
     fn new(route: &Route, head: &Head) -> Self {
-        let (format, cors) = (route.surface.format(), route.surface.checks().cors);
+        let format = route.surface.format();
+        let cors = route.surface.checks().cors;
         let origin = head.first(&header::ORIGIN).filter(|_| cors == Cors::Allowed).cloned();
         let is_page_wanted = format == Format::Link && head.accepts_page();
         Self { format, cors, needs_token: route.handlers.need_token(), origin, is_page_wanted }

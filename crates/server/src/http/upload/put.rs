@@ -1,13 +1,13 @@
 //! Stores the body of a request as a resource.
 
-use std::io;
+use std::{io, sync::Arc};
 
 use axum::body::Body;
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use http::{Method, StatusCode};
 use larder_oauth::Owner;
-use larder_store::store::{Content, Details, Reserves, ResourceUri, Store};
+use larder_store::store::{Content, Details, Entry, Reserves, ResourceUri, Store};
 use tracing::Instrument;
 
 use super::{
@@ -50,6 +50,18 @@ pub(in crate::http) async fn receive(
         return resumable::begin(endpoint, head, body, uploader, parameters, dialect).await;
     }
 
+    let entry = store(endpoint, head, body, uploader, parameters).await?;
+    Ok(response(&entry, head))
+}
+
+/// Stores the body of a request as a resource.
+async fn store(
+    endpoint: &Endpoint,
+    head: &Head,
+    body: Body,
+    uploader: &Uploader<'_>,
+    parameters: Parameters,
+) -> Reply<Arc<Entry>> {
     let Parameters { uri, details, is_binary } = parameters;
     let uri = uri.map_or_else(|| minted(endpoint), Ok)?;
     let announced = uploader.announced(Announced::of(head)?)?;
@@ -57,11 +69,12 @@ pub(in crate::http) async fn receive(
     let options = endpoint.options();
     let max = options.upload_bytes;
     check_size(announced.expected.size, max)?;
-    let (dispatcher, owner) = (&endpoint.dispatcher, uploader.owner());
-    let permit = permit(endpoint, owner)?;
+    let store = endpoint.dispatcher.store().clone();
+    let owner = uploader.owner().clone();
+    let permit = permit(endpoint, &owner)?;
 
     let condition = Condition {
-        store: dispatcher.store().clone(),
+        store: store.clone(),
         owner: owner.clone(),
         uri: uri.clone(),
         conditions: Conditions::of(head),
@@ -92,7 +105,6 @@ pub(in crate::http) async fn receive(
         Reserves::Arrived => content.expecting(announced.expected).counted_as_it_arrives(),
     };
 
-    let (store, owner) = (dispatcher.store().clone(), owner.clone());
     let storing = async move {
         let _permit = permit;
         let stored = claim.during(store.create(&owner, uri, content, details)).await;
@@ -109,8 +121,7 @@ pub(in crate::http) async fn receive(
         Problem::from(BodyProblem::Incomplete)
     })?;
 
-    let entry = stored.map_err(not_stored)?;
-    Ok(response(&entry, head))
+    Ok(stored.map_err(not_stored)?)
 }
 
 /// The preconditions of a request (RFC 9110, 13).

@@ -75,7 +75,8 @@ impl Patience {
     }
 
     async fn wait<T>(&mut self, next: impl Future<Output = T>) -> Result<T, BodyProblem> {
-        let (started, left) = (Instant::now(), self.timeout.saturating_sub(self.waited));
+        let started = Instant::now();
+        let left = self.timeout.saturating_sub(self.waited);
         let next = tokio::time::timeout(left, next).await.map_err(|_| BodyProblem::TooSlow)?;
         self.waited += started.elapsed();
         Ok(next)

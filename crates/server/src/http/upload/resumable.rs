@@ -69,7 +69,8 @@ pub(super) async fn begin(
         reserves: uploader.reserves(),
     };
 
-    let (id, store) = (uploader.new_id(endpoint), endpoint.dispatcher.store());
+    let id = uploader.new_id(endpoint);
+    let store = endpoint.dispatcher.store();
     let ttl = uploader.ttl(options.upload_ttl);
     let begun = store.begin_upload(uploader.owner(), &id, target, size, ttl);
     let upload = begun.await?;
@@ -157,10 +158,12 @@ pub(in crate::http) async fn append(
         return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail).into());
     }
 
-    let (offset, is_last) = (dialect::offset(head)?, dialect.is_last(head)?);
+    let offset = dialect::offset(head)?;
+    let is_last = dialect.is_last(head)?;
     // An exact size hint also covers an empty body without a Content-Length.
     let length = body.size_hint().exact();
-    let (mut upload, claim) = (find(endpoint, uploader, id).await?, uploader.claim(id));
+    let mut upload = find(endpoint, uploader, id).await?;
+    let claim = uploader.claim(id);
 
     if offset != upload.offset() {
         return Err(mismatch(upload.offset(), offset).into());
@@ -178,22 +181,7 @@ pub(in crate::http) async fn append(
     }
 
     let end = length.map(|length| offset.saturating_add(length));
-    let size = match (dialect::length(head)?, end.filter(|_| is_last)) {
-        (Some(size), Some(end)) if size != end => return Err(inconsistent(size, end).into()),
-        (size, end) => size.or(end),
-    };
-
-    match (upload.size(), size) {
-        (Some(known), Some(size)) if known != size => return Err(inconsistent(known, size).into()),
-        (Some(known), _) if end.is_some_and(|end| end > known) => {
-            return Err(inconsistent(known, end.unwrap_or_default()).into());
-        }
-        (None, Some(size)) => {
-            access::check_size(Some(size), options.upload_bytes)?;
-            upload.set_size(size).await.map_err(refused)?;
-        }
-        _ => access::check_size(end, options.upload_bytes)?,
-    }
+    check_length(head, &mut upload, end, is_last, options.upload_bytes).await?;
 
     let permit = access::permit(endpoint, uploader.owner())?;
     upload.expect(end.unwrap_or_default()).await?;
@@ -207,6 +195,34 @@ pub(in crate::http) async fn append(
     }
 
     Ok(described(endpoint, empty(StatusCode::NO_CONTENT), &upload, dialect))
+}
+
+/// Checks what a part that ends at `end` says of the size of the upload, and sets the size where it
+/// was not known.
+async fn check_length(
+    head: &Head,
+    upload: &mut PartialUpload,
+    end: Option<u64>,
+    is_last: bool,
+    max: u64,
+) -> Reply<()> {
+    let size = match (dialect::length(head)?, end.filter(|_| is_last)) {
+        (Some(size), Some(end)) if size != end => return Err(inconsistent(size, end).into()),
+        (size, end) => size.or(end),
+    };
+
+    match (upload.size(), size) {
+        (Some(known), Some(size)) if known != size => return Err(inconsistent(known, size).into()),
+        (Some(known), _) if end.is_some_and(|end| end > known) => {
+            return Err(inconsistent(known, end.unwrap_or_default()).into());
+        }
+        (None, Some(size)) => {
+            access::check_size(Some(size), max)?;
+            upload.set_size(size).await.map_err(refused)?;
+        }
+        _ => access::check_size(end, max)?,
+    }
+    Ok(())
 }
 
 /// Handles DELETE: removes the upload. A stored resource stays.
@@ -228,7 +244,8 @@ pub(in crate::http) async fn cancel(
 
 /// Handles OPTIONS: the limits of uploads, if the server receives any.
 pub(in crate::http) fn options(endpoint: &Endpoint, methods: &'static str) -> Response {
-    let (mut response, options) = (empty(StatusCode::NO_CONTENT), endpoint.options());
+    let mut response = empty(StatusCode::NO_CONTENT);
+    let options = endpoint.options();
     response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(methods));
 
     if access::receives(endpoint) {
@@ -298,7 +315,9 @@ async fn receive(
     claim: &Claim,
 ) -> (PartialUpload, Result<(), Problem>) {
     let body = Received::new(body, max, &endpoint.options().body);
-    let (random, before, claim) = (endpoint.random.clone(), upload.clone(), claim.clone());
+    let random = endpoint.random.clone();
+    let before = upload.clone();
+    let claim = claim.clone();
 
     let task = async move {
         let _permit = permit;
@@ -341,7 +360,8 @@ fn described(
     upload: &PartialUpload,
     dialect: Dialect,
 ) -> Response {
-    let (now, max) = (endpoint.dispatcher.store().now(), endpoint.options().upload_bytes);
+    let now = endpoint.dispatcher.store().now();
+    let max = endpoint.options().upload_bytes;
     dialect.describe(response.headers_mut(), upload, now, max);
     response
 }

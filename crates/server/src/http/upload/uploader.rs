@@ -63,7 +63,8 @@ impl Uploader<'_> {
     /// 404 if the link was used.
     pub(super) async fn admit_upload(&self, store: &Store, upload: &PartialUpload) -> Reply<()> {
         let Self::Link(UploadLink { links, claims }) = self else { return Ok(()) };
-        let (owner, others) = (&claims.owner, MAX_UPLOADS - 1);
+        let owner = &claims.owner;
+        let others = MAX_UPLOADS - 1;
         store.end_uploads(owner, &claims.id, others, Some(upload.id())).await?;
 
         let used = links.upload_use(&claims.id).await.map_err(|error| unavailable(&error))?;

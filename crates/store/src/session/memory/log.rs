@@ -366,7 +366,8 @@ mod tests {
     async fn a_last_message_counts_in_one_limit_while_its_follower_has_it() {
         for retention in [Retention::Kept, Retention::NotKept] {
             let limits = SessionLimits::default();
-            let (budget, owner) = (ReplayBudget::new(&limits), Owner::new("ana"));
+            let budget = ReplayBudget::new(&limits);
+            let owner = Owner::new("ana");
             let log = Arc::new(Log::new("s".into(), &limits, Arc::new(ManualClock::new())));
             let mut deliveries = log.follow(0).expect("it begins");
 

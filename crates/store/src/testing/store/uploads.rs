@@ -220,7 +220,8 @@ pub async fn an_upload_can_count_what_has_arrived_only(harness: &dyn Harness) {
     let store = harness.store(Setup::default().max_bytes(8 * block)).await;
     let alice = Caller::new(&store, "alice");
     let target = UploadTarget { reserves: Reserves::Arrived, ..target("temp://a") };
-    let (size, ttl) = (Some(5 * block), 2000 * harness.tick());
+    let size = Some(5 * block);
+    let ttl = 2000 * harness.tick();
     let begun = store.begin_upload(&alice.owner, "7", target, size, ttl).await;
     let mut upload = begun.expect("it begins");
     upload.expect(5 * block).await.expect("nothing is reserved");
