@@ -58,16 +58,16 @@ pub(super) enum AdminCommand {
 
 pub(super) async fn run(command: AdminCommand) -> Result<(), ClientError> {
     match command {
-        AdminCommand::Owners { store } => owners(&store.open().await?).await,
+        AdminCommand::Owners { store } => owners(&store.open_existing().await?).await,
         AdminCommand::Usage { args, store } => {
             let owner = args.owner()?;
-            usage(&store.open().await?, owner).await
+            usage(&store.open_existing().await?, owner).await
         }
         AdminCommand::Purge { args, yes, store } => {
             let Some(owner) = args.owner()? else {
                 return Err(no_owner("owners"));
             };
-            purge(&store.open().await?, &owner, yes).await
+            purge(&store.open_existing().await?, &owner, yes).await
         }
         AdminCommand::Sessions { args, end, yes, store } => match (args.owner()?, end) {
             (None, true) => Err(no_owner("sessions")),

@@ -5,7 +5,12 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 
 use super::{
-    ServeArgs, USAGE, args::file, builtin, fail, fail_to_open, in_runtime, named::NamedUpstreams,
+    ServeArgs, USAGE,
+    args::file,
+    builtin,
+    client::{exit_code, print},
+    fail, fail_to_open, in_runtime,
+    named::NamedUpstreams,
 };
 use crate::{app::App, config::Config};
 
@@ -47,20 +52,19 @@ impl From<FileArgs> for ServeArgs {
     }
 }
 
+/// Prints a text, of which a pipe may read the beginning only.
+fn printed(text: &str) -> ExitCode {
+    exit_code(print(text.as_bytes()))
+}
+
 pub(super) fn run(command: ConfigCommand) -> ExitCode {
     match command {
         ConfigCommand::Check { file, online } => in_runtime(|| check(file.into(), online)),
-        ConfigCommand::Schema => {
-            println!("{:#}", Config::schema());
-            ExitCode::SUCCESS
-        }
+        ConfigCommand::Schema => printed(&format!("{:#}\n", Config::schema())),
         ConfigCommand::Show { file } => {
             let shown = ServeArgs::from(file).configure().and_then(|config| config.show());
             match shown {
-                Ok(shown) => {
-                    print!("{shown}");
-                    ExitCode::SUCCESS
-                }
+                Ok(shown) => printed(&shown.to_string()),
                 Err(error) => fail(USAGE, &error),
             }
         }

@@ -8,7 +8,7 @@ use larder_runtime::environment;
 #[derive(Debug, Default, Clone, Args)]
 pub(super) struct NamedUpstreams {
     /// A remote MCP server to stand in front of, as with COMMAND.
-    #[arg(long = "upstream", value_name = "URL")]
+    #[arg(long = "upstream", value_name = "URL", value_parser = parse_url)]
     url: Option<String>,
     /// A header of each request to URL, and the environment variable that has its value;
     /// may be repeated.
@@ -22,6 +22,13 @@ pub(super) struct NamedUpstreams {
     /// are, and what is too large for an answer is stored.
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
+}
+
+fn parse_url(text: &str) -> Result<String, String> {
+    match reqwest::Url::parse(text) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(text.to_owned()),
+        Ok(_) | Err(_) => Err("it must be a URL such as https://crm.example/mcp".into()),
+    }
 }
 
 fn parse_header(text: &str) -> Result<(String, String), String> {

@@ -1,6 +1,6 @@
 //! The store of the configuration, for commands that work on it without a server.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use larder_store::{session::RedisSessions, store::Store};
@@ -24,6 +24,21 @@ pub(super) struct StoreArgs {
 }
 
 impl StoreArgs {
+    /// Opens a store that exists. A directory that is missing is rather a mistake in its name than an
+    /// empty store.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open); the directory is missing.
+    pub(super) async fn open_existing(self) -> Result<Store, ClientError> {
+        let url = self.configuration()?.store.url;
+        if let Some(path) = url.strip_prefix("file://")
+            && !Path::new(path).is_dir()
+        {
+            return Err(ClientError::Usage(format!("{url} is no directory.")));
+        }
+        self.open().await
+    }
+
     /// Opens the store.
     ///
     /// # Errors
@@ -57,9 +72,9 @@ impl StoreArgs {
         }
     }
 
-    fn configuration(self) -> Result<Config, ClientError> {
+    fn configuration(&self) -> Result<Config, ClientError> {
         telemetry::init(&telemetry::Options::default());
-        let Self { store, config } = self;
+        let Self { store, config } = self.clone();
         let serve = ServeArgs { store, config, ..ServeArgs::default() };
         serve.configure().map_err(|error| ClientError::Usage(error.to_string()))
     }

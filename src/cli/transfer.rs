@@ -49,7 +49,7 @@ pub(super) async fn run_import(args: ImportArgs) -> ExitCode {
 }
 
 async fn export(args: ExportArgs) -> Result<(), ClientError> {
-    let store = args.store.open().await?;
+    let store = args.store.open_existing().await?;
     let done = if is_standard(&args.file) {
         export_to(&store, io::stdout(), "standard output").await?.0
     } else {

@@ -100,6 +100,10 @@ async fn print_lines(client: &McpClient, uri: &str, range: LineRange) -> Result<
         let limit = range.to.map_or(1_000_000, |to| to - offset);
         let arguments = json!({ "uri": uri, "offset": offset, "limit": limit });
         let (head, content) = read_window(client, &arguments).await?;
+        if content.is_empty() && offset + 1 == range.from && offset > 0 {
+            let told = format!("{uri} has no line {}: {head}", range.from);
+            return Err(ClientError::Failed(told));
+        }
         print(content.as_bytes())?;
 
         match next_call(&head, "read_resource") {

@@ -27,5 +27,7 @@ pub(super) async fn rename(args: CopyArgs) -> Result<(), ClientError> {
 
 async fn call(server: ServerArgs, tool: &str, arguments: &Value) -> Result<(), ClientError> {
     let output = McpClient::new(server)?.call(tool, arguments).await?;
-    print(format!("{}\n", output.text).as_bytes())
+    // The rest are next calls for a model.
+    let done = output.text.lines().next().unwrap_or_default();
+    print(format!("{done}\n").as_bytes())
 }

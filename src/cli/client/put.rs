@@ -78,10 +78,13 @@ pub(super) async fn run(mut args: PutArgs) -> Result<(), ClientError> {
     let input = Input::open(&args.file).await?;
     if !input.is_stdin {
         let file_name = args.file.file_name().and_then(|name| name.to_str());
-        let guessed = || mime_guess::from_path(&args.file).first();
         args.name = args.name.or_else(|| file_name.map(str::to_owned));
-        args.mime_type = args.mime_type.or_else(|| guessed().map(|guess| guess.to_string()));
     }
+
+    let named =
+        if input.is_stdin { args.name.as_deref().map(Path::new) } else { Some(&*args.file) };
+    let guessed = named.and_then(|name| mime_guess::from_path(name).first());
+    args.mime_type = args.mime_type.or_else(|| guessed.map(|guess| guess.to_string()));
 
     let client = McpClient::new(args.server.clone())?;
     let bar = progress_bar(input.size, false);

@@ -19,19 +19,44 @@ pub(in crate::cli) struct RmArgs {
 
 pub(super) async fn run(args: RmArgs) -> Result<(), ClientError> {
     let client = McpClient::new(args.server)?;
-    for uri in &args.uris {
+    match &args.prefix {
+        Some(prefix) => delete_prefix(&client, prefix).await,
+        None => delete(&client, &args.uris).await,
+    }
+}
+
+async fn delete(client: &McpClient, uris: &[String]) -> Result<(), ClientError> {
+    let mut missing = Vec::new();
+    for uri in uris {
         let output = client.call("delete_resource", &json!({ "uri": uri })).await?;
-        print(format!("{}\n", output.text).as_bytes())?;
+        if output.result["structuredContent"]["deleted"] == 0 {
+            missing.push(uri.as_str());
+        } else {
+            print(format!("{}\n", output.text).as_bytes())?;
+        }
     }
 
-    let Some(prefix) = args.prefix else { return Ok(()) };
+    // The others are deleted all the same.
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(ClientError::Failed(format!("No resource: {}", missing.join(", "))))
+}
+
+async fn delete_prefix(client: &McpClient, prefix: &str) -> Result<(), ClientError> {
+    let mut is_first = true;
     loop {
         let output = client.call("delete_resource", &json!({ "prefix": prefix })).await?;
-        print(format!("{}\n", output.text).as_bytes())?;
         let deleted = &output.result["structuredContent"];
+        if is_first && deleted["deleted"] == 0 {
+            return Err(ClientError::Failed(format!("No resource begins with {prefix}")));
+        }
+
+        print(format!("{}\n", output.text).as_bytes())?;
         // A call that deletes nothing would meet the same resources again.
         if deleted["more"] != true || deleted["deleted"] == 0 {
             return Ok(());
         }
+        is_first = false;
     }
 }

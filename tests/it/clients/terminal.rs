@@ -1,6 +1,9 @@
 //! The commands of `larder` that call a server, as people and scripts use them.
 
-use std::{fs, process::Output};
+use std::{
+    fs,
+    process::{Output, Stdio},
+};
 
 use larder::preview::words::number;
 use serde_json::Value;
@@ -15,7 +18,7 @@ use crate::support::{
 /// Runs a command against a server, with `input` on standard input.
 async fn client(url: &str, arguments: &[&str], input: &[u8]) -> Output {
     let mut command = larder(arguments);
-    command.env("LARDER_URL", url).stdin(std::process::Stdio::piped());
+    command.env("LARDER_URL", url).stdin(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_vec();
@@ -94,8 +97,34 @@ async fn it_reads_standard_input_and_prints_plain_lines() {
     }
     let deleted = said(&client(&url, &["rm", "--prefix", "y:"], b"").await);
     assert_eq!(deleted, "Deleted 2 resources whose URIs begin with y:.\n");
-    said(&client(&url, &["rm", "z:1"], b"").await);
+
+    let deleted = client(&url, &["rm", "y:1", "z:1"], b"").await;
+    assert_eq!(deleted.status.code(), Some(1), "y:1 is gone already");
+    assert_eq!(deleted.stdout, b"Deleted z:1.\n");
     assert_eq!(said(&client(&url, &["ls"], b"").await), "");
+}
+
+#[tokio::test]
+async fn a_pipe_that_is_closed_ends_a_command_without_an_error() {
+    for arguments in [["config", "schema"], ["config", "show"]] {
+        let mut child = larder(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        drop(child.as_mut().unwrap().stdout.take());
+        let output = patiently("the command", child.unwrap().wait_with_output()).await.unwrap();
+        assert!(output.stderr.is_empty(), "{output:?}");
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_type_of_standard_input_is_guessed_from_its_name() {
+    let (_server, url) = serving(&[]).await;
+    let put = ["put", "-", "--uri", "x:1", "--name", "report.csv"];
+    said(&client(&url, &put, b"a,b\n1,2\n").await);
+    let row = said(&client(&url, &["ls", "x:"], b"").await);
+    assert!(row.contains("\ttext/csv\t"), "{row}");
+
+    let copied = said(&client(&url, &["cp", "x:1", "x:2"], b"").await);
+    assert_eq!(copied.lines().count(), 1, "{copied}");
 }
 
 #[tokio::test]
@@ -109,12 +138,18 @@ async fn exit_codes_distinguish_failures() {
     said(&client(&open, &["put", "-", "--uri", "x:1"], b"text").await);
     for (code, url, arguments) in [
         (1, &open, &["cat", "x:none"][..]),
+        (1, &open, &["cat", "x:1", "--lines", "2-3"]),
         (1, &open, &["grep", "nothing", "x:1"]),
+        (1, &open, &["rm", "x:none"]),
+        (1, &open, &["rm", "--prefix", "none:"]),
         (1, &open, &["call", "no_such_tool"]),
         (2, &open, &["call", "read_resource", "{"]),
         (2, &open, &["cat", "x:1", "--lines", "0"]),
         (2, &open, &["put", "/no/such/file"]),
         (2, &open, &["no-such-command"]),
+        (2, &open, &["serve", "--upstream", "crm.example/mcp"]),
+        (2, &open, &["export", "-", "--store", "file:///no/such/directory"]),
+        (2, &open, &["admin", "owners", "--store", "file:///no/such/directory"]),
         (3, &"http://127.0.0.1:1/mcp".to_owned(), &["ls"]),
         (3, &open.replace("/mcp", "/healthz"), &["ls"]),
         (4, &closed, &["ls"]),

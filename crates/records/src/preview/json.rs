@@ -81,7 +81,12 @@ pub(super) fn facts(sample: &Sample<'_>, budget: usize) -> Vec<String> {
             }
         },
         Value::Object(members) => {
-            let named: Vec<_> = members.iter().take(12).map(|(name, v)| member(name, v)).collect();
+            // The sample ends within the last member.
+            let cut = if open > 1 { members.len() - 1 } else { usize::MAX };
+            let members_shown = members.iter().enumerate().take(12);
+            let named: Vec<_> = members_shown
+                .map(|(index, (name, value))| member(name, value, index == cut))
+                .collect();
             let unlisted = members.len().saturating_sub(12);
             let more = if unlisted > 0 { format!(", … {unlisted} more") } else { String::new() };
             let caveat = if parsed_bytes.is_some() { "; there may be more members" } else { "" };
@@ -105,9 +110,12 @@ pub(super) fn facts(sample: &Sample<'_>, budget: usize) -> Vec<String> {
 }
 
 /// A member of the outermost object: its name and the type of its value.
-fn member(name: &str, value: &Value) -> String {
+fn member(name: &str, value: &Value, is_cut: bool) -> String {
     let name = name_of(name, 60);
     match value {
+        Value::Array(items) if is_cut => {
+            format!("{name} (list of {} or more)", number(items.len() as u64))
+        }
         Value::Array(items) => format!("{name} (list of {})", number(items.len() as u64)),
         Value::Object(_) => format!("{name} (object)"),
         _ => name.into_owned(),

@@ -16,6 +16,8 @@ pub(super) const POINTER_BYTES: usize = 200;
 pub(super) struct Places {
     /// The layout of the content, if it has records.
     pub(super) layout: Option<Layout>,
+    /// Where the records of JSON are that `read_resource` gives by default, if that is known.
+    pub(super) records: Option<Pointer>,
     locations: HashMap<u64, Location>,
 }
 
@@ -35,8 +37,9 @@ impl Places {
 
         let Some(layout) = found.layout().await? else { return Ok(Self::default()) };
         let mut locator = Locator::new(layout, offsets.clone()).with_extent(longest as u64);
-        if let Some(at) = records_at(caller, found, layout).await {
-            locator = locator.with_records(at);
+        let records = records_at(caller, found, layout).await;
+        if let Some(at) = &records {
+            locator = locator.with_records(at.clone());
         }
 
         let all = std::iter::once(0..found.entry.blocks.len()).collect();
@@ -58,7 +61,7 @@ impl Places {
         }
 
         let locations = offsets.into_iter().zip(locator.finish()).collect();
-        Ok(Self { layout: Some(layout), locations })
+        Ok(Self { layout: Some(layout), records, locations })
     }
 
     pub(super) fn get(&self, offset: u64) -> Option<&Location> {

@@ -94,7 +94,7 @@ impl See {
 
         let mut read = json!({ "uri": args.uri, "unit": "records", "offset": record, "limit": 1 });
         // The default records may be others than those around the match.
-        if layout == Layout::Json {
+        if layout == Layout::Json && places.records.as_ref() != Some(at) {
             read["at"] = json!(at.to_string());
         }
         Ok(Some(Self { what: format!("record {}", number(*record)), read }))
