@@ -7,7 +7,7 @@ use larder_protocol::quote::shortened;
 use larder_records::{
     Dialect, Fault, Layout, Misfits, Pointer, Record, Splitter, TableOptions, repair_member,
     repair_value,
-    typing::{ColumnNames, Field, RecordPart, is_json, member_parts, record_parts},
+    typing::{ColumnNames, Field, RecordPart, record_parts},
     without_escapes,
 };
 use regex::Regex;
@@ -215,9 +215,7 @@ impl<S: Sink> Rows<'_, S> {
     ) -> Result<(), QueryError> {
         self.split(content, layout, at, |rows, bytes, record, channel| {
             let is_member = record.value > record.start;
-            // A row that fails in its middle would leave fields behind.
             let text = std::str::from_utf8(bytes).ok();
-            let text = text.filter(|text| layout != Layout::JsonLines || is_json(text));
             if text.is_some_and(|text| rows.parts(record.number, text, is_member)) {
                 return rows.end_row(channel);
             }
@@ -238,9 +236,7 @@ impl<S: Sink> Rows<'_, S> {
         let mut each = |part: RecordPart<'_>, field: Field<'_>| {
             sink.field(record, columns.of_part(part), field);
         };
-        let read =
-            if is_member { member_parts(text, &mut each) } else { record_parts(text, &mut each) };
-        read.is_ok()
+        record_parts(text, is_member, &mut each).is_ok()
     }
 
     /// Counts a line that is not JSON; in one JSON value that is an error.

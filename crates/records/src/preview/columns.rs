@@ -8,10 +8,7 @@ use larder_protocol::quote::visible;
 use crate::words::{count, cut, number};
 use crate::{
     notes::Note,
-    typing::{
-        ColumnNames, ColumnTyping, Field, RecordPart, TypedColumn, is_json, member_parts,
-        record_parts,
-    },
+    typing::{ColumnNames, ColumnTyping, Field, RecordPart, TypedColumn, record_parts},
 };
 
 /// The maximum number of columns that are counted. Objects with more names are maps.
@@ -72,20 +69,9 @@ impl Columns {
     /// Adds a record of JSON; `is_member` if it is a member of an object, `"name": value`. Returns
     /// whether it is JSON.
     pub fn add_json(&mut self, json: &str, is_member: bool) -> bool {
-        // A record that fails in its middle would leave fields behind.
-        let is_json = if is_member { is_json(&format!("{{{json}}}")) } else { is_json(json) };
-        if is_json {
-            let mut each = |part: RecordPart<'_>, field: Field<'_>| self.add_part(part, field);
-            let added = if is_member {
-                member_parts(json, &mut each)
-            } else {
-                record_parts(json, &mut each)
-            };
-            debug_assert!(added.is_ok(), "the record was parsed before");
-        }
-
+        let added = record_parts(json, is_member, &mut |part, field| self.add_part(part, field));
         self.records += 1;
-        is_json
+        added.is_ok()
     }
 
     fn add_part(&mut self, part: RecordPart<'_>, field: Field<'_>) {

@@ -26,7 +26,7 @@ mod tests;
 pub use column_type::{ColumnType, TypedValue};
 pub use decimal::compare_decimals;
 pub use names::{ColumnNames, RenamedColumn};
-pub use record_parts::{RecordPart, is_json, member_parts, record_parts};
+pub use record_parts::{RecordPart, record_parts};
 pub use tally::Example;
 pub use typed_column::{NullWord, TypedColumn};
 pub use typing_pass::ColumnTyping;

@@ -2,8 +2,8 @@
 
 use larder_records::{
     typing::{
-        ColumnNames, ColumnType, ColumnTyping, Field, RecordPart, TypedColumn, TypedValue, is_json,
-        member_parts, record_parts,
+        ColumnNames, ColumnType, ColumnTyping, Field, RecordPart, TypedColumn, TypedValue,
+        record_parts,
     },
     words::cut,
 };
@@ -146,7 +146,6 @@ impl TableRows {
     /// Adds a record of JSON; `is_member` if it is a member of an object.
     pub(super) fn add_json(&mut self, json: &str, is_member: bool) {
         self.rows.push(Vec::new());
-        let is_valid = if is_member { is_json(&format!("{{{json}}}")) } else { is_json(json) };
         let mut each = |part: RecordPart<'_>, field: Field<'_>| {
             if self.names.len() < MAX_COLUMNS || self.names.known(part).is_some() {
                 let column = self.names.of_part(part);
@@ -154,13 +153,9 @@ impl TableRows {
             }
         };
 
-        if !is_valid {
+        if record_parts(json, is_member, &mut each).is_err() {
             each(RecordPart::Value, Field::Text(json));
-            return;
         }
-        let added =
-            if is_member { member_parts(json, &mut each) } else { record_parts(json, &mut each) };
-        debug_assert!(added.is_ok(), "the record was parsed before");
     }
 
     /// Sets a cell of the last row.
