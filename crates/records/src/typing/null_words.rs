@@ -3,9 +3,11 @@
 /// The words that stand for no value among numbers, booleans or dates, in lower case: those of R,
 /// pandas, Excel, SQL and of statistical offices. The first [`IN_JSON`] of them do so in strings
 /// of JSON, too, which has a null of its own, so that other words are meant as words.
-const WORDS: [&str; 43] = [
+const WORDS: [&str; 44] = [
     "nan",
     "-nan",
+    // As YAML writes it.
+    ".nan",
     "na",
     "n/a",
     "n.a.",
@@ -50,7 +52,7 @@ const WORDS: [&str; 43] = [
     "no value",
 ];
 /// How many of the words stand for no value in JSON.
-const IN_JSON: usize = 28;
+const IN_JSON: usize = 29;
 /// The longest word in bytes.
 const MAX_WORD: usize = 14;
 

@@ -34,6 +34,7 @@ pub struct TypedColumn {
     pub(super) tallies: Tallies,
     pub(super) is_json: bool,
     pub(super) decimals: Decimals,
+    pub(super) pluses: Tally,
     pub(super) words: Vec<NullWord>,
     /// Whether the column is text because its numbers are versions.
     pub(super) has_versions: bool,
@@ -103,7 +104,8 @@ impl TypedColumn {
 
     /// Whether there are texts that look like numbers, such as `"42.5"` in JSON.
     pub fn has_numeric_texts(&self) -> bool {
-        self.count(Sort::NumericText) + self.count(Sort::Code) > 0
+        let has_pluses = self.column_type == ColumnType::Text && self.pluses.count > 0;
+        has_pluses || self.count(Sort::NumericText) + self.count(Sort::Code) > 0
     }
 
     /// The first value that is not null.
@@ -114,7 +116,7 @@ impl TypedColumn {
     }
 
     /// The first value because of which the column is text, although others look like numbers: a
-    /// text, a code such as `00501`, or a version such as `3.10`.
+    /// text, a code such as `00501` or `+44`, or a version such as `3.10`.
     pub fn why_text(&self) -> Option<&Example> {
         if self.column_type != ColumnType::Text || self.numeric() == 0 {
             return None;
@@ -122,7 +124,9 @@ impl TypedColumn {
         if self.has_versions {
             return self.decimals.with_zeros.first.as_deref();
         }
-        self.first_of(&TEXTS).or_else(|| self.first_of(&[Sort::Code, Sort::NumericText]))
+        let first = self.first_of(&TEXTS);
+        let first = first.or_else(|| self.first_of(&[Sort::Code, Sort::NumericText]));
+        first.or(self.pluses.first.as_deref())
     }
 
     fn first_of(&self, sorts: &[Sort]) -> Option<&Example> {

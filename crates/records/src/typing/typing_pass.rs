@@ -18,6 +18,8 @@ pub struct ColumnTyping {
     /// Whether values came from JSON, which tells its types.
     is_json: bool,
     decimals: Decimals,
+    /// The numbers with a plus sign in front.
+    pluses: Tally,
     words: Vec<NullWord>,
 }
 
@@ -45,6 +47,10 @@ impl ColumnTyping {
         };
         self.tallies[sort as usize].add(record, field);
 
+        let is_number = matches!(class, Class::Integer | Class::BigInteger | Class::Decimal(_));
+        if is_number && has_plus(field) {
+            self.pluses.add(record, field);
+        }
         match class {
             Class::Decimal(decimal) => self.decimals.add(&decimal, record, field),
             Class::NullWord(word) => self.add_word(word, record, field),
@@ -68,10 +74,14 @@ impl ColumnTyping {
         self.tallies[sort as usize].count
     }
 
+    fn numbers(&self) -> u64 {
+        self.count(Sort::Integer) + self.count(Sort::BigInteger) + self.count(Sort::Decimal)
+    }
+
     /// The type of the column with the values so far.
     pub fn column_type(&self) -> ColumnType {
         let count = |sort| self.count(sort);
-        let numbers = count(Sort::Integer) + count(Sort::BigInteger) + count(Sort::Decimal);
+        let numbers = self.numbers();
         let words = count(Sort::NullWord);
 
         let texts = count(Sort::Text) + count(Sort::Code) + count(Sort::NumericText);
@@ -104,6 +114,8 @@ impl ColumnTyping {
     fn number_type(&self) -> ColumnType {
         let decimals = self.count(Sort::Decimal);
         match self.count(Sort::BigInteger) {
+            // A plus sign before each number, as in calling codes, is a part of it.
+            _ if self.pluses.count == self.numbers() => ColumnType::Text,
             _ if self.are_versions() => ColumnType::Text,
             0 if decimals == 0 => ColumnType::Integer,
             _ if decimals == 0 => ColumnType::BigInteger,
@@ -140,9 +152,24 @@ impl ColumnTyping {
             && self.count(Sort::Boolean) + self.count(Sort::Date) == 0
             && self.are_versions();
         let is_ambiguous = !self.is_json && (self.is_ambiguous() || self.look_like_versions());
-        let Self { tallies, is_json, decimals, mut words, .. } = self;
+        let Self { tallies, is_json, decimals, pluses, mut words } = self;
 
         words.sort_by_key(|word| (std::cmp::Reverse(word.count), word.word));
-        TypedColumn { column_type, tallies, is_json, decimals, words, has_versions, is_ambiguous }
+        TypedColumn {
+            column_type,
+            tallies,
+            is_json,
+            decimals,
+            pluses,
+            words,
+            has_versions,
+            is_ambiguous,
+        }
     }
+}
+
+/// Whether a number of CSV begins with a plus sign.
+fn has_plus(field: Field<'_>) -> bool {
+    let Field::Delimited(text) = field else { return false };
+    text.bytes().find(|byte| !byte.is_ascii_whitespace()) == Some(b'+')
 }
