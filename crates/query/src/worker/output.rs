@@ -153,11 +153,11 @@ pub(super) struct RowWriter<'a> {
 
 impl<'a> RowWriter<'a> {
     pub(super) fn new(
-        written: &[&str],
+        written: &[String],
         question: &'a Question,
         channel: &'a mut Channel,
     ) -> Result<Self, QueryError> {
-        let columns = ColumnNames::of_header(written.iter().copied());
+        let columns = ColumnNames::of_header(written.iter().map(String::as_str));
         let names = columns.names().to_vec();
         let head = csv_line(names.iter().map(|name| Value::from(&**name)));
         let mut stored = question.store.map(|format| Stored::new(question, format));

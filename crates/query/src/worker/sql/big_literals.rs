@@ -2,6 +2,10 @@
 
 use std::borrow::Cow;
 
+use sqlparser::tokenizer::Token;
+
+use super::tokens::{Piece, pieces};
+
 /// Words after which a minus sign belongs to the number that follows.
 const BEFORE_SIGN: &str = " and or not between when then else select where in is by on having like \
     case limit values as return ";
@@ -9,34 +13,26 @@ const BEFORE_SIGN: &str = " and or not between when then else select where in is
 /// The statement with each integer beyond 64 bits as a text, as the columns of such integers
 /// have them. Texts, names and comments stay.
 pub(super) fn as_texts(sql: &str) -> Cow<'_, str> {
+    let Some(tokens) = pieces(sql) else { return sql.into() };
     let mut changed = String::new();
     let mut copied = 0;
-    let mut previous = Token { kind: Kind::Sign, start: 0, end: 0 };
-    let mut before = previous;
-    let mut at = 0;
 
-    while let Some(token) = next(sql, at) {
-        at = token.end;
-        let text = &sql[token.start..token.end];
-        if token.kind == Kind::Number && is_big(text) {
-            let is_negative = previous.kind == Kind::Sign
-                && &sql[previous.start..previous.end] == "-"
-                && !before.is_operand(sql);
+    for (index, piece) in tokens.iter().enumerate() {
+        let Some(digits) = big(piece) else { continue };
+        let sign = index.checked_sub(1).map(|before| &tokens[before]);
+        let sign = sign.filter(|sign| sign.token == Token::Minus);
+        let operand = index.checked_sub(2).map(|before| &tokens[before]);
+        let sign = sign.filter(|_| !operand.is_some_and(is_operand));
 
-            // The least integer of 64 bits is written with a number that is too large.
-            if !(is_negative && text.parse() == Ok(i64::MIN.unsigned_abs())) {
-                let start = if is_negative { previous.start } else { token.start };
-                let sign = if is_negative { "-" } else { "" };
-                changed.push_str(&sql[copied..start]);
-                changed.push_str(&format!("'{sign}{text}'"));
-                copied = token.end;
-            }
+        // The least integer of 64 bits is written with a number that is too large.
+        if sign.is_some() && digits.parse() == Ok(i64::MIN.unsigned_abs()) {
+            continue;
         }
-
-        if token.kind != Kind::Blank {
-            before = previous;
-            previous = token;
-        }
+        let start = sign.map_or(piece.start, |sign| sign.start);
+        let sign = if sign.is_some() { "-" } else { "" };
+        changed.push_str(&sql[copied..start]);
+        changed.push_str(&format!("'{sign}{digits}'"));
+        copied = piece.end;
     }
 
     if copied == 0 {
@@ -46,76 +42,28 @@ pub(super) fn as_texts(sql: &str) -> Cow<'_, str> {
     changed.into()
 }
 
-fn is_big(number: &str) -> bool {
-    number.bytes().all(|byte| byte.is_ascii_digit()) && number.parse::<i64>().is_err()
+/// The digits of an integer beyond 64 bits.
+fn big(piece: &Piece) -> Option<String> {
+    let Token::Number(number, _) = &piece.token else { return None };
+    let digits = number.replace('_', "");
+    let is_integer = digits.bytes().all(|byte| byte.is_ascii_digit());
+    (is_integer && digits.parse::<i64>().is_err()).then_some(digits)
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Number,
-    /// A name or a keyword.
-    Word,
-    /// A text, or a name in quotes.
-    Quoted,
-    Sign,
-    /// White space and comments.
-    Blank,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Token {
-    kind: Kind,
-    start: usize,
-    end: usize,
-}
-
-impl Token {
-    /// Whether a minus sign after it subtracts.
-    fn is_operand(self, sql: &str) -> bool {
-        let text = &sql[self.start..self.end];
-        match self.kind {
-            Kind::Number | Kind::Quoted => true,
-            Kind::Word => !BEFORE_SIGN.split(' ').any(|word| word.eq_ignore_ascii_case(text)),
-            Kind::Sign => text == ")",
-            Kind::Blank => false,
+/// Whether a minus sign after it subtracts.
+fn is_operand(piece: &Piece) -> bool {
+    match &piece.token {
+        Token::Word(word) if word.quote_style.is_none() => {
+            !BEFORE_SIGN.split(' ').any(|keyword| keyword.eq_ignore_ascii_case(&word.value))
         }
+        Token::Word(_)
+        | Token::Number(..)
+        | Token::SingleQuotedString(_)
+        | Token::DoubleQuotedString(_)
+        | Token::HexStringLiteral(_)
+        | Token::RParen => true,
+        _ => false,
     }
-}
-
-/// The token that begins at an offset.
-fn next(sql: &str, start: usize) -> Option<Token> {
-    let rest = &sql[start..];
-    let first = rest.chars().next()?;
-    let until = |end: Option<usize>| end.unwrap_or(rest.len());
-    let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$' || !c.is_ascii();
-
-    let (kind, length) = match first {
-        _ if rest.starts_with("--") => (Kind::Blank, until(rest.find('\n'))),
-        _ if rest.starts_with("/*") => {
-            (Kind::Blank, until(rest[2..].find("*/").map(|end| end + 4)))
-        }
-        '\'' | '"' | '`' => (Kind::Quoted, quoted_length(rest, first)),
-        '[' => (Kind::Quoted, until(rest.find(']').map(|end| end + 1))),
-        _ if first.is_ascii_digit() || is_fraction(rest) => {
-            // A point, an exponent or a letter is a part of it, so that it is no integer.
-            let is_part = |c: char| is_word(c) || c == '.';
-            (Kind::Number, until(rest.find(|c| !is_part(c))))
-        }
-        _ if is_word(first) => (Kind::Word, until(rest.find(|c| !is_word(c)))),
-        _ if first.is_whitespace() => (Kind::Blank, first.len_utf8()),
-        _ => (Kind::Sign, first.len_utf8()),
-    };
-    Some(Token { kind, start, end: start + length })
-}
-
-fn is_fraction(rest: &str) -> bool {
-    rest.strip_prefix('.').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
-}
-
-/// The length of a text or a name in quotes. A quote that is doubled begins the next token, which
-/// is as good.
-fn quoted_length(rest: &str, quote: char) -> usize {
-    rest[1..].find(quote).map_or(rest.len(), |end| end + 2)
 }
 
 #[cfg(test)]
@@ -131,6 +79,11 @@ mod tests {
             ("id = -/* x */9223372036854775809", "id = '-9223372036854775809'"),
             ("a -18446744073709551616", "a -'18446744073709551616'"),
             ("WHERE -9223372036854775808 = id", "WHERE -9223372036854775808 = id"),
+            ("id = 18_446_744_073_709_551_615", "id = '18446744073709551615'"),
+            ("'ä' = id-- x\n+18446744073709551615", "'ä' = id-- x\n+'18446744073709551615'"),
+            ("(a) -18446744073709551616", "(a) -'18446744073709551616'"),
+            ("\"in\" -18446744073709551616", "\"in\" -'18446744073709551616'"),
+            ("18446744073709551615", "'18446744073709551615'"),
         ] {
             assert_eq!(as_texts(sql), expected);
         }

@@ -1,10 +1,9 @@
 //! Guards in a statement: `min`, `max` and CAST to a number stay SQLite's own, with a function
 //! beside or inside them that refuses texts that are no numbers.
 
-use sqlparser::{
-    dialect::SQLiteDialect,
-    tokenizer::{Location, Token, Tokenizer},
-};
+use sqlparser::tokenizer::Token;
+
+use super::tokens::{Piece, pieces};
 
 /// The maximum length of a guarded statement in bytes, which is that of any statement.
 const MAX_BYTES: usize = 1 << 20;
@@ -22,7 +21,7 @@ pub(super) enum Guarded {
 impl Guarded {
     /// Puts guards into a statement that SQLite accepts.
     pub(super) fn new(sql: &str) -> Self {
-        let Some(tokens) = tokens(sql) else { return Self::Unchanged };
+        let Some(tokens) = pieces(sql) else { return Self::Unchanged };
         let mut guard = Guard { sql, tokens: &tokens, any: false, is_too_long: false };
         let text = guard.range(0, tokens.len(), 0, sql.len());
 
@@ -31,58 +30,6 @@ impl Guarded {
             Guard { any: true, .. } => Self::Text(text),
             Guard { any: false, .. } => Self::Unchanged,
         }
-    }
-}
-
-/// A token without white space and comments, with its place in bytes.
-struct Piece {
-    token: Token,
-    start: usize,
-    end: usize,
-}
-
-impl Piece {
-    fn is_word(&self, name: &str) -> bool {
-        matches!(&self.token, Token::Word(word) if word.value.eq_ignore_ascii_case(name))
-    }
-}
-
-fn tokens(sql: &str) -> Option<Vec<Piece>> {
-    let tokens = Tokenizer::new(&SQLiteDialect {}, sql).tokenize_with_location().ok()?;
-    let mut places = Places { rest: sql.chars(), at: 0, line: 1, column: 1 };
-    let mut pieces = Vec::with_capacity(tokens.len());
-
-    for token in tokens {
-        let start = places.byte(token.span.start);
-        let end = places.byte(token.span.end);
-        if !matches!(token.token, Token::Whitespace(_) | Token::EOF) {
-            pieces.push(Piece { token: token.token, start, end });
-        }
-    }
-    Some(pieces)
-}
-
-/// Places in bytes of places in lines and columns, in their order.
-struct Places<'a> {
-    rest: std::str::Chars<'a>,
-    at: usize,
-    line: u64,
-    column: u64,
-}
-
-impl Places<'_> {
-    fn byte(&mut self, to: Location) -> usize {
-        while (self.line, self.column) < (to.line, to.column) {
-            let Some(c) = self.rest.next() else { break };
-            self.at += c.len_utf8();
-            if c == '\n' {
-                self.line += 1;
-                self.column = 1;
-            } else {
-                self.column += 1;
-            }
-        }
-        self.at
     }
 }
 

@@ -3,10 +3,7 @@
 use std::collections::BTreeSet;
 
 use larder_records::typing::{ColumnType, Field, TypedValue};
-use rusqlite::{
-    Connection, Statement,
-    types::{ToSqlOutput, Value, ValueRef},
-};
+use rusqlite::{Connection, Statement, params_from_iter, types::Value};
 
 use super::{column_types::quoted, errors};
 use crate::{
@@ -97,11 +94,7 @@ impl Sink for Loader<'_> {
     }
 
     fn end(&mut self, _: &mut Channel) -> Result<(), QueryError> {
-        let insert = &mut self.insert;
-        let bound = self.cells.iter().enumerate().try_for_each(|(slot, cell)| {
-            insert.raw_bind_parameter(slot + 1, ToSqlOutput::Borrowed(ValueRef::from(cell)))
-        });
-        let done = bound.and_then(|()| insert.raw_execute());
+        let done = self.insert.execute(params_from_iter(&self.cells));
         self.cells.fill(Value::Null);
         done.map(|_| ()).map_err(|error| errors::internal(&error, self.question))
     }

@@ -8,6 +8,7 @@ mod errors;
 mod functions;
 mod guard;
 mod load;
+mod tokens;
 
 use std::{
     borrow::Cow,
@@ -108,7 +109,9 @@ impl Database {
         // Preparing against empty tables tells which columns the statement reads. No others are
         // loaded.
         self.authorizer.install(&mut self.connection);
-        drop(self.prepare(&question.text, question)?);
+        let asked = self.prepare(&question.text, question)?;
+        let names: Vec<String> = asked.column_names().map(str::to_owned).collect();
+        drop(asked);
         let read = self.authorizer.columns_read();
         Authorizer::remove(&mut self.connection);
 
@@ -132,7 +135,7 @@ impl Database {
         self.read.clone_from(&wanted);
         drop(self.refusals.take());
         self.authorizer.install(&mut self.connection);
-        let answer = self.run(&sql, question, channel, deadline);
+        let answer = self.run(&sql, &names, question, channel, deadline);
         Authorizer::remove(&mut self.connection);
         let mut answer = answer?;
 
@@ -164,18 +167,15 @@ impl Database {
         Ok(statement)
     }
 
+    /// Runs a statement whose columns have these names.
     fn run(
         &self,
         sql: &str,
+        names: &[String],
         question: &Question,
         channel: &mut Channel,
         deadline: &Deadline,
     ) -> Result<Answer, QueryError> {
-        let asked = self.prepare(&question.text, question)?;
-        let names: Vec<String> = asked.column_names().map(str::to_owned).collect();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        drop(asked);
-
         let guarded = Guarded::new(sql);
         let sql = match &guarded {
             Guarded::Unchanged => sql,
@@ -186,7 +186,7 @@ impl Database {
             }
         };
         let mut statement = self.prepare(sql, question)?;
-        let mut writer = RowWriter::new(&names, question, channel)?;
+        let mut writer = RowWriter::new(names, question, channel)?;
 
         let failed = |error: rusqlite::Error| {
             if errors::is_interrupt(&error) {
