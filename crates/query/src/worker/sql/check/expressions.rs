@@ -110,13 +110,6 @@ impl Checker<'_> {
         let scope = &deeper;
 
         match op {
-            // SQLite binds these tighter than the parser does, so operands that are operations are
-            // not those that SQLite sees.
-            Op::Arrow | Op::LongArrow | Op::StringConcat
-                if [left, right].iter().any(|operand| matches!(operand, Expr::BinaryOp { .. })) =>
-            {
-                Ok(Typed::unknown())
-            }
             Op::And | Op::Or => {
                 self.condition(left, scope)?;
                 self.condition(right, scope)?;

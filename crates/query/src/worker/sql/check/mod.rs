@@ -3,6 +3,7 @@
 //! what has no type that is known.
 
 mod calls;
+mod dialect;
 mod expressions;
 mod facts;
 mod queries;
@@ -14,9 +15,10 @@ mod types;
 mod tests;
 
 use larder_records::notes::Note;
-use sqlparser::{ast::Statement, dialect::SQLiteDialect, parser::Parser};
+use sqlparser::{ast::Statement, parser::Parser};
 
 use self::{
+    dialect::Sqlite,
     facts::facts,
     queries::Checker,
     scope::{Scope, Stop},
@@ -34,8 +36,7 @@ pub(super) fn check(sql: &str, tables: &[Profile]) -> Result<Vec<Note>, String> 
 }
 
 fn check_facts(sql: &str, tables: &[TableFacts]) -> Result<Vec<Note>, String> {
-    let dialect = SQLiteDialect {};
-    let parser = Parser::new(&dialect).with_recursion_limit(MAX_DEPTH);
+    let parser = Parser::new(&Sqlite).with_recursion_limit(MAX_DEPTH);
     let statements = parser.try_with_sql(sql).and_then(|mut parser| parser.parse_statements());
 
     let Ok(statements) = statements else { return Ok(Vec::new()) };
