@@ -40,14 +40,16 @@ fn check(ctx: &Context<'_>, name: &str, result: &Value, refusals: &Refusals) -> 
         "timediff" => (0, 1),
         _ => (0, 0),
     };
-    let modifiers: Vec<String> =
-        (last + 1..ctx.len()).filter_map(|index| Some(text(ctx, index)?.into_owned())).collect();
+    let has_modifier = |name: &str| {
+        let mut modifiers = (last + 1..ctx.len()).filter_map(|index| text(ctx, index));
+        modifiers.any(|modifier| modifier.trim().eq_ignore_ascii_case(name))
+    };
 
     for index in first..ctx.len().min(last + 1) {
         let Some(value) = text(ctx, index) else { continue };
         let number = Number::plain(&value).map(Number::real);
         let problem = match number {
-            Some(number) => of_number(number, name, &modifiers),
+            Some(number) => of_number(number, name, has_modifier),
             None => of_text(&value, name, *result == Value::Null),
         };
 
@@ -79,9 +81,7 @@ fn check(ctx: &Context<'_>, name: &str, result: &Value, refusals: &Refusals) -> 
 }
 
 /// The advice about a number that is no moment of the years 1 to 3000.
-fn of_number(number: f64, name: &str, modifiers: &[String]) -> Option<Cure> {
-    let has =
-        |name: &str| modifiers.iter().any(|modifier| modifier.trim().eq_ignore_ascii_case(name));
+fn of_number(number: f64, name: &str, has: impl Fn(&str) -> bool) -> Option<Cure> {
     let size = number.abs();
     let by = match size {
         _ if size >= 1e17 => "1000000000",

@@ -17,6 +17,9 @@ use super::{
     value,
 };
 
+/// The most letters of a number: those of a currency, and an exponent.
+const MAX_LETTERS: usize = 4;
+
 pub(super) fn add(connection: &Connection, refusals: &Refusals) -> Result<()> {
     for (name, result, group, frame, arguments, is_max) in [
         ("min", "larder_min", "larder_group_min", "larder_frame_min", "larder_of_min", false),
@@ -161,9 +164,10 @@ fn from_ordered(key: i64) -> f64 {
 
 /// The number that people read in a text.
 fn written(text: &str) -> Option<f64> {
-    // Few texts are numbers, and most of the others show it by their first letter.
-    let starts = text.trim_start().chars().next()?;
-    if starts.is_ascii_lowercase() {
+    // Few texts are numbers, and most of the others show it by their letters: a currency has at
+    // most three, and an exponent has one.
+    let has_digit = text.bytes().any(|byte| byte.is_ascii_digit());
+    if !has_digit || text.chars().filter(|c| c.is_alphabetic()).nth(MAX_LETTERS).is_some() {
         return None;
     }
     parse(text, '.').or_else(|| parse(text, ',')).map(Number::real)

@@ -237,8 +237,8 @@ fn without_groups(text: &str, decimal: char) -> Option<String> {
     let mark = text.chars().find(|c| !c.is_ascii_digit());
     let Some(mark) = mark else { return Some(text.to_owned()) };
 
-    let is_mark = mark != decimal
-        && (matches!(mark, ',' | '.' | '\'' | '\u{2019}' | '_') || mark.is_whitespace());
+    let is_mark =
+        mark != decimal && (matches!(mark, ',' | '.' | '\'' | '\u{2019}') || mark.is_whitespace());
     let groups: Vec<&str> = text.split(mark).collect();
     let all_digits = groups.iter().all(|group| group.bytes().all(|b| b.is_ascii_digit()));
     let (first, others) = groups.split_first()?;
@@ -316,6 +316,13 @@ mod tests {
             "5kg",
             "1e",
             "0x1F",
+            "1_000",
+            "1e1_0",
+            "infinity",
+            "+inf",
+            "١٢",
+            "１２",
+            "1e٣",
             "NaN",
             "inf",
             "$",

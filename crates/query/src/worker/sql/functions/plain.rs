@@ -12,21 +12,21 @@ use super::value;
 thread_local! {
     /// The statements that call functions, by name and number of arguments. They live as long as
     /// their thread, as their connection does.
-    static CALLS: RefCell<HashMap<(String, usize), Statement<'static>>> = RefCell::default();
+    static CALLS: RefCell<HashMap<(&'static str, usize), Statement<'static>>> = RefCell::default();
     static CONNECTION: Option<&'static Connection> =
         Connection::open_in_memory().ok().map(|connection| &*Box::leak(Box::new(connection)));
 }
 
 /// The value of SQLite's function of this name for the arguments of a call.
-pub(super) fn delegate(ctx: &Context<'_>, name: &str) -> Result<Value> {
+pub(super) fn delegate(ctx: &Context<'_>, name: &'static str) -> Result<Value> {
     let arguments: Vec<Value> = (0..ctx.len()).map(|index| value(ctx, index)).collect();
     call(name, &arguments)
 }
 
 /// The value of SQLite's function of this name.
-pub(super) fn call(name: &str, arguments: &[Value]) -> Result<Value> {
+pub(super) fn call(name: &'static str, arguments: &[Value]) -> Result<Value> {
     CALLS.with_borrow_mut(|calls| {
-        let key = (name.to_owned(), arguments.len());
+        let key = (name, arguments.len());
         let statement = match calls.entry(key) {
             std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
             std::collections::hash_map::Entry::Vacant(entry) => {

@@ -167,6 +167,18 @@ fn extremes_of_texts_are_words_or_in_the_order_of_their_numbers() {
             "max(a)",
             "! max takes numbers, or words, not the text \"42.5\": number(x) reads it as 42.5.",
         ),
+        (
+            "'kr 9', 'kr 10'",
+            "max(a)",
+            "! max takes numbers, or words, not the text \"kr 9\": number(x) reads it as 9.",
+        ),
+        (
+            "'9 lei', '10 lei'",
+            "max(a)",
+            "! max takes numbers, or words, not the text \"9 lei\": number(x) reads it as 9.",
+        ),
+        ("'user 9', 'user 10'", "max(a)", "user 9"),
+        ("'1_0', '9'", "max(a)", "9"),
         ("'$9.00', '$10.00', NULL", "max(number(a))", "10.0"),
         ("10, 'NA', 20", "max(try_number(a))", "20"),
     ] {
