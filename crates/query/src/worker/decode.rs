@@ -126,14 +126,6 @@ impl<S: Sink> Rows<'_, S> {
                 }
             }
 
-            // The csv crate passes over most comments, but not over each one.
-            let is_comment = |field: &str| {
-                dialect.comment.is_some_and(|byte| field.as_bytes().first() == Some(&byte))
-            };
-            if row.get(0).is_some_and(is_comment) {
-                continue;
-            }
-
             if std::mem::take(&mut is_header) {
                 if self.columns.is_empty() {
                     *self.columns = ColumnNames::of_header(&row);
