@@ -98,7 +98,7 @@ pub(crate) fn convert(json: &[u8]) -> Option<Converted> {
             ),
         });
     }
-    Some(Converted { layout: Layout::JsonLines, bytes, notes })
+    Some(Converted { layout: Layout::JsonLines, bytes, notes, is_for_tables: true })
 }
 
 /// Writes a row as an object on a line; `None` if all rows together have more than `most` bytes.

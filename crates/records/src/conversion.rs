@@ -117,6 +117,17 @@ impl Conversion {
         matches!(self, Self::Yaml | Self::Html | Self::Archive | Self::Workbook)
     }
 
+    /// Whether the content has parts, of which a query names one by `rows`: sheets, members of an
+    /// archive, or tables of a page.
+    pub fn has_parts(self) -> bool {
+        matches!(self, Self::Html) || self.is_of_bytes()
+    }
+
+    /// Whether the content is no text.
+    pub fn is_of_bytes(self) -> bool {
+        matches!(self, Self::Archive | Self::Workbook)
+    }
+
     /// The conversion that text without records needs, judging by its first bytes.
     pub fn of_text(head: &[u8], is_whole: bool) -> Option<Self> {
         let text = Sample::of_text(head, is_whole).text();
@@ -128,7 +139,16 @@ impl Conversion {
         matches!(self, Self::ColumnsAndRows | Self::WrappedJson)
     }
 
-    /// The changed content; `None` if it is not what it seemed, or [for
+    /// The changed content for jq, in which a filter names the members as they are.
+    pub fn convert_for_filters(self, text: &[u8]) -> Option<Converted> {
+        match self {
+            Self::LooseJson => loose::repair(text),
+            _ if self.is_for_tables() => None,
+            _ => self.convert(text),
+        }
+    }
+
+    /// The changed content for tables; `None` if it is not what it seemed, or [for
     /// queries](Self::is_for_queries).
     pub fn convert(self, text: &[u8]) -> Option<Converted> {
         match self {
@@ -138,8 +158,7 @@ impl Conversion {
                     return None;
                 }
                 // The repaired JSON may have columns and rows.
-                let table = columns_and_rows::convert(&repaired.bytes);
-                Some(match table.filter(|_| self == Self::WrappedJson) {
+                Some(match columns_and_rows::convert(&repaired.bytes) {
                     Some(mut table) => {
                         table.notes.splice(0..0, repaired.notes);
                         table

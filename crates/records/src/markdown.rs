@@ -37,7 +37,8 @@ pub(crate) fn convert(text: &str) -> Option<Converted> {
         first: None,
         text: told,
     };
-    Some(Converted { layout: Layout::Rows(Dialect::delimited(b',')), bytes, notes: vec![note] })
+    let layout = Layout::Rows(Dialect::delimited(b','));
+    Some(Converted { layout, bytes, notes: vec![note], is_for_tables: false })
 }
 
 /// A table: its header and its rows.

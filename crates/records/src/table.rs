@@ -178,6 +178,14 @@ impl TableOptions {
         }
     }
 
+    /// The dialect of rows that were made of other content, changed as far as the options are about
+    /// rows: delimiters and quotes are those of the change.
+    #[must_use]
+    pub fn apply_to_rows(&self, made: Dialect) -> Dialect {
+        let Dialect { comment, skip, header, .. } = self.apply(made);
+        Dialect { comment, skip, header, ..made }
+    }
+
     /// Whether [`field`](Self::field) changes any field.
     pub fn change_fields(&self) -> bool {
         self.nulls.is_some() || self.decimal.is_some()

@@ -6,7 +6,7 @@ use std::{
 };
 
 use larder_records::{
-    DecodeFault, Layout, Misfits, TextDecoder, TextEncoding,
+    Conversion, DecodeFault, Layout, Misfits, TextDecoder, TextEncoding,
     notes::{Note, NoteKind},
     words::count,
 };
@@ -50,13 +50,22 @@ pub(super) struct Channel {
 #[derive(Debug, Clone, Default)]
 struct Told {
     table: String,
-    /// The layout of content that was changed.
-    layout: Option<Layout>,
+    /// The change of the content, and the layout of what it is now.
+    change: Option<Change>,
     /// How it was changed.
     converted: Vec<Note>,
     misfits: Misfits,
     /// The records that were repaired, by themselves, and the first of them.
     repaired: BTreeSet<u64>,
+}
+
+/// A change of content before it is read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Change {
+    pub(super) conversion: Conversion,
+    pub(super) layout: Layout,
+    /// Whether it was made for jq.
+    pub(super) is_for_filters: bool,
 }
 
 impl Channel {
@@ -96,7 +105,7 @@ impl Channel {
                 for (told, (table, encoding)) in self.told.iter_mut().zip(tables) {
                     told.table.clone_from(&table.name);
                     // Content that was changed is UTF-8.
-                    encoding.take_if(|_| told.layout.is_some());
+                    encoding.take_if(|_| told.change.is_some());
                 }
                 Ok(Some(question))
             }
@@ -142,23 +151,23 @@ impl Channel {
         Ok(())
     }
 
-    /// The layout of content that was changed.
-    pub(super) fn converted(&self, table: usize) -> Option<Layout> {
-        self.told.get(table).and_then(|told| told.layout)
+    /// How a table's content was changed.
+    pub(super) fn change(&self, table: usize) -> Option<Change> {
+        self.told.get(table).and_then(|told| told.change)
     }
 
     /// Puts changed content in the place of a table's content.
     pub(super) fn replace(
         &mut self,
         table: usize,
-        layout: Layout,
+        change: Change,
         bytes: Vec<u8>,
         notes: Vec<Note>,
     ) {
         self.kept[table] = Some(bytes);
         self.encodings[table] = None;
         if let Some(told) = self.told.get_mut(table) {
-            told.layout = Some(layout);
+            told.change = Some(change);
             told.converted = notes;
         }
     }
@@ -168,7 +177,7 @@ impl Channel {
         self.kept[table] = None;
         self.encodings[table] = encoding;
         if let Some(told) = self.told.get_mut(table) {
-            told.layout = None;
+            told.change = None;
             told.converted = Vec::new();
         }
     }
@@ -290,7 +299,7 @@ impl Content<'_> {
         let mut after_return = false;
 
         // A line feed that is left over is an empty line, which is no row.
-        while lines > 0 && self.read(&mut byte).map_err(|_| QueryError::Failed)? > 0 {
+        while lines > 0 && self.read(&mut byte).map_err(|_| self.failure())? > 0 {
             let ends = byte[0] == b'\r' || (byte[0] == b'\n' && !after_return);
             lines -= u32::from(ends);
             after_return = byte[0] == b'\r';

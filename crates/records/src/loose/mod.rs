@@ -28,6 +28,8 @@ pub struct Converted {
     pub bytes: Vec<u8>,
     /// Notes about the changes.
     pub notes: Vec<Note>,
+    /// Whether the records are rows of JSON with columns and rows apart, which jq gets as it is.
+    pub is_for_tables: bool,
 }
 
 /// Whether a text seems to be JSON that needs repair. `is_whole`: the text is all of the content.
@@ -56,7 +58,8 @@ pub(crate) fn repair(text: &[u8]) -> Option<Converted> {
     }
 
     let layout = if found.values > 1 { Layout::JsonLines } else { Layout::Json };
-    Some(Converted { layout, bytes: found.out, notes: found.repairs.notes() })
+    let notes = found.repairs.notes();
+    Some(Converted { layout, bytes: found.out, notes, is_for_tables: false })
 }
 
 /// Makes JSON of a single value, such as a record that a strict parser refuses.

@@ -174,7 +174,7 @@ impl StoredResource {
 
         let content = Content::shared_text(converted.bytes.into());
         let records = self.view(content, mime_type.to_owned()).await?;
-        let is_for_tables = conversion.is_for_tables();
+        let is_for_tables = conversion.is_for_tables() || converted.is_for_tables;
         Ok(Some(RecordView { records, is_for_tables, notes: converted.notes }))
     }
 

@@ -6,18 +6,22 @@ use std::{
 };
 
 use larder_records::{
-    Conversion, Converted, DecodeFault, Layout, TextDecoder, TextEncoding,
+    Conversion, Converted, DecodeFault, Dialect, Layout, TableOptions, TextDecoder, TextEncoding,
     preview::{Format, Sample},
 };
 use zip::ZipArchive;
 
-use super::{chosen, listed, part_name, workbook};
+use super::{chosen, listed, part_name, part_pointer, workbook};
 
 /// The most bytes of a member, uncompressed.
 const MAX_MEMBER_BYTES: u64 = 128 << 20;
 
 /// A member as records: the named one, or the only one.
-pub(super) fn convert(bytes: &[u8], part: Option<&str>) -> Result<Converted, String> {
+pub(super) fn convert(
+    bytes: &[u8],
+    part: Option<&str>,
+    options: &TableOptions,
+) -> Result<Converted, String> {
     let mut archive = ZipArchive::new(Cursor::new(bytes))
         .map_err(|error| format!("it is no zip archive that can be read: {error}"))?;
     let names: Vec<_> = archive.file_names().flatten().map(Cow::into_owned).collect();
@@ -26,7 +30,7 @@ pub(super) fn convert(bytes: &[u8], part: Option<&str>) -> Result<Converted, Str
         name.starts_with("xl/workbook.") || name == "content.xml" || name == "xl/workbook.bin"
     };
     if names.iter().any(is_workbook) {
-        return workbook::convert(bytes, part);
+        return workbook::convert(bytes, part, options);
     }
 
     let is_file = |name: &&String| !name.ends_with('/') && !name.starts_with("__MACOSX/");
@@ -40,8 +44,8 @@ pub(super) fn convert(bytes: &[u8], part: Option<&str>) -> Result<Converted, Str
         (None, []) => return Err("it is an archive without members".to_owned()),
         (None, files) => {
             return Err(format!(
-                "it is a zip archive. Name a member by rows, such as \"/{}\". Members: {}",
-                files[0].replace('~', "~0").replace('/', "~1"),
+                "it is a zip archive. Name a member by rows, such as \"{}\". Members: {}",
+                part_pointer(&files[0]),
                 listed(files)
             ));
         }
@@ -57,17 +61,17 @@ pub(super) fn convert(bytes: &[u8], part: Option<&str>) -> Result<Converted, Str
         ));
     }
 
-    let mut converted = of_member(&name, content)?;
+    let mut converted = of_member(&name, content, options)?;
     let told = format!("read from the member {name}");
     converted.notes.insert(0, chosen(told));
     Ok(converted)
 }
 
 /// The records of a member, by what its bytes and its name show.
-fn of_member(name: &str, content: Vec<u8>) -> Result<Converted, String> {
+fn of_member(name: &str, content: Vec<u8>, options: &TableOptions) -> Result<Converted, String> {
     let lower = name.to_ascii_lowercase();
     if [".xlsx", ".xls", ".xlsb", ".ods"].iter().any(|suffix| lower.ends_with(suffix)) {
-        return workbook::convert(&content, None);
+        return workbook::convert(&content, None, options);
     }
 
     let mime_type = match lower.rsplit('.').next() {
@@ -100,7 +104,7 @@ fn of_member(name: &str, content: Vec<u8>) -> Result<Converted, String> {
         .or_else(|| Conversion::of_json(&content, true))
         .or_else(|| Conversion::of_text(&content, true));
     if let Some(conversion) = conversion
-        && let Some(converted) = super::convert(conversion, &content, None)?
+        && let Some(converted) = super::convert(conversion, &content, None, options)?
     {
         return Ok(converted);
     }
@@ -115,10 +119,11 @@ fn of_member(name: &str, content: Vec<u8>) -> Result<Converted, String> {
         value: None,
     };
     let layout = match Format::detect(&sample) {
-        Format::Csv(dialect) => Layout::Rows(dialect),
+        Format::Csv(dialect) => Layout::Rows(options.apply(dialect)),
+        _ if options.make_a_table() => Layout::Rows(options.apply(Dialect::delimited(b','))),
         Format::Json => Layout::Json,
         Format::JsonLines => Layout::JsonLines,
         _ => Layout::Log,
     };
-    Ok(Converted { layout, bytes: content, notes: Vec::new() })
+    Ok(Converted { layout, bytes: content, notes: Vec::new(), is_for_tables: false })
 }

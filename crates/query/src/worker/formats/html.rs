@@ -1,104 +1,161 @@
 //! Tables of HTML as CSV.
 
+mod grid;
+
 use html5gum::{Token, Tokenizer};
-use larder_records::{Converted, Dialect, Layout, words::count};
+use larder_records::{Converted, Dialect, Layout, TableOptions, words::count};
 
-use super::{chosen, csv, part_name};
+use self::grid::{Cell, Grid, Table};
+use super::{chosen, csv, listed, part_name};
 
-/// The most columns that a cell spans, and rows.
-const MAX_SPAN: usize = 100;
+/// The most columns that a cell spans, as browsers take it.
+const MAX_COLUMNS: usize = 1_000;
+/// The most bytes of the cells of all tables, which are repeated where they span.
+const MAX_BYTES: usize = 128 << 20;
 
 /// A table: the one with the number that is named, from 0, or the one with the most cells. `None`
-/// if there is none.
-pub(super) fn convert(bytes: &[u8], part: Option<&str>) -> Option<Converted> {
-    let mut found = Tables::default();
+/// if the page has none and none is named.
+pub(super) fn convert(
+    bytes: &[u8],
+    part: Option<&str>,
+    options: &TableOptions,
+) -> Result<Option<Converted>, String> {
+    let mut found = Tables { room: MAX_BYTES, ..Tables::default() };
     let text = String::from_utf8_lossy(bytes);
     for token in Tokenizer::new(&*text).flatten() {
         found.token(token);
     }
-    found.end_table();
+    let tables = found.finish()?;
 
-    let tables: Vec<_> = found.ended.into_iter().filter(|table| table.rows.len() > 1).collect();
-    let size = |table: &Table| table.rows.iter().map(Vec::len).sum::<usize>();
-    let chosen_index = match part.filter(|part| !part.is_empty()) {
-        Some(part) => part_name(part).parse().ok().filter(|index| *index < tables.len())?,
+    let part = part.filter(|part| !part.is_empty());
+    let chosen_index = match part {
+        Some(part) => named(&part_name(part), tables.len())?,
         // Of several that are equally large, the first one.
-        None => (0..tables.len()).rev().max_by_key(|index| size(&tables[*index]))?,
+        None => {
+            let size = |index: &usize| tables[*index].cells();
+            match (0..tables.len()).rev().max_by_key(size) {
+                Some(index) => index,
+                None => return Ok(None),
+            }
+        }
     };
 
-    let table = &tables[chosen_index];
-    let mut told = "read from a table of HTML".to_owned();
-    if tables.len() > 1 {
-        told = format!(
-            "read from table {chosen_index} of {} of HTML, counted from 0; rows names another one, such as \"/{}\"",
-            count(tables.len() as u64, "table"),
-            usize::from(chosen_index == 0),
-        );
-    }
-
+    let mut notes = vec![chosen(told(chosen_index, tables.len()))];
+    let table = tables.into_iter().nth(chosen_index).unwrap_or_default();
+    notes.extend(table.notes());
     let dialect = Dialect { header: table.has_header(), ..Dialect::delimited(b',') };
-    let bytes = csv(table.rows.iter().cloned())?;
-    Some(Converted { layout: Layout::Rows(dialect), bytes, notes: vec![chosen(told)] })
+    let dialect = options.apply_to_rows(dialect);
+    let bytes = csv(table.rows).ok_or("its rows cannot be written")?;
+    let layout = Layout::Rows(dialect);
+    Ok(Some(Converted { layout, bytes, notes, is_for_tables: false }))
 }
 
-#[derive(Default)]
-struct Table {
-    rows: Vec<Vec<String>>,
-    /// Whether the first row has cells of a header.
-    heads: bool,
-}
-
-impl Table {
-    /// A first row without cells of a header has names all the same, unless it has numbers.
-    fn has_header(&self) -> bool {
-        let is_number = |field: &String| field.replace(',', "").parse::<f64>().is_ok();
-        self.heads || !self.rows.first().is_some_and(|row| row.iter().any(is_number))
+/// The index of the table that `rows` of the query names.
+fn named(name: &str, tables: usize) -> Result<usize, String> {
+    if tables == 0 {
+        return Err(format!("it has no table {name}: it is HTML without tables; leave rows out"));
     }
+
+    let index = name.parse().ok().filter(|index| *index < tables);
+    index.ok_or_else(|| {
+        let names: Vec<_> = (0..tables).map(|index| format!("\"/{index}\"")).collect();
+        format!("it has no table {name}. Tables of HTML are counted from 0: {}", listed(&names))
+    })
+}
+
+fn told(index: usize, tables: usize) -> String {
+    if tables == 1 {
+        return "read from a table of HTML".to_owned();
+    }
+    format!(
+        "read from table {index} of {} of HTML, counted from 0; rows names another one, such as \"/{}\"",
+        count(tables as u64, "table"),
+        usize::from(index == 0),
+    )
 }
 
 /// Collects the tables of a page. A table within another one is a table of its own.
 #[derive(Default)]
 struct Tables {
-    ended: Vec<Table>,
+    /// The tables in the order of their first tags; empty ones while they are open.
+    all: Vec<Table>,
     /// The tables that are open, the innermost last.
     open: Vec<OpenTable>,
     /// The depth of elements whose text is not shown.
     hidden: usize,
+    /// The bytes that further cells may have.
+    room: usize,
+    is_too_long: bool,
 }
 
 #[derive(Default)]
 struct OpenTable {
-    table: Table,
-    row: Option<Vec<String>>,
-    cell: Option<(String, usize)>,
+    /// The place among all tables.
+    index: usize,
+    grid: Grid,
+    row: Option<Vec<Cell>>,
+    cell: Option<Cell>,
 }
 
 impl Tables {
+    /// The tables of more than one row.
+    fn finish(mut self) -> Result<Vec<Table>, String> {
+        // A page that was cut does not close its tables.
+        while !self.open.is_empty() {
+            self.end_table();
+        }
+        if self.is_too_long {
+            return Err(format!(
+                "the cells of its tables are longer than {MAX_BYTES} bytes where they are repeated in the rows and columns that they span"
+            ));
+        }
+        Ok(self.all.into_iter().filter(Table::has_rows).collect())
+    }
+
     fn token(&mut self, token: Token) {
         match token {
             Token::StartTag(tag) => {
-                let span = tag.attributes.get(&b"colspan"[..]);
-                let span =
-                    span.and_then(|span| std::str::from_utf8(&span.value).ok()?.parse().ok());
-                self.start(&tag.name, span.unwrap_or(1).clamp(1, MAX_SPAN), tag.self_closing);
+                let span = |name: &[u8]| {
+                    let value = String::from_utf8_lossy(tag.attributes.get(name)?).into_owned();
+                    value.trim().parse::<usize>().ok()
+                };
+                let cell = Cell {
+                    text: String::new(),
+                    is_head: &*tag.name == b"th",
+                    columns: span(b"colspan").unwrap_or(1).clamp(1, MAX_COLUMNS),
+                    // 0 are all further rows of the section.
+                    rows: match span(b"rowspan") {
+                        Some(0) => usize::MAX,
+                        rows => rows.unwrap_or(1),
+                    },
+                };
+                self.start(&tag.name, cell, tag.self_closing);
             }
             Token::EndTag(tag) => self.end(&tag.name),
             Token::String(text) if self.hidden == 0 => {
-                if let Some((cell, _)) = self.open.last_mut().and_then(|open| open.cell.as_mut()) {
-                    cell.push_str(&String::from_utf8_lossy(&text.value));
+                if let Some(cell) = self.open.last_mut().and_then(|open| open.cell.as_mut()) {
+                    cell.text.push_str(&String::from_utf8_lossy(&text.value));
                 }
             }
             _ => {}
         }
     }
 
-    fn start(&mut self, name: &[u8], span: usize, is_empty: bool) {
+    fn start(&mut self, name: &[u8], cell: Cell, is_empty: bool) {
         match name {
             b"script" | b"style" if !is_empty => self.hidden += 1,
-            b"table" => self.open.push(OpenTable::default()),
+            b"table" => {
+                // Only a cell has a table within; elsewhere it ends the one before.
+                if self.open.last().is_some_and(|open| open.cell.is_none()) {
+                    self.end_table();
+                }
+                self.open.push(OpenTable { index: self.all.len(), ..OpenTable::default() });
+                self.all.push(Table::default());
+            }
+            b"thead" | b"tbody" | b"tfoot" => self.end_section(),
             b"tr" => {
+                self.end_row();
                 if let Some(open) = self.open.last_mut() {
-                    open.end_row();
                     open.row = Some(Vec::new());
                 }
             }
@@ -106,13 +163,12 @@ impl Tables {
                 if let Some(open) = self.open.last_mut() {
                     open.end_cell();
                     open.row.get_or_insert_default();
-                    open.table.heads |= name == b"th" && open.table.rows.is_empty();
-                    open.cell = Some((String::new(), span));
+                    open.cell = Some(cell);
                 }
             }
             b"br" | b"p" | b"div" | b"li" => {
-                if let Some((cell, _)) = self.open.last_mut().and_then(|open| open.cell.as_mut()) {
-                    cell.push(' ');
+                if let Some(cell) = self.open.last_mut().and_then(|open| open.cell.as_mut()) {
+                    cell.text.push(' ');
                 }
             }
             _ => {}
@@ -123,11 +179,8 @@ impl Tables {
         match name {
             b"script" | b"style" => self.hidden = self.hidden.saturating_sub(1),
             b"table" => self.end_table(),
-            b"tr" => {
-                if let Some(open) = self.open.last_mut() {
-                    open.end_row();
-                }
-            }
+            b"thead" | b"tbody" | b"tfoot" => self.end_section(),
+            b"tr" => self.end_row(),
             b"td" | b"th" => {
                 if let Some(open) = self.open.last_mut() {
                     open.end_cell();
@@ -137,62 +190,43 @@ impl Tables {
         }
     }
 
+    fn end_row(&mut self) {
+        let Some(open) = self.open.last_mut() else { return };
+        open.end_cell();
+        let Some(row) = open.row.take() else { return };
+
+        if self.is_too_long {
+            return;
+        }
+        let added = open.grid.add(row, self.room);
+        match added.and_then(|bytes| self.room.checked_sub(bytes)) {
+            Some(room) => self.room = room,
+            None => self.is_too_long = true,
+        }
+    }
+
+    fn end_section(&mut self) {
+        self.end_row();
+        if let Some(open) = self.open.last_mut() {
+            open.grid.end_section();
+        }
+    }
+
     fn end_table(&mut self) {
-        if let Some(mut open) = self.open.pop() {
-            open.end_row();
-            self.ended.push(open.table);
+        self.end_row();
+        if let Some(open) = self.open.pop() {
+            self.all[open.index] = open.grid.finish();
         }
     }
 }
 
 impl OpenTable {
     fn end_cell(&mut self) {
-        let Some((text, span)) = self.cell.take() else { return };
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let row = self.row.get_or_insert_default();
-        row.push(text);
-        row.extend(std::iter::repeat_n(String::new(), span - 1));
-    }
-
-    fn end_row(&mut self) {
-        self.end_cell();
-        if let Some(row) = self.row.take().filter(|row| !row.is_empty()) {
-            self.table.rows.push(row);
-        }
+        let Some(mut cell) = self.cell.take() else { return };
+        cell.text = cell.text.split_whitespace().collect::<Vec<_>>().join(" ");
+        self.row.get_or_insert_default().push(cell);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-
-    use super::*;
-
-    #[test]
-    fn tables_of_html_become_csv() {
-        for (html, csv) in [
-            ("<table><tr><th>a<th>b<tr><td>1<td>x &amp; y</table>", "a,b\n1,x & y\n"),
-            (
-                "<p>x<table><thead><tr><th>a</th></tr></thead><tbody><tr><td> 1\n2 </td></tr></tbody></table>",
-                "a\n1 2\n",
-            ),
-            (
-                "<table><tr><td>a</td><td>b</td></tr><tr><td colspan=2>1</td></tr></table>",
-                "a,b\n1,\n",
-            ),
-            (
-                "<table><tr><td>a<tr><td>1</table><table><tr><td>b<tr><td>1<tr><td>2</table>",
-                "b\n1\n2\n",
-            ),
-            ("<TABLE><TR><TH>a<br>b<TR><TD><b>1</b><script>x</script></TABLE>", "a b\n1\n"),
-        ] {
-            let converted = convert(html.as_bytes(), None).unwrap();
-            assert_eq!(String::from_utf8(converted.bytes).unwrap(), csv, "{html}");
-        }
-        assert!(convert(b"<p>no table</p>", None).is_none());
-
-        let two = b"<table><tr><td>a<tr><td>1</table><table><tr><td>b<tr><td>1<tr><td>2</table>";
-        assert_eq!(convert(two, Some("/0")).unwrap().bytes, b"a\n1\n");
-        assert!(convert(two, Some("/7")).is_none());
-    }
-}
+mod tests;

@@ -7,12 +7,12 @@ mod workbook;
 mod yaml;
 
 use larder_records::{
-    Conversion, Converted,
+    Conversion, Converted, TableOptions,
     notes::{Note, NoteKind},
 };
 
-/// The changed content. `part` names a sheet, a table or a member, as `rows` of the query does.
-/// `None` if the content is not what it seemed.
+/// The changed content. `part` names a sheet, a table or a member, as `rows` of the query does, and
+/// `options` say how its rows are read. `None` if the content is not what it seemed.
 ///
 /// # Errors
 /// Why the content cannot be read, for a model.
@@ -20,19 +20,15 @@ pub(super) fn convert(
     conversion: Conversion,
     bytes: &[u8],
     part: Option<&str>,
+    options: &TableOptions,
 ) -> Result<Option<Converted>, String> {
     match conversion {
-        Conversion::Archive => archive::convert(bytes, part).map(Some),
-        Conversion::Workbook => workbook::convert(bytes, part).map(Some),
+        Conversion::Archive => archive::convert(bytes, part, options).map(Some),
+        Conversion::Workbook => workbook::convert(bytes, part, options).map(Some),
         Conversion::Yaml => yaml::convert(bytes),
-        Conversion::Html => Ok(html::convert(bytes, part)),
+        Conversion::Html => html::convert(bytes, part, options),
         other => Ok(other.convert(bytes)),
     }
-}
-
-/// Whether `rows` of the query names a part of the content, and is no JSON Pointer.
-pub(super) fn has_parts(conversion: Conversion) -> bool {
-    matches!(conversion, Conversion::Archive | Conversion::Workbook | Conversion::Html)
 }
 
 /// A note about a choice of so many records.
@@ -44,6 +40,11 @@ fn chosen(text: String) -> Note {
 fn part_name(pointer: &str) -> String {
     let name = pointer.strip_prefix('/').unwrap_or(pointer);
     name.replace("~1", "/").replace("~0", "~")
+}
+
+/// The JSON Pointer of one segment that names a part.
+fn part_pointer(name: &str) -> String {
+    format!("/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
 /// The names of parts in a sentence.

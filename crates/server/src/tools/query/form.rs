@@ -21,8 +21,27 @@ pub(super) async fn find(
     };
 
     let is_table = format == Format::Csv || (format == Format::Auto && options.make_a_table());
-    let Some(form) = content.form(is_table.then_some("text/csv"), encoding).await? else {
+    let is_auto = format == Format::Auto;
+    let Some(found) = content.form(None, encoding).await? else {
         return Err(binary(content).await?);
+    };
+
+    // Sheets and members are tables of their own, and so are those of a page, unless a delimiter
+    // says that it is no page.
+    let is_of_bytes = found.conversion.is_some_and(Conversion::is_of_bytes);
+    if is_of_bytes && !is_auto && format != Format::Csv {
+        return Err(ToolError::new(format!(
+            "{} is a workbook or a zip archive, whose parts have formats of their own: leave format out.",
+            content.entry.uri
+        )));
+    }
+    let is_page = is_auto && options.delimiter.is_none();
+    if is_of_bytes || (is_page && found.conversion.is_some_and(Conversion::has_parts)) {
+        return Ok(Form { layout: found.layout.or(Some(Layout::Log)), ..found });
+    }
+    let form = match is_table {
+        true => content.form(Some("text/csv"), encoding).await?.unwrap_or(found),
+        false => found,
     };
 
     let layout = match format {
@@ -37,7 +56,7 @@ pub(super) async fn find(
         },
     };
 
-    let may_change = matches!(format, Format::Auto | Format::Json) && !is_table;
+    let may_change = (is_auto || format == Format::Json) && !is_table;
     let conversion = form.conversion.filter(|_| may_change);
     Ok(Form { layout: Some(layout), conversion, ..form })
 }
