@@ -9,6 +9,7 @@ mod query_coercion;
 mod query_docs;
 mod query_formats;
 mod query_limits;
+mod query_odd;
 mod query_sources;
 mod query_turns;
 mod quoting;

@@ -6,7 +6,7 @@ use tokio::process::Command;
 use super::query::{Service, text_of};
 
 /// Bytes that a line of Python makes, in base64.
-async fn python(expression: &str) -> String {
+pub(super) async fn python(expression: &str) -> String {
     let program = format!("import base64, gzip\nprint(base64.b64encode({expression}).decode())");
     let output = Command::new("python3").args(["-c", &program]).output().await;
     let output = output.expect("Python runs");
@@ -15,7 +15,7 @@ async fn python(expression: &str) -> String {
 }
 
 impl Service {
-    async fn store_bytes(&self, uri: &str, mime_type: &str, base64: &str) {
+    pub(super) async fn store_bytes(&self, uri: &str, mime_type: &str, base64: &str) {
         let content = json!({ "uri": uri, "mime_type": mime_type, "blob": base64 });
         let stored = self.call("create_resource", content).await;
         assert_eq!(stored["isError"], false, "{stored}");
@@ -310,6 +310,27 @@ async fn workbooks_and_members_of_archives_have_rows() {
         .await;
     assert_eq!(sum["structuredContent"]["rows"], json!([[2475.0, 100]]), "{sum}");
     assert!(text_of(&sum).contains("read from the sheet Orders of Orders, People"), "{sum}");
+    for (table, expected) in [
+        (json!({ "header": false }), json!([[101]])),
+        (json!({ "header": true, "skip": 0 }), json!([[100]])),
+        (json!({ "skip": 1, "header": false, "nulls": ["0"] }), json!([[100]])),
+        (json!({ "format": "csv" }), json!([[100]])),
+    ] {
+        let mut book = json!({ "uri": "book://x" });
+        book.as_object_mut().unwrap().extend(table.as_object().unwrap().clone());
+        let count = json!({ "from": { "t": book }, "sql": "SELECT count(*) FROM t" });
+        assert_eq!(service.query(count).await["rows"], expected, "{table}");
+    }
+    let lines = json!({ "from": "book://x", "format": "log", "sql": "SELECT count(*) FROM t" });
+    assert!(service.refusal(lines).await.contains("leave format out"));
+    let pattern = json!({ "from": "book://x", "pattern": "(?P<a>x)", "sql": "SELECT 1 FROM t" });
+    assert!(
+        service
+            .refusal(pattern)
+            .await
+            .contains("pattern: for lines of text, and t is read as a table")
+    );
+
     let people = json!({ "from": "book://x", "rows": "/People", "sql": "SELECT age FROM t WHERE name = 'Bob'" });
     assert_eq!(service.query(people).await["rows"], json!([[27]]));
     let described = service.described("book://x").await;
