@@ -35,7 +35,7 @@ pub struct Converted {
 /// Whether a text seems to be JSON that needs repair. `is_whole`: the text is all of the content.
 pub(crate) fn seems_json(text: &[u8], is_whole: bool) -> bool {
     let Some(found) = Found::new(text, is_whole) else { return false };
-    found.has_container && (found.values > 1 || !found.repairs.is_empty() || found.is_deep)
+    found.has_container && (found.values > 1 || !found.repairs.is_empty())
 }
 
 /// Makes JSON of content that is JSON but for some faults. `None` if it is none.
@@ -121,8 +121,6 @@ struct Found {
     values: usize,
     /// Whether each value is a list or an object.
     has_container: bool,
-    /// Whether a strict parser may refuse it for its depth.
-    is_deep: bool,
     repairs: Repairs,
 }
 
@@ -181,10 +179,9 @@ impl Found {
         if values > 1 {
             parser.repairs.add(Repair::Several(values), 0);
         }
-        let is_deep = parser.deepest > 100;
         let Parser { out, repairs, .. } = parser;
         let values = usize::try_from(values).ok()?;
-        Some(Self { out, values, has_container, is_deep, repairs })
+        Some(Self { out, values, has_container, repairs })
     }
 
     /// The first block of Markdown that is JSON.
@@ -236,9 +233,8 @@ impl Found {
             parser.out.push(b'\n');
             let left_out = left_out as u64;
             parser.repairs.add(Repair::Prose(left_out), 0);
-            let is_deep = parser.deepest > 100;
             let Parser { out, repairs, .. } = parser;
-            return Some(Self { out, values: 1, has_container: true, is_deep, repairs });
+            return Some(Self { out, values: 1, has_container: true, repairs });
         }
         None
     }

@@ -39,8 +39,6 @@ pub(super) struct Parser<'a> {
     pub(super) repairs: Repairs,
     /// The number of the record that is being read.
     pub(super) record: u64,
-    /// The depth of the deepest value.
-    pub(super) deepest: usize,
     open: Vec<Open>,
 }
 
@@ -52,7 +50,6 @@ impl<'a> Parser<'a> {
             out: Vec::with_capacity(text.len() + 16),
             repairs: Repairs::default(),
             record: 0,
-            deepest: 0,
             open: Vec::new(),
         }
     }
@@ -163,7 +160,6 @@ impl<'a> Parser<'a> {
         self.at += 1;
         self.out.push(if is_object { b'{' } else { b'[' });
         self.open.push(Open { end, is_object, complete: self.out.len(), children: 0 });
-        self.deepest = self.deepest.max(self.open.len());
         Ok(if is_object { Next::Key } else { Next::Value })
     }
 

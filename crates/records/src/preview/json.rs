@@ -1,6 +1,6 @@
 //! Facts about JSON: its size and its shape.
 
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 
 use super::{Sample, estimate, shape::Shape};
 use crate::loose;
@@ -8,6 +8,8 @@ use crate::words::{count, cut, name_of, number};
 
 /// The maximum number of JSON lines that are parsed.
 const MAX_LINES: usize = 200;
+/// The depth of values that are parsed; the parser refuses a few levels more.
+const MAX_DEPTH: usize = 100;
 
 /// Whether the content is one JSON value, judging by the sample.
 pub(crate) fn is_value(sample: &Sample<'_>) -> bool {
@@ -37,9 +39,8 @@ fn lines(sample: &Sample<'_>) -> Vec<Option<Value>> {
     let mut values = Vec::new();
     let mut bad = 0;
     for line in lines {
-        let value = Some(line)
-            .filter(|line| line.trim_start().starts_with(['{', '[']))
-            .and_then(|line| serde_json::from_str(line).ok());
+        let value =
+            Some(line).filter(|line| line.trim_start().starts_with(['{', '['])).and_then(parse);
 
         bad += usize::from(value.is_none());
         values.push(value);
@@ -132,8 +133,7 @@ pub(super) fn facts_of_loose(sample: &Sample<'_>, budget: usize) -> Vec<String> 
 
     let told: Vec<_> = converted.notes.into_iter().map(|note| note.text).collect();
     let text = String::from_utf8_lossy(&converted.bytes);
-    let values: Vec<Value> =
-        text.lines().take(MAX_LINES).filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let values: Vec<Value> = text.lines().take(MAX_LINES).filter_map(parse).collect();
     let mut shape = Shape::combined(values.iter()).to_string();
     if shape.len() > budget {
         shape = format!("{}…", cut(&shape, budget));
@@ -179,17 +179,53 @@ struct Parsed {
 impl Parsed {
     fn new(sample: &Sample<'_>, text: &str) -> Option<Self> {
         if sample.is_whole() {
-            let value = serde_json::from_str(text).ok()?;
+            let value = parse(text)?;
             return Some(Self { value, open: 0, bytes: text.len() });
         }
 
         let (end, closers) = last_complete_item(text)?;
         let mut closed = text[..end].to_owned();
         closed.extend(closers.iter().rev().map(|b| char::from(*b)));
-        let value = serde_json::from_str(&closed).ok()?;
+        let value = parse(&closed)?;
 
         Some(Self { value, open: closers.len(), bytes: end })
     }
+}
+
+/// A value, whose lists and objects are empty where they are nested too deeply for the parser.
+fn parse(text: &str) -> Option<Value> {
+    if let Ok(value) = serde_json::from_str(text) {
+        return Some(value);
+    }
+    // The parser of raw values has no limit of its depth.
+    serde_json::from_str::<&RawValue>(text).ok()?;
+    serde_json::from_str(&without_depth(text)).ok()
+}
+
+/// JSON without what is in lists and objects deeper than [`MAX_DEPTH`].
+fn without_depth(json: &str) -> String {
+    let mut shallow = Vec::new();
+    let mut depth = 0_usize;
+    let mut in_string = false;
+    let mut escaped = false;
+
+    for byte in json.bytes() {
+        let is_bracket = !in_string && matches!(byte, b'[' | b'{' | b']' | b'}');
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'[' | b'{' if is_bracket => depth += 1,
+            _ => {}
+        }
+        if depth <= MAX_DEPTH || (is_bracket && depth == MAX_DEPTH + 1) {
+            shallow.push(byte);
+        }
+        if is_bracket && matches!(byte, b']' | b'}') {
+            depth = depth.saturating_sub(1);
+        }
+    }
+    String::from_utf8_lossy(&shallow).into_owned()
 }
 
 /// The end of the last complete item, and the brackets that close the open
@@ -229,4 +265,21 @@ fn last_complete_item(text: &str) -> Option<(usize, Vec<u8>)> {
     let end = open[level].1?;
 
     Some((end, open[..=level].iter().map(|(close, _)| *close).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_that_are_too_deep_are_parsed_without_their_depth() {
+        for depth in [1, 99, 100, 101, 127, 128, 500] {
+            let deep = format!("{}\"]\\\"[\"{}", "[".repeat(depth), "]".repeat(depth));
+            let value = parse(&format!("{{\"a\":1,\"d\":{deep},\"z\":[2]}}"));
+            let value = value.unwrap_or_default();
+            assert_eq!((&value["a"], &value["z"][0]), (&1.into(), &2.into()), "{depth}");
+            assert!(value["d"].is_array(), "{depth}");
+        }
+        assert_eq!(parse(&"[".repeat(200)), None);
+    }
 }
