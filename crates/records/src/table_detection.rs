@@ -35,6 +35,9 @@ pub(crate) enum Verdict {
 /// How a text seems to be written as a table, if nothing says that it is one. `is_cut`: more
 /// follows the text.
 pub(crate) fn undeclared(text: &str, is_cut: bool) -> Verdict {
+    if let Some(named) = named_delimiter(text) {
+        return Verdict::Table(Dialect { skip: 1, ..Dialect::delimited(named) });
+    }
     let head = Head::new(text, is_cut);
     if is_log(head.text) {
         return Verdict::No;
@@ -65,6 +68,9 @@ pub(crate) fn undeclared(text: &str, is_cut: bool) -> Verdict {
 /// How a text that is declared as a table is written. `delimiter` is that of its media type;
 /// `is_cut`: more follows the text.
 pub(crate) fn declared(text: &str, is_cut: bool, delimiter: u8) -> Dialect {
+    if let Some(named) = named_delimiter(text) {
+        return Dialect { skip: 1, ..Dialect::delimited(named) };
+    }
     let delimiters: &[u8] = if delimiter == b'\t' { b"\t" } else { &DELIMITERS };
     let Some(mut fit) = Fit::best(Head::new(text, is_cut), delimiters) else {
         return Dialect::delimited(delimiter);
@@ -76,6 +82,14 @@ pub(crate) fn declared(text: &str, is_cut: bool, delimiter: u8) -> Dialect {
     }
     let has_header = fit.has_header();
     fit.dialect(has_header)
+}
+
+/// The delimiter that a first line `sep=;` names, as Excel reads and writes it.
+fn named_delimiter(text: &str) -> Option<u8> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let [s, e, p, b'=', delimiter, b'\n' | b'\r', ..] = text.as_bytes() else { return None };
+    let is_mark = *delimiter == b'\t' || delimiter.is_ascii_punctuation();
+    (is_mark && [*s, *e, *p].eq_ignore_ascii_case(b"sep")).then_some(*delimiter)
 }
 
 /// The first lines, enough for a judgement.

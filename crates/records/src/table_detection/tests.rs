@@ -120,3 +120,20 @@ proptest! {
         let _ = declared(&text, false, b'\t');
     }
 }
+
+#[test]
+fn a_first_line_names_the_delimiter() {
+    for (text, delimiter) in [
+        ("sep=;\na;b\n1,5;2\n", b';'),
+        ("\u{feff}SEP=|\r\na|b\r\n1|2\r\n", b'|'),
+        ("sep=\t\na\tb\n1\t2\n", b'\t'),
+    ] {
+        let expected = Dialect { skip: 1, ..Dialect::delimited(delimiter) };
+        assert_eq!(declared(text, false, b','), expected, "{text:?}");
+        assert_eq!(undeclared(text, false), Verdict::Table(expected), "{text:?}");
+    }
+
+    for text in ["sep=a\n1;2\n", "sep=;;\n", "sep=", "sep\u{e9}=;\n", "a,b\nsep=;\n1,2\n"] {
+        assert_eq!(declared(text, false, b',').skip, 0, "{text:?}");
+    }
+}

@@ -3,7 +3,7 @@
 /// The words that stand for no value among numbers, booleans or dates, in lower case: those of R,
 /// pandas, Excel, SQL and of statistical offices. The first [`IN_JSON`] of them do so in strings
 /// of JSON, too, which has a null of its own, so that other words are meant as words.
-const WORDS: [&str; 44] = [
+const WORDS: [&str; 46] = [
     "nan",
     "-nan",
     // As YAML writes it.
@@ -34,6 +34,9 @@ const WORDS: [&str; 44] = [
     ".",
     "..",
     "?",
+    // As MySQL writes a missing date.
+    "0000-00-00",
+    "0000-00-00 00:00:00",
     // The words of CSV alone.
     "null",
     "none",
@@ -52,9 +55,9 @@ const WORDS: [&str; 44] = [
     "no value",
 ];
 /// How many of the words stand for no value in JSON.
-const IN_JSON: usize = 29;
+const IN_JSON: usize = 31;
 /// The longest word in bytes.
-const MAX_WORD: usize = 14;
+const MAX_WORD: usize = 19;
 
 /// The index of the word that a text is, without blanks around it.
 pub(super) fn null_word(text: &str) -> Option<u8> {

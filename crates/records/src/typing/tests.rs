@@ -144,6 +144,10 @@ fn notes_say_what_was_taken_for_null_and_what_stays_text() {
         (csv(&["10", "NA", "20"]), "c: 1 of 3 is NA, taken as null (first in record 2)"),
         (csv(&["1", "n/a", "-", "-"]), "c: 3 of 4 are - or n/a, taken as null (first in record 2)"),
         (json(&["1", "\"NaN\""]), "c: 1 of 2 is \"NaN\", taken as null (first in record 2)"),
+        (
+            csv(&["2026-01-31", "0000-00-00"]),
+            "c: 1 of 2 is 0000-00-00, taken as null (first in record 2)",
+        ),
         (json(&["1", "\"\""]), "c: 1 of 2 is \"\", taken as null (first in record 2)"),
         (
             csv(&["1.10", "1.10.1", "1.1"]),
