@@ -1,7 +1,10 @@
 //! Rows of content, for tables and for jq: the fields of each record with their
 //! columns.
 
-use std::borrow::Cow;
+use std::{
+    borrow::Cow,
+    io::{self, Read},
+};
 
 use larder_protocol::quote::shortened;
 use larder_records::{
@@ -100,7 +103,7 @@ impl<S: Sink> Rows<'_, S> {
         options: &TableOptions,
     ) -> Result<(), QueryError> {
         content.skip_lines(dialect.skip)?;
-        let mut reader = dialect.reader().from_reader(&mut *content);
+        let mut reader = dialect.reader().from_reader(LastLine::new(&mut *content));
         let mut row = csv::StringRecord::new();
         let mut is_header = dialect.header;
         // Rows may add columns to those of the header.
@@ -112,18 +115,24 @@ impl<S: Sink> Rows<'_, S> {
             match reader.read_record(&mut row) {
                 Ok(true) => {}
                 Ok(false) => {
-                    reader.get_mut().tell(misfits);
+                    reader.get_mut().inner.tell(misfits);
                     return Ok(());
                 }
                 Err(error) => {
                     return Err(match error.kind() {
-                        csv::ErrorKind::Io(_) => reader.get_ref().failure(),
+                        csv::ErrorKind::Io(_) => reader.get_ref().inner.failure(),
                         _ => QueryError::Content {
                             table: self.table.to_owned(),
                             problem: error.to_string(),
                         },
                     });
                 }
+            }
+
+            // The csv crate takes a comment without a line break, at the end, for an empty row.
+            let is_empty = row.len() == 1 && row.get(0) == Some("");
+            if is_empty && dialect.comment.is_some() && reader.get_ref().first == dialect.comment {
+                continue;
             }
 
             if std::mem::take(&mut is_header) {
@@ -145,7 +154,7 @@ impl<S: Sink> Rows<'_, S> {
                 self.sink.field(self.counts.rows, column, Field::Delimited(&field));
             }
 
-            self.end_row(reader.get_mut().channel())?;
+            self.end_row(reader.get_mut().inner.channel())?;
         }
     }
 
@@ -278,6 +287,30 @@ impl<S: Sink> Rows<'_, S> {
             return Err(no_value(table, at));
         }
         Ok(())
+    }
+}
+
+/// Content, with the first byte of the line in which the read bytes end.
+struct LastLine<R> {
+    inner: R,
+    first: Option<u8>,
+}
+
+impl<R: Read> LastLine<R> {
+    fn new(inner: R) -> Self {
+        Self { inner, first: None }
+    }
+}
+
+impl<R: Read> Read for LastLine<R> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let length = self.inner.read(to)?;
+        let read = &to[..length];
+        match read.iter().rposition(|byte| *byte == b'\n') {
+            Some(at) => self.first = read.get(at + 1).copied(),
+            None => self.first = self.first.or_else(|| read.first().copied()),
+        }
+        Ok(length)
     }
 }
 
