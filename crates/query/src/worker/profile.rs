@@ -13,6 +13,7 @@ use super::{
     Deadline,
     channel::Channel,
     decode::{Sink, content_error, read},
+    sql::RoundedWithin,
 };
 use crate::{QueryError, ReadCounts, Table};
 
@@ -27,6 +28,8 @@ pub(super) struct Profile {
     pub(super) counts: ReadCounts,
     /// The columns whose values are in the table, once it is loaded.
     pub(super) loaded: Option<BTreeSet<usize>>,
+    /// The integers within loaded JSON that SQLite rounds.
+    pub(super) rounded: RoundedWithin,
 }
 
 /// Collects the types of all columns.
@@ -76,7 +79,15 @@ impl Profile {
         let mut typings = types.0;
         typings.resize_with(columns.len(), ColumnTyping::default);
         let typed = typings.into_iter().map(ColumnTyping::finish).collect();
-        Ok(Self { spec: table.clone(), at, columns, typed, counts, loaded: None })
+        Ok(Self {
+            spec: table.clone(),
+            at,
+            columns,
+            typed,
+            counts,
+            loaded: None,
+            rounded: RoundedWithin::default(),
+        })
     }
 
     /// The type of a column, by its index.
@@ -104,6 +115,7 @@ impl Profile {
                 (self.column(*column), self.columns.names().get(*column))
             {
                 notes.extend(typed.notes(name));
+                notes.extend(self.rounded.note(*column, name));
             }
         }
 

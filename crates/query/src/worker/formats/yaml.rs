@@ -43,6 +43,7 @@ pub(super) fn convert(bytes: &[u8]) -> Result<Option<Converted>, String> {
         _ => (Layout::JsonLines, format!("read from {} of YAML", count(number, "document"))),
     };
     notes.insert(0, repaired(number, told));
+    notes.extend(rounded(&documents));
     notes.extend(old_booleans(text, &documents));
     Ok(Some(Converted { layout, bytes, notes, is_for_tables: false }))
 }
@@ -65,6 +66,32 @@ fn read(text: &str, keys: DuplicateKeyPolicy, strict: bool) -> Result<Vec<Value>
         let first = problem.lines().next().unwrap_or_default();
         format!("it is not YAML: {}", shortened(first))
     })
+}
+
+/// A note about integers beyond 64 bits, which the reader rounds.
+fn rounded(documents: &[Value]) -> Option<Note> {
+    fn count_in(value: &Value, count: &mut u64, first: &mut Option<f64>) {
+        match value {
+            Value::Number(number) => {
+                let real = number.as_f64().filter(|real| number.is_f64() && real.abs() >= 2e18);
+                if let Some(real) = real {
+                    *count += 1;
+                    first.get_or_insert(real);
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| count_in(item, count, first)),
+            Value::Object(members) => {
+                members.values().for_each(|member| count_in(member, count, first));
+            }
+            _ => {}
+        }
+    }
+
+    let (mut number, mut first) = (0, None);
+    documents.iter().for_each(|document| count_in(document, &mut number, &mut first));
+    let text =
+        format!("{} rounded to 64 bits, such as {:e}", count(number, "large number"), first?);
+    Some(repaired(number, text))
 }
 
 /// Notes about words that older readers take for true and false.
@@ -217,6 +244,9 @@ mod tests {
             serde_json::json!([{"a": 3, "b": 2}])
         );
         assert!(told.contains("a key occurs twice, and its last value counts"), "{told}");
+
+        let (_, told) = read("- 12345678901234567890123\n- 18446744073709551615\n- 1.5\n");
+        assert!(told.contains("1 large number rounded to 64 bits, such as 1.23456789"), "{told}");
 
         for yaml in ["a: [1", "a: b: c", "a: *missing", "{a: 1"] {
             let error = convert(yaml.as_bytes()).unwrap_err();

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use larder_records::typing::{ColumnType, Field, TypedValue};
 use rusqlite::{Connection, Statement, params_from_iter, types::Value};
 
-use super::{column_types::quoted, errors};
+use super::{column_types::quoted, errors, rounded::RoundedWithin};
 use crate::{
     QueryError, Question,
     worker::{
@@ -55,6 +55,7 @@ pub(super) fn load(
         insert: transaction.prepare(&insert).map_err(internal)?,
         slots,
         cells: vec![Value::Null; columns.len()],
+        rounded: RoundedWithin::default(),
         question,
     };
 
@@ -63,6 +64,7 @@ pub(super) fn load(
     let columns = &mut table.columns;
     read(&table.spec, &table.at, columns, &mut content, deadline, total, &mut loader)?;
 
+    table.rounded = std::mem::take(&mut loader.rounded);
     drop(loader);
     transaction.commit().map_err(internal)?;
     table.loaded = Some(wanted);
@@ -77,11 +79,12 @@ struct Loader<'a> {
     slots: Vec<Option<(usize, ColumnType)>>,
     /// The values of the present row, by parameter.
     cells: Vec<Value>,
+    rounded: RoundedWithin,
     question: &'a Question,
 }
 
 impl Sink for Loader<'_> {
-    fn field(&mut self, _: u64, column: usize, field: Field<'_>) {
+    fn field(&mut self, record: u64, column: usize, field: Field<'_>) {
         let Some((slot, column_type)) = self.slots.get(column).copied().flatten() else { return };
         self.cells[slot] = match column_type.value(field) {
             TypedValue::Null => Value::Null,
@@ -89,7 +92,10 @@ impl Sink for Loader<'_> {
             TypedValue::Integer(number) => Value::Integer(number),
             TypedValue::Number(number) => Value::Real(number),
             TypedValue::BigInteger(text) | TypedValue::Text(text) => Value::Text(text.into_owned()),
-            TypedValue::Json(json) => Value::Text(json.to_owned()),
+            TypedValue::Json(json) => {
+                self.rounded.look(record, column, json);
+                Value::Text(json.to_owned())
+            }
         };
     }
 
