@@ -108,7 +108,11 @@ async fn a_plus_sign_before_each_number_stays() {
         assert_eq!(code, json!([["+1"]]), "{uri}");
         let country = service.rows(uri, "SELECT country FROM t WHERE code = '+44'").await;
         assert_eq!(country, json!([["GB"]]), "{uri}");
-        assert_eq!(slurped(&service, uri, "map(.code)[:2]").await, json!(["+1", "+44"]), "{uri}");
+        assert_eq!(
+            slurped(&service, uri, "flatten | map(.code)[:2]").await,
+            json!(["+1", "+44"]),
+            "{uri}"
+        );
 
         let refused = json!({ "from": uri, "sql": "SELECT * FROM t WHERE code = 44" });
         let refused = service.refusal(refused).await;
@@ -184,5 +188,32 @@ async fn records_deeper_than_a_parser_allows_have_an_answer() {
             let described = service.call("describe_resource", json!({ "uri": uri })).await;
             assert!(text_of(&described).contains("records: 2 records"), "{described}");
         }
+    }
+}
+
+#[tokio::test]
+async fn integers_within_json_that_sqlite_rounds_are_told() {
+    let service = Service::start().await;
+    let text =
+        r#"[{"o":{"t":18446744073709551615}},{"o":{"t":18446744073709551614}},{"o":{"t":1}}]"#;
+    service.store("odd://within", "application/json", text).await;
+
+    let told = answer(&service, "odd://within", "SELECT o ->> '$.t' FROM t").await;
+    let note = "o: 2 values with integers beyond 64 bits, such as 18446744073709551615: ->> and functions of JSON round them, -> and jq keep their digits";
+    assert!(told.contains(note), "{told}");
+    let exact = service.rows("odd://within", "SELECT count(DISTINCT o -> '$.t') FROM t").await;
+    assert_eq!(exact, json!([[3]]));
+    let exact = slurped(&service, "odd://within", "flatten | map(.o.t) | unique | length").await;
+    assert_eq!(exact, 3);
+}
+
+#[tokio::test]
+async fn a_line_that_names_the_delimiter_is_no_header() {
+    let service = Service::start().await;
+    for mime_type in ["text/csv", "text/plain"] {
+        let uri = format!("odd://sep/{mime_type}");
+        service.store(&uri, mime_type, "sep=;\r\na;b\r\n1,5;2\r\n3;4\r\n").await;
+        let rows = service.rows(&uri, "SELECT a, b FROM t").await;
+        assert_eq!(rows, json!([["1,5", 2], ["3", 4]]), "{mime_type}");
     }
 }
