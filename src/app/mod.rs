@@ -34,7 +34,7 @@ use larder_store::{
     store::{self, Store},
 };
 use tokio_util::sync::CancellationToken;
-use tracing::debug;
+use tracing::{debug, warn};
 
 pub(crate) use self::base::Base;
 #[cfg(feature = "cli")]
@@ -168,6 +168,9 @@ impl App {
     fn assemble(base: Base, places: Places, mut registry: Registry) -> Result<Self, ConfigError> {
         let config = &base.config;
         limit_process(config);
+        for warning in registry.warnings() {
+            warn!("{warning}");
+        }
 
         // Resources, sessions of legacy clients, and calls that become tasks, each in its place.
         let store = places.resources.store(&base);

@@ -102,6 +102,10 @@ pub(super) fn registry(
         upstreams.remember_in(folder);
     }
 
+    if !config.workflows.is_empty() {
+        upstreams.recall();
+    }
+
     let registry = builder.exchangeable(upstreams.providers()).build()?;
     Ok(Server { registry, upstreams: Some(Arc::new(upstreams)), queries })
 }

@@ -89,6 +89,9 @@ async fn check(args: ServeArgs, online: bool) -> ExitCode {
         Ok(server) => server.registry,
         Err(error) => return fail(USAGE, &error),
     };
+    for warning in registry.warnings() {
+        eprintln!("larder: warning: {warning}");
+    }
 
     if online {
         return match App::open(registry, config).await {

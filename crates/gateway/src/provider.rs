@@ -1,6 +1,7 @@
 //! [`Upstream`]: another MCP server as a provider of the registry.
 
 mod calling;
+mod knowing;
 mod logged_in;
 mod reading;
 mod reported;
@@ -17,9 +18,9 @@ use larder_protocol::{Announcement, Fault};
 use larder_server::{
     handler::{Contents, IntoToolResult, Scope, ToolError},
     registry::{
-        CompletionInput, Followed, FoundTool, Instructions, LoginSite, Offer, ProvidedTool,
-        Provider, ProviderLogin, ProviderState, SessionClient, SessionClients, Subscriber,
-        is_match,
+        CompletionInput, Followed, FoundTool, Instructions, ItemName, Knowledge, LoginSite, Offer,
+        ProvidedTool, Provider, ProviderLogin, ProviderState, SessionClient, SessionClients,
+        Subscriber, is_match,
     },
 };
 use larder_store::{session::SharedParts, store::ResourceUri};
@@ -220,6 +221,10 @@ impl Provider for Upstream {
     fn known_tool(&self, name: &str) -> Option<Arc<ProvidedTool>> {
         self.connections
             .known(|catalogue| catalogue.tool(name).map(|tool| Arc::clone(&tool.provided)))
+    }
+
+    fn knowledge(&self, item: ItemName<'_>) -> Knowledge {
+        self.known_item(item)
     }
 
     fn lists_tool(&self, name: &str) -> bool {

@@ -12,6 +12,9 @@ use super::{
     shared::Shared,
 };
 
+/// Stands for the last client in the name of a file: no client declares it.
+const LAST_CLIENT: &Value = &Value::Null;
+
 impl Shared {
     /// The offer of a fresh process to such a client, as far as it is known. Reads the file once.
     pub(super) async fn recall(&self, client: &Value) -> Option<Arc<Catalogue>> {
@@ -34,9 +37,20 @@ impl Shared {
     ) -> Option<Arc<Catalogue>> {
         let before = self.memory.replace(client, catalogue);
         if let (Some(file), Some(era)) = (self.file(client), era) {
-            self.tasks.spawn_blocking(move || file.write(&record, era));
+            let last = self.file(LAST_CLIENT);
+            self.tasks.spawn_blocking(move || {
+                file.write(&record, era);
+                if let Some(last) = last {
+                    last.write(&record, era);
+                }
+            });
         }
         before?.catalogue()
+    }
+
+    /// Recalls what the last client was offered, to check names before there is a client.
+    pub(super) async fn recall_last(&self) {
+        self.read_file(LAST_CLIENT).await;
     }
 
     async fn read_file(&self, client: &Value) -> Option<Arc<Catalogue>> {

@@ -111,6 +111,12 @@ impl Upstreams {
         let _ = self.folder.set(folder);
     }
 
+    /// Recalls what the upstreams have offered last, so that names can be checked before they are
+    /// used. Blocks while it reads their files.
+    pub fn recall(&self) {
+        self.upstreams().iter().for_each(|upstream| upstream.recall());
+    }
+
     /// The upstreams as providers of a registry.
     pub fn providers(&self) -> Vec<Arc<dyn Provider>> {
         self.upstreams().into_iter().map(|upstream| upstream as Arc<dyn Provider>).collect()

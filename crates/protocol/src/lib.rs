@@ -12,6 +12,7 @@ mod log_level;
 mod members;
 mod meta;
 mod method;
+pub mod near;
 mod outgoing;
 mod params;
 pub mod quote;

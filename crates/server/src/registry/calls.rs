@@ -189,6 +189,8 @@ impl Registry {
     ) -> Result<model::CompletionInfo, Fault> {
         let catalog = self.catalog();
         if !catalog.has_reference(reference) {
+            let what = &"completion/complete";
+            self.check_scopes(&scope.identity, what, || self.reference_scopes(reference))?;
             for provider in &self.definition.providers {
                 let suggested = provider.complete(reference, argument, &input, &scope).await;
                 if let Some(suggested) = suggested {

@@ -1,6 +1,9 @@
 //! [`Catalog`]: the items that a server offers at one time.
 
-use std::sync::Arc;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use larder_oauth::Scopes;
 use rmcp::model;
@@ -14,6 +17,8 @@ pub struct Catalog {
     pub(super) prompts: Collection<prompt::RegisteredPrompt>,
     pub(super) resources: Collection<resource::RegisteredResource>,
     pub(super) templates: Collection<template::RegisteredTemplate>,
+    /// The tools that the tool of a workflow calls, by its name.
+    pub(super) workflow_calls: Arc<BTreeMap<String, BTreeSet<String>>>,
 }
 
 impl Catalog {
@@ -42,6 +47,24 @@ impl Catalog {
     /// plainer form of it.
     pub fn input_schema(&self, tool: &str) -> Option<Arc<model::JsonObject>> {
         self.tools.get(tool).map(|tool| tool.input_schema())
+    }
+
+    /// The tools of workflows by way of which the tool of a workflow calls itself.
+    pub(super) fn cycle(&self, tool: &str) -> Option<Vec<String>> {
+        let mut seen = BTreeSet::new();
+        let mut open = vec![vec![tool.to_owned()]];
+        while let Some(path) = open.pop() {
+            let called = path.last().and_then(|last| self.workflow_calls.get(last));
+            for next in called.into_iter().flatten() {
+                if next == tool {
+                    return Some(path[1..].to_vec());
+                }
+                if seen.insert(next.as_str()) {
+                    open.push(path.iter().chain([next]).cloned().collect());
+                }
+            }
+        }
+        None
     }
 
     /// Whether a resource has that URI or a template matches it.

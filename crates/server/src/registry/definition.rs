@@ -55,6 +55,8 @@ pub(super) struct Definition {
     pub(super) fixed_lists: bool,
     pub(super) hides_provided_tools: bool,
     pub(super) experimental: model::ExperimentalCapabilities,
+    /// What is wrong by all that was known when the server was built.
+    pub(super) warnings: Vec<String>,
     /// The providers in their order, after the catalog.
     pub(super) providers: Providers,
 }
@@ -131,6 +133,12 @@ impl Registry {
     /// The experimental capabilities.
     pub fn experimental(&self) -> &model::ExperimentalCapabilities {
         &self.definition.experimental
+    }
+
+    /// What is wrong in the definition by all that was known when it was built, which may be out of
+    /// date: workflows that name an item which an upstream did not have when it was listed last.
+    pub fn warnings(&self) -> &[String] {
+        &self.definition.warnings
     }
 
     /// Lets tools make links to content.

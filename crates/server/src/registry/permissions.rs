@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use larder_oauth::{Grant, Identity, Scopes, audit};
 use larder_protocol::{Fault, Method};
+use rmcp::model::Reference;
 
 use super::{
     apps::has_app,
@@ -73,6 +74,15 @@ impl Registry {
         match template {
             Some(template) => self.scope_rules.for_item(uri_template, &template.scopes),
             None => self.provided_scopes(uri_template),
+        }
+    }
+
+    /// The scopes of the prompt or template whose arguments are completed.
+    pub(super) fn reference_scopes(&self, reference: &Reference) -> Scopes {
+        match (reference.as_prompt_name(), reference.as_resource_uri()) {
+            (Some(name), _) => self.prompt_scopes(name),
+            (None, Some(uri)) => self.template_scopes(uri),
+            (None, None) => Scopes::default(),
         }
     }
 

@@ -21,6 +21,7 @@ use super::{
     clients::SessionClients,
     complete::CompletionInput,
     headers::{self, HeaderParameter},
+    known::{ItemName, Knowledge},
     output_rules::Spill,
     spilled_schema::allow_spilled,
     structured_output,
@@ -102,6 +103,11 @@ pub trait Provider: Send + Sync + 'static {
     /// The tool with this name, if it is known without a request to the provider's server.
     fn known_tool(&self, _name: &str) -> Option<Arc<ProvidedTool>> {
         None
+    }
+
+    /// What is known of an item without a request to the provider's server.
+    fn knowledge(&self, item: ItemName<'_>) -> Knowledge {
+        if self.offers(item.kind()) { Knowledge::Unknown } else { Knowledge::Foreign }
     }
 
     /// Whether the provider has listed a tool of that name to somebody.
@@ -394,6 +400,27 @@ impl ProvidedTool {
     /// The arguments that clients mirror into headers.
     pub fn headers(&self) -> &[HeaderParameter] {
         &self.headers
+    }
+
+    /// Makes the arguments fit the input schema, where it can be read and the tool does not check
+    /// them itself.
+    ///
+    /// # Errors
+    /// What does not fit.
+    pub(super) fn fit(&self, arguments: &mut Value) -> Result<(), String> {
+        let schema = self.input.clone().filter(|_| !self.validates);
+        match schema.map(Validator::new) {
+            Some(Ok(validator)) => {
+                validator.fit(arguments);
+                validator.check(arguments)
+            }
+            Some(Err(_)) | None => Ok(()),
+        }
+    }
+
+    /// The input schema in JSON Schema 2020-12, if it can be read.
+    pub fn input(&self) -> Option<&JsonObject> {
+        self.input.as_ref()
     }
 
     /// Validates arguments that were resolved from references. A schema that

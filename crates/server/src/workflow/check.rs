@@ -1,16 +1,18 @@
 //! Checks a workflow against the catalogue before it runs, and reports all
 //! problems at once.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
+mod items;
+
+use std::{collections::BTreeSet, fmt};
+
+use larder_protocol::{
+    near,
+    quote::quoted,
+    uri_template::parse::{Piece, prose_pieces},
 };
 
-use larder_protocol::uri_template::parse::{Piece, prose_pieces};
-use serde_json::Value;
-
-use super::{DataSource, ResourceHandle, SequentialWorkflow, WorkflowStep, source::Origin};
-use crate::registry::Catalog;
+use super::{DataSource, SequentialWorkflow, WorkflowStep, path::FieldPath, source::Origin};
+use crate::registry::KnownItems;
 
 /// A problem of a workflow, and its location.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,26 +35,46 @@ impl fmt::Display for Problem {
     }
 }
 
-/// All problems of a workflow on a server with this catalogue.
-pub fn problems(workflow: &SequentialWorkflow, catalog: &Catalog) -> Vec<Problem> {
-    let mut check = Check { workflow, catalog, problems: Vec::new() };
+/// What the check of a workflow has found.
+#[derive(Default)]
+pub(super) struct Found {
+    /// The faults with which the server does not start.
+    pub(super) problems: Vec<Problem>,
+    /// What is wrong by what an upstream has listed last, which may be out of date.
+    pub(super) warnings: Vec<Problem>,
+}
+
+/// Checks a workflow on a server with these items.
+pub(super) fn check(workflow: &SequentialWorkflow, known: &KnownItems<'_>) -> Found {
+    let mut check = Check { workflow, known, found: Found::default() };
     check.workflow();
     for (index, step) in workflow.steps.iter().enumerate() {
         check.step(index, step);
     }
-    check.problems
+    check.found
 }
 
 struct Check<'a> {
     workflow: &'a SequentialWorkflow,
-    catalog: &'a Catalog,
-    problems: Vec<Problem>,
+    known: &'a KnownItems<'a>,
+    found: Found,
 }
 
 impl Check<'_> {
+    fn problem(&self, step: Option<&WorkflowStep>, message: impl Into<String>) -> Problem {
+        let workflow = self.workflow.name.clone();
+        Problem { workflow, step: step.map(|s| s.name.clone()), message: message.into() }
+    }
+
     fn report(&mut self, step: Option<&WorkflowStep>, message: impl Into<String>) {
-        let (workflow, step) = (self.workflow.name.clone(), step.map(|s| s.name.clone()));
-        self.problems.push(Problem { workflow, step, message: message.into() });
+        let problem = self.problem(step, message);
+        self.found.problems.push(problem);
+    }
+
+    /// Reports what is wrong by lists that may be out of date.
+    fn warn(&mut self, step: &WorkflowStep, message: impl Into<String>) {
+        let warning = self.problem(Some(step), message);
+        self.found.warnings.push(warning);
     }
 
     fn workflow(&mut self) {
@@ -71,6 +93,14 @@ impl Check<'_> {
         let bindings = workflow.steps.iter().filter_map(|s| s.binding.as_deref());
         for name in repeated(bindings) {
             self.report(None, format!("two steps bind {name:?}"));
+        }
+
+        if workflow.also.is_some()
+            && let Some(way) = self.known.cycle(&workflow.name)
+            && !way.is_empty()
+        {
+            let way = way.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
+            self.report(None, format!("it calls itself by way of {way}, which would never end"));
         }
 
         if workflow.steps.iter().filter(|s| s.handoff).count() > 1 {
@@ -115,10 +145,11 @@ impl Check<'_> {
 
     fn undeclared(&mut self, step: &WorkflowStep, location: &str, name: &str) {
         let declared: Vec<_> = self.workflow.arguments.iter().map(|a| a.name.as_str()).collect();
+        let near = near::suggestion(name, declared.iter().copied());
         self.report(
             Some(step),
             format!(
-                "{location} uses the prompt's argument {name:?}, which is not declared (declared: {})",
+                "{location} uses the prompt's argument {name:?}, which is not declared (declared: {}).{near}",
                 listed(&declared)
             ),
         );
@@ -140,13 +171,36 @@ impl Check<'_> {
                     self.undeclared(step, location, name);
                 }
             }
-            Origin::Step { binding, .. } => {
+            Origin::Step { binding, field } => {
                 self.binding(index, step, location, binding, has_default);
+                self.path(step, location, field.as_ref());
+            }
+            Origin::Item { field } => {
+                if step.for_each.as_ref().is_none_or(|each| each.over.is_none())
+                    || !location.starts_with("the variable")
+                {
+                    self.report(
+                        Some(step),
+                        format!(
+                            "{location} uses an item, which only the variables of a step have that goes over items: add .for_each_over(…), in a file for_each = {{ over = … }}"
+                        ),
+                    );
+                }
+                self.path(step, location, field.as_ref());
             }
             Origin::Template { text, bindings } => {
                 let bound: BTreeSet<_> = bindings.keys().map(String::as_str).collect();
                 self.template(step, location, text, &bound);
             }
+        }
+    }
+
+    fn path(&mut self, step: &WorkflowStep, location: &str, path: Option<&FieldPath>) {
+        if let Some(path) = path
+            && let Some(problem) = path.problem()
+        {
+            let problem = format!("{location} has the field {:?}: {problem}", path.text());
+            self.report(Some(step), problem);
         }
     }
 
@@ -163,9 +217,11 @@ impl Check<'_> {
         let Some(binder) = steps.iter().position(|s| s.binding.as_deref() == Some(binding)) else {
             let bound: Vec<_> =
                 steps[..index].iter().filter_map(|s| s.binding.as_deref()).collect();
+            let near = near::suggestion(binding, bound.iter().copied());
             let bound = listed(&bound);
-            let problem =
-                format!("{location} uses {binding:?}, which no step binds (bound before: {bound})");
+            let problem = format!(
+                "{location} uses {binding:?}, which no step binds (bound before: {bound}).{near}"
+            );
             return self.report(Some(step), problem);
         };
 
@@ -207,114 +263,10 @@ impl Check<'_> {
             self.report(Some(step), problem);
         }
         for name in variables.difference(bound) {
-            let problem = format!("{location} uses {{{name}}} in its text, but does not bind it");
+            let near = near::suggestion(name, bound.iter().copied());
+            let problem =
+                format!("{location} uses {{{name}}} in its text, but does not bind it.{near}");
             self.report(Some(step), problem);
-        }
-    }
-
-    fn tool(&mut self, step: &WorkflowStep) {
-        let Some(tool) = &step.tool else {
-            if !step.arguments.is_empty() {
-                self.report(Some(step), "it has arguments, but no tool");
-            }
-            if step.retry.is_some() {
-                self.report(Some(step), "only a tool call can be retried, and it has no tool");
-            }
-            return;
-        };
-
-        if step.retry.as_ref().is_some_and(|retry| retry.attempts == 0) {
-            self.report(Some(step), "retry needs at least one attempt");
-        }
-        if step.for_each.is_some() {
-            self.report(Some(step), "for_each is for resources; a step with a tool cannot use it");
-        }
-
-        if self.workflow.also.is_some() && *tool == self.workflow.name {
-            self.report(Some(step), "it calls its own workflow, which would never end");
-            return;
-        }
-
-        let Some(schema) = self.catalog.input_schema(tool) else {
-            self.report(Some(step), format!("there is no tool {tool:?}"));
-            return;
-        };
-
-        if let Some(known) = schema.get("properties").and_then(Value::as_object) {
-            for argument in step.arguments.keys().filter(|a| !known.contains_key(*a)) {
-                let known: Vec<_> = known.keys().map(String::as_str).collect();
-                self.report(
-                    Some(step),
-                    format!(
-                        "the tool {tool:?} has no argument {argument:?} (it has: {})",
-                        listed(&known)
-                    ),
-                );
-            }
-        }
-
-        let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
-        for argument in required.filter_map(Value::as_str) {
-            if !step.arguments.contains_key(argument) {
-                self.report(
-                    Some(step),
-                    format!("the tool {tool:?} needs the argument {argument:?}"),
-                );
-            }
-        }
-    }
-
-    fn resources(&mut self, step: &WorkflowStep) {
-        let mut used = BTreeMap::new();
-        for resource in &step.resources {
-            let ResourceHandle::Uri(uri) = resource else { continue };
-            let pattern = match uri.pattern() {
-                Ok(pattern) => pattern,
-                Err(error) => {
-                    self.report(Some(step), format!("the URI {:?}: {error}", uri.text()));
-                    continue;
-                }
-            };
-
-            if let Some(uri) = pattern.literal()
-                && !self.catalog.covers(uri)
-            {
-                self.report(
-                    Some(step),
-                    format!("there is no resource {uri:?}, and no template matches it"),
-                );
-            }
-
-            for variable in pattern.variables() {
-                used.insert(variable, uri.text());
-            }
-        }
-
-        for (variable, uri) in &used {
-            if !step.template_bindings.contains_key(*variable) {
-                self.report(
-                    Some(step),
-                    format!(
-                        "{{{variable}}} in {uri:?} has no value: add .with_template_binding({variable:?}, …), in a file template_bindings = {{ {variable} = … }}"
-                    ),
-                );
-            }
-        }
-
-        for variable in step.template_bindings.keys().filter(|v| !used.contains_key(v.as_str())) {
-            self.report(Some(step), format!("{variable:?} is bound, but is in none of its URIs"));
-        }
-
-        if let Some(each) = &step.for_each {
-            if step.tool.is_none()
-                && (step.resources.len() != 1 || step.template_bindings.len() != 1)
-            {
-                self.report(Some(step), "for_each needs one resource with one variable in its URI");
-            }
-
-            if each.limit == 0 {
-                self.report(Some(step), "the limit of for_each must be at least 1");
-            }
         }
     }
 }

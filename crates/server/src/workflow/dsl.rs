@@ -2,6 +2,6 @@
 
 pub use super::{
     ArgumentKind, Condition, DataSource, OnError, ResourceHandle, SequentialWorkflow, ToolHandle,
-    WorkflowStep, constant, equals, exists, field, from_step, not_equals, one_of, prompt_arg,
-    read_resource, read_resources, template,
+    WorkflowStep, constant, equals, exists, field, from_step, item, item_field, not_equals, one_of,
+    prompt_arg, read_resource, read_resources, template,
 };

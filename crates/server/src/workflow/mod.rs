@@ -37,9 +37,12 @@
 //! matter.
 
 mod check;
+mod completing;
 mod definition;
 pub mod dsl;
+mod each;
 mod outcome;
+mod path;
 mod register;
 mod run;
 mod source;
@@ -47,11 +50,12 @@ mod step;
 mod transcript;
 mod uri_pattern;
 
-pub use check::{Problem, problems};
+pub use check::Problem;
 pub use definition::{Argument, ArgumentKind, SequentialWorkflow};
 pub use register::{prompt, prompt_showing};
 pub use source::{
-    DataSource, SourceError, Transform, constant, field, from_step, prompt_arg, template,
+    DataSource, SourceError, Transform, constant, field, from_step, item, item_field, prompt_arg,
+    template,
 };
 pub use step::{
     Condition, OnError, ResourceHandle, ToolHandle, WorkflowStep, equals, exists, not_equals,

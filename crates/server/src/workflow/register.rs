@@ -7,7 +7,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Problem, SequentialWorkflow, check, definition::Also, outcome::Outcome, run};
+use super::{
+    Problem, SequentialWorkflow,
+    check::{self, Found},
+    completing,
+    definition::Also,
+    outcome::Outcome,
+    run,
+};
 use crate::{
     handler::{Context, Structured},
     registry::{Builder, Prompt, Tool},
@@ -31,12 +38,16 @@ pub fn prompt_showing<S: Send + Sync + 'static>(
     let workflow = Arc::new(workflow);
     move |mut builder| {
         if let Some(also) = workflow.also {
+            let tools = workflow.steps.iter().filter_map(|step| step.tool.clone()).collect();
+            builder = builder.workflow_calls(&workflow.name, tools);
             builder = builder.tool(as_tool(Arc::clone(&workflow), also));
         }
 
-        builder.prompt(as_prompt(Arc::clone(&workflow))).check(move |catalog, faults| {
-            let problems = check::problems(&workflow, catalog);
-            faults.extend(problems.iter().map(show));
+        let prompt = completing::completed(as_prompt(Arc::clone(&workflow)), &workflow);
+        builder.prompt(prompt).check_known(move |known, findings| {
+            let Found { problems, warnings } = check::check(&workflow, known);
+            findings.problems.extend(problems.iter().map(&show));
+            findings.warnings.extend(warnings.iter().map(&show));
         })
     }
 }

@@ -4,6 +4,7 @@ use std::{fmt::Write, time::Duration};
 
 use larder_protocol::{
     Fault,
+    quote::quoted,
     uri_template::{
         parse::{Piece, prose_pieces},
         percent,
@@ -14,30 +15,40 @@ use rmcp::model::{CallToolResult, JsonObject};
 use serde_json::Value;
 
 use super::{
-    DataSource, OnError, ResourceHandle, SequentialWorkflow, SourceError, UriPattern, WorkflowStep,
+    OnError, SequentialWorkflow, SourceError, WorkflowStep,
+    each::{ReadValues, Reading, Readings},
     outcome::{Outcome, Status},
-    source::{Bindings, Origin},
-    transcript::{Transcript, all_text, value_of_resource, value_of_result},
+    path::Bound,
+    source::Bindings,
+    transcript::{Transcript, all_text, bound, value_of_resource, value_of_result},
 };
 use crate::handler::{Context, is_permanent};
 
 /// The result of a step.
-enum StepResult {
+pub(super) enum StepResult {
     Done,
     Skipped(String),
     Failed { reason: String, retryable: bool },
 }
 
 impl StepResult {
-    fn failed(reason: impl Into<String>) -> Self {
+    pub(super) fn failed(reason: impl Into<String>) -> Self {
         Self::Failed { reason: reason.into(), retryable: false }
+    }
+
+    /// Why the step was skipped or has failed.
+    pub(super) fn into_reason(self) -> String {
+        match self {
+            Self::Done => String::new(),
+            Self::Skipped(reason) | Self::Failed { reason, .. } => reason,
+        }
     }
 }
 
 /// A run in progress.
-struct Run<'a, S> {
+pub(super) struct Run<'a, S> {
     ctx: &'a Context<S>,
-    bindings: Bindings,
+    pub(super) bindings: Bindings,
     transcript: Transcript,
 }
 
@@ -111,9 +122,8 @@ impl<S> Run<'_, S> {
         }
 
         // A step that lacks a value adds nothing to the transcript.
-        let mut notes = Vec::new();
-        let uris = match self.uris(step, &mut notes) {
-            Ok(uris) => uris,
+        let readings = match self.readings(step) {
+            Ok(readings) => readings,
             Err(end) => return end,
         };
         let arguments = match self.arguments(step) {
@@ -125,29 +135,13 @@ impl<S> Run<'_, S> {
             let guidance = self.guidance(guidance);
             self.transcript.assistant(guidance);
         }
-        for note in notes {
-            self.transcript.user(note);
-        }
 
-        let mut read = Vec::new();
-        // Only values that a later step can use are read as a whole and parsed.
-        let is_bound = step.binding.is_some() && step.tool.is_none();
-
-        for uri in uris {
-            match self.read(&uri, is_bound).await {
-                Ok(value) => read.push(value),
-                Err(reason)
-                    if step.for_each.as_ref().is_some_and(|e| e.on_error == OnError::Skip) =>
-                {
-                    self.transcript.user(format!("{reason} It is left out."));
-                }
-                Err(reason) => return StepResult::failed(reason),
-            }
-        }
-
-        let mut value = match read.len() {
-            1 if step.for_each.is_none() => read.remove(0),
-            _ => Value::Array(read),
+        let mut value = match self.read_all(step, readings).await {
+            Ok(value) => match bound(self.ctx, value).await {
+                Ok(value) => value,
+                Err(busy) => return StepResult::failed(busy),
+            },
+            Err(reason) => return StepResult::failed(reason),
         };
         if let Some(tool) = &step.tool {
             value = match self.call(step, tool, arguments).await {
@@ -163,104 +157,50 @@ impl<S> Run<'_, S> {
         StepResult::Done
     }
 
-    /// The URIs of the step's resources. Adds to `notes` what is left out, for the transcript.
-    fn uris(
-        &self,
-        step: &WorkflowStep,
-        notes: &mut Vec<String>,
-    ) -> Result<Vec<String>, StepResult> {
-        let mut uris = Vec::new();
-        for resource in &step.resources {
-            match resource {
-                ResourceHandle::From { uri } => {
-                    uris.push(
-                        uri.text(&self.bindings).map_err(|e| missing_value("the resource", &e))?,
-                    );
-                }
-                ResourceHandle::Uri(uri) => {
-                    // The pattern is valid: the server checked it when it was built.
-                    let pattern = uri
-                        .pattern()
-                        .map_err(|e| StepResult::failed(format!("{}: {e}", uri.text())))?;
+    /// Reads the resources of the step. Returns what the step binds.
+    ///
+    /// # Errors
+    /// A resource cannot be read and may not be left out, or none is left.
+    async fn read_all(&mut self, step: &WorkflowStep, readings: Readings) -> Result<Value, String> {
+        let Readings { all, note, is_object } = readings;
+        if let Some(note) = note {
+            self.transcript.user(note);
+        }
 
-                    if let Some(literal) = pattern.literal() {
-                        uris.push(literal.to_owned());
-                    } else if step.for_each.is_some() {
-                        self.uris_for_each(step, pattern, &mut uris, notes)?;
-                    } else {
-                        uris.push(self.uri(step, pattern, None)?);
+        // Only values that a later step can use are read as a whole and parsed.
+        let is_bound = step.binding.is_some() && step.tool.is_none();
+        let may_skip = step.for_each.as_ref().is_some_and(|each| each.on_error == OnError::Skip);
+
+        let mut read = ReadValues::default();
+        for Reading { uri, key } in all {
+            let found = match uri {
+                Ok(uri) => {
+                    if let Some(key) = &key {
+                        self.transcript.user(format!("{}: {uri}", quoted(key)));
                     }
+                    self.read(&uri, is_bound).await
                 }
-            }
-        }
-        Ok(uris)
-    }
-
-    fn uri(
-        &self,
-        step: &WorkflowStep,
-        pattern: &UriPattern,
-        item: Option<&DataSource>,
-    ) -> Result<String, StepResult> {
-        let expanded = pattern.expand(|variable| {
-            let source = item.or_else(|| step.template_bindings.get(variable));
-            let source =
-                source.ok_or_else(|| StepResult::failed(format!("{{{variable}}} is not bound")))?;
-            source
-                .text(&self.bindings)
-                .map_err(|e| missing_value(&format!("{{{variable}}} in {pattern}"), &e))
-        })?;
-        expanded.map_err(|error| StepResult::failed(format!("{pattern} cannot be read: {error}")))
-    }
-
-    fn uris_for_each(
-        &self,
-        step: &WorkflowStep,
-        pattern: &UriPattern,
-        uris: &mut Vec<String>,
-        notes: &mut Vec<String>,
-    ) -> Result<(), StepResult> {
-        let (Some(each), Some((variable, source))) =
-            (&step.for_each, step.template_bindings.iter().next())
-        else {
-            return Ok(());
-        };
-
-        // Transformations apply to each item, not to the list.
-        let list = DataSource { transforms: Vec::new(), ..source.clone() };
-        let value = list.value(&self.bindings);
-        let value =
-            value.map_err(|e| missing_value(&format!("{{{variable}}} in {pattern}"), &e))?;
-        let Value::Array(items) = value else {
-            return Err(StepResult::failed(format!("{variable:?} is not bound to a list")));
-        };
-
-        if items.len() > each.limit {
-            notes.push(format!(
-                "Only the first {} of {} are read in {:?}.",
-                each.limit,
-                items.len(),
-                step.name
-            ));
-        }
-
-        for item in items.into_iter().take(each.limit) {
-            let item = DataSource {
-                transforms: source.transforms.clone(),
-                ..DataSource::from(Origin::Constant(item))
+                Err(reason) => Err(sentence(&reason)),
             };
 
-            match self.uri(step, pattern, Some(&item)) {
-                Ok(uri) => uris.push(uri),
-                Err(StepResult::Failed { reason, .. } | StepResult::Skipped(reason))
-                    if each.on_error == OnError::Skip =>
-                {
-                    notes.push(format!("{reason}. It is left out."));
+            match found {
+                Ok(value) => read.values.push((key, value)),
+                Err(reason) => {
+                    let item = key.map_or_else(String::new, |key| format!("{}: ", quoted(&key)));
+                    let reason = format!("{item}{reason}");
+                    if !may_skip {
+                        return Err(reason);
+                    }
+                    self.transcript.user(format!("{reason} It is left out."));
+                    read.lose(reason);
                 }
-                Err(end) => return Err(end),
             }
         }
-        Ok(())
+
+        match read.failure() {
+            Some(failure) => Err(failure),
+            None => Ok(read.into_value(step.for_each.is_some(), is_object)),
+        }
     }
 
     /// The tool's arguments, without those whose prompt argument was not given.
@@ -285,7 +225,13 @@ impl<S> Run<'_, S> {
             format!("Reading {uri} failed: {}.", error.to_string().trim_end_matches('.'))
         };
 
-        let found = self.find(uri).await.map_err(|e| failed(&e))?;
+        let found = match self.find(uri).await {
+            Ok(found) => found,
+            Err(error) => {
+                let near = self.near_resources(uri, &error).await;
+                return Err(format!("{}{near}", failed(&error)));
+            }
+        };
         let mut values = Vec::new();
         for content in &found {
             values.push(if is_bound {
@@ -315,14 +261,28 @@ impl<S> Run<'_, S> {
         }
     }
 
+    /// Names that are near to the URI of a resource that does not exist, as a sentence.
+    async fn near_resources(&self, uri: &str, error: &Fault) -> String {
+        match error {
+            Fault::ResourceNotFound { .. } => {
+                self.ctx.registry().near_resources(uri, self.ctx.scope()).await
+            }
+            _ => String::new(),
+        }
+    }
+
     async fn call(
         &mut self,
         step: &WorkflowStep,
         tool: &str,
         arguments: JsonObject,
-    ) -> Result<Value, StepResult> {
+    ) -> Result<Bound, StepResult> {
         let arguments = Value::Object(arguments);
         self.transcript.assistant(format!("I call {tool} with {arguments}."));
+
+        let registry = self.ctx.registry();
+        let checked = registry.fitted_arguments(tool, arguments, self.ctx.scope()).await;
+        let arguments = checked.map_err(StepResult::failed)?;
 
         let attempts = step.retry.as_ref().map_or(1, |retry| retry.attempts.max(1));
         let mut delay = Duration::from_millis(step.retry.as_ref().map_or(0, |r| r.delay_ms));
@@ -335,7 +295,7 @@ impl<S> Run<'_, S> {
                 Ok(result) => {
                     let value = match step.binding {
                         Some(_) => value_of_result(self.ctx, &result).await,
-                        None => Ok(Value::Null),
+                        None => Ok(Bound::from(Value::Null)),
                     };
                     let value = value.map_err(StepResult::failed)?;
                     let added = self.transcript.result(self.ctx, tool, result).await;
@@ -404,9 +364,9 @@ impl<S> Run<'_, S> {
                 let _ = write!(text, ": call {tool} with {}", Value::Object(known));
             }
 
-            match self.uris(step, &mut Vec::new()) {
-                Ok(uris) => {
-                    for uri in uris {
+            match self.readings(step) {
+                Ok(readings) => {
+                    for uri in readings.all.iter().filter_map(|reading| reading.uri.as_ref().ok()) {
                         let _ = write!(text, ": read {uri}");
                     }
                 }
@@ -423,13 +383,18 @@ impl<S> Run<'_, S> {
 
 /// The result of a step that lacks a value: skipped if an optional value is
 /// missing, failed otherwise.
-fn missing_value(location: &str, error: &SourceError) -> StepResult {
+pub(super) fn missing_value(location: &str, error: &SourceError) -> StepResult {
     match error {
         SourceError::NoArgument(_) | SourceError::NotBound(_) => {
             StepResult::Skipped(format!("{location} has no value: {error}"))
         }
         _ => StepResult::failed(format!("{location} has no value: {error}")),
     }
+}
+
+/// A reason as a sentence.
+fn sentence(reason: &str) -> String {
+    format!("{}.", reason.trim_end_matches('.'))
 }
 
 fn failure(result: &CallToolResult) -> String {

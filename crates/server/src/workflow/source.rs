@@ -10,10 +10,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+use super::path::{self, Bound, FieldPath};
+
 /// The source of a value, with transformations of its text and a default.
 ///
 /// In a configuration file: `{ prompt_arg = "topic" }`,
-/// `{ step = "user", field = "address.0.city" }`, `{ constant = 5 }`,
+/// `{ step = "user", field = "address[0].city" }`, `{ constant = 5 }`, `{ item = "value.id" }`,
 /// `{ template = "Look for {what}", bindings = { what = { prompt_arg = "x" } } }`,
 /// each optionally with `transform = ["trim", "lowercase"]` and `default = …`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -27,9 +29,19 @@ pub struct DataSource {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Origin {
     PromptArg(String),
-    Step { binding: String, field: Option<String> },
+    Step {
+        binding: String,
+        field: Option<FieldPath>,
+    },
+    /// The item that a `for_each` step is at.
+    Item {
+        field: Option<FieldPath>,
+    },
     Constant(Value),
-    Template { text: String, bindings: BTreeMap<String, DataSource> },
+    Template {
+        text: String,
+        bindings: BTreeMap<String, DataSource>,
+    },
 }
 
 /// A transformation of text.
@@ -54,9 +66,22 @@ pub fn from_step(binding: impl Into<String>) -> DataSource {
     Origin::Step { binding: binding.into(), field: None }.into()
 }
 
-/// A field of the result that a step bound: `api.endpoint_name`, `items.0.id`.
+/// A field of the result that a step bound: `api.endpoint_name`, `items[0].id`, `items[-1]`,
+/// `["a key.with dots"].id`.
 pub fn field(binding: impl Into<String>, path: impl Into<String>) -> DataSource {
-    Origin::Step { binding: binding.into(), field: Some(path.into()) }.into()
+    Origin::Step { binding: binding.into(), field: Some(path.into().into()) }.into()
+}
+
+/// The item that a step is at which goes over a list or an object
+/// ([`WorkflowStep::for_each_over`](super::WorkflowStep::for_each_over)). The item of an object is
+/// an object with the members `key` and `value`.
+pub fn item() -> DataSource {
+    Origin::Item { field: None }.into()
+}
+
+/// A field of the [`item`]: `id`, or for an object `key` or `value.id`.
+pub fn item_field(path: impl Into<String>) -> DataSource {
+    Origin::Item { field: Some(path.into().into()) }.into()
 }
 
 /// A constant. Braces in it have no meaning.
@@ -94,10 +119,13 @@ pub enum SourceError {
     /// The step that binds it was skipped, or has not run yet.
     #[error("{0:?} was not bound: its step did not run")]
     NotBound(String),
-    /// The step's result has no such field.
+    /// The source is an item outside of a step that goes over items.
+    #[error("there is no item outside of for_each")]
+    NoItem,
+    /// The step's result, or the item, has no such field.
     #[error("{binding:?} has no field {path:?}: {problem}")]
     NoField {
-        /// The binding.
+        /// The binding, or `item`.
         binding: String,
         /// The path of the field.
         path: String,
@@ -113,7 +141,9 @@ pub enum SourceError {
 #[derive(Debug, Default)]
 pub(super) struct Bindings {
     pub(super) arguments: serde_json::Map<String, Value>,
-    pub(super) steps: HashMap<String, Value>,
+    pub(super) steps: HashMap<String, Bound>,
+    /// The item that a `for_each` step is at.
+    pub(super) item: Option<Value>,
 }
 
 impl DataSource {
@@ -162,12 +192,13 @@ impl DataSource {
         all
     }
 
+    pub(super) fn is_item(&self) -> bool {
+        matches!(self.origin, Origin::Item { .. })
+    }
+
     /// The current value.
     pub(super) fn value(&self, bindings: &Bindings) -> Result<Value, SourceError> {
-        let value = match self.origin_value(bindings) {
-            Ok(value) => value,
-            Err(error) => self.default.clone().ok_or(error)?,
-        };
+        let value = self.untransformed(bindings)?.into_owned();
 
         if self.transforms.is_empty() {
             return Ok(value);
@@ -190,20 +221,52 @@ impl DataSource {
         Ok(to_text(&self.value(bindings)?)?.into_owned())
     }
 
-    fn origin_value(&self, bindings: &Bindings) -> Result<Value, SourceError> {
+    /// The current value or the default, without the transformations.
+    fn untransformed<'a>(&'a self, bindings: &'a Bindings) -> Result<Cow<'a, Value>, SourceError> {
+        let found = self.origin_value(bindings);
+        found.or_else(|error| self.default.as_ref().map(Cow::Borrowed).ok_or(error))
+    }
+
+    /// The list or object to go over, without the transformations, which apply to each item. A
+    /// result that only wraps a list is that list.
+    pub(super) fn items<'a>(
+        &'a self,
+        bindings: &'a Bindings,
+    ) -> Result<Cow<'a, Value>, SourceError> {
+        if let Origin::Step { binding, field: None } = &self.origin
+            && let Some(bound) = bindings.steps.get(binding)
+        {
+            return Ok(Cow::Borrowed(bound.unwrapped()));
+        }
+
+        let found = self.untransformed(bindings)?;
+        match found.as_str().and_then(path::short_json) {
+            Some(parsed) => Ok(Cow::Owned(parsed)),
+            None => Ok(found),
+        }
+    }
+
+    fn origin_value<'a>(&'a self, bindings: &'a Bindings) -> Result<Cow<'a, Value>, SourceError> {
         match &self.origin {
-            Origin::Constant(value) => Ok(value.clone()),
+            Origin::Constant(value) => Ok(Cow::Borrowed(value)),
             Origin::PromptArg(name) => {
                 let value = bindings.arguments.get(name).filter(|v| !v.is_null());
-                value.cloned().ok_or_else(|| SourceError::NoArgument(name.clone()))
+                value.map(Cow::Borrowed).ok_or_else(|| SourceError::NoArgument(name.clone()))
             }
             Origin::Step { binding, field } => {
                 let bound = bindings.steps.get(binding);
                 let bound = bound.ok_or_else(|| SourceError::NotBound(binding.clone()))?;
 
                 match field {
-                    None => Ok(bound.clone()),
-                    Some(path) => look_up(bound, binding, path).cloned(),
+                    None => Ok(Cow::Borrowed(&bound.value)),
+                    Some(path) => path.find(bound).map_err(no_field(binding, path)),
+                }
+            }
+            Origin::Item { field } => {
+                let item = bindings.item.as_ref().ok_or(SourceError::NoItem)?;
+                match field {
+                    None => Ok(Cow::Borrowed(item)),
+                    Some(path) => path.find_in(item).map_err(no_field("item", path)),
                 }
             }
             Origin::Template { text, bindings: variables } => {
@@ -217,38 +280,18 @@ impl DataSource {
                         },
                     }
                 }
-                Ok(filled.into())
+                Ok(Cow::Owned(filled.into()))
             }
         }
     }
 }
 
-fn look_up<'a>(value: &'a Value, binding: &str, path: &str) -> Result<&'a Value, SourceError> {
-    let mut current = value;
-    for key in path.split('.') {
-        let missing = |problem: String| SourceError::NoField {
-            binding: binding.to_owned(),
-            path: path.to_owned(),
-            problem,
-        };
-
-        current = match current {
-            Value::Array(items) => {
-                let index: usize = key.parse().map_err(|_| {
-                    missing(format!("{key:?} is not an index into a list of {}", items.len()))
-                })?;
-                items.get(index).ok_or_else(|| {
-                    missing(format!("{index} is out of range in a list of {}", items.len()))
-                })?
-            }
-            Value::Object(members) => members.get(key).ok_or_else(|| {
-                let keys: Vec<_> = members.keys().take(10).map(String::as_str).collect();
-                missing(format!("{key:?} is not one of {}", keys.join(", ")))
-            })?,
-            _ => return Err(missing(format!("{key:?} is a field of a value without fields"))),
-        };
+fn no_field(binding: &str, path: &FieldPath) -> impl FnOnce(String) -> SourceError {
+    move |problem| SourceError::NoField {
+        binding: binding.to_owned(),
+        path: path.text().to_owned(),
+        problem,
     }
-    Ok(current)
 }
 
 /// Strings unchanged, numbers and booleans as in JSON; no other value is text.
@@ -273,6 +316,9 @@ struct SerializedSource {
     step: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     field: Option<String>,
+    /// The path within the item of a `for_each` step; empty for the item itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    item: Option<String>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     constant: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -297,7 +343,14 @@ impl From<DataSource> for SerializedSource {
 
         match source.origin {
             Origin::PromptArg(name) => Self { prompt_arg: Some(name), ..rest },
-            Origin::Step { binding, field } => Self { step: Some(binding), field, ..rest },
+            Origin::Step { binding, field } => {
+                let field = field.map(|path| path.text().to_owned());
+                Self { step: Some(binding), field, ..rest }
+            }
+            Origin::Item { field } => {
+                let item = field.map_or_else(String::new, |path| path.text().to_owned());
+                Self { item: Some(item), ..rest }
+            }
             Origin::Constant(value) => Self { constant: Some(value), ..rest },
             Origin::Template { text, bindings } => Self { template: Some(text), bindings, ..rest },
         }
@@ -312,6 +365,7 @@ impl TryFrom<SerializedSource> for DataSource {
             prompt_arg,
             step,
             field,
+            item,
             constant,
             template,
             bindings,
@@ -326,12 +380,22 @@ impl TryFrom<SerializedSource> for DataSource {
             return Err("bindings need a template".into());
         }
 
-        let origin = match (prompt_arg, step, constant, template) {
-            (Some(name), None, None, None) => Origin::PromptArg(name),
-            (None, Some(binding), None, None) => Origin::Step { binding, field },
-            (None, None, Some(value), None) => Origin::Constant(value),
-            (None, None, None, Some(text)) => Origin::Template { text, bindings },
-            _ => return Err("give exactly one of prompt_arg, step, constant and template".into()),
+        let item = item.map(|path| Some(path).filter(|path| !path.is_empty()));
+        let origin = match (prompt_arg, step, item, constant, template) {
+            (Some(name), None, None, None, None) => Origin::PromptArg(name),
+            (None, Some(binding), None, None, None) => {
+                Origin::Step { binding, field: field.map(FieldPath::from) }
+            }
+            (None, None, Some(path), None, None) => {
+                Origin::Item { field: path.map(FieldPath::from) }
+            }
+            (None, None, None, Some(value), None) => Origin::Constant(value),
+            (None, None, None, None, Some(text)) => Origin::Template { text, bindings },
+            _ => {
+                return Err(
+                    "give exactly one of prompt_arg, step, item, constant and template".into()
+                );
+            }
         };
 
         Ok(Self { origin, transforms: transform, default })
@@ -339,74 +403,4 @@ impl TryFrom<SerializedSource> for DataSource {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-
-    use serde_json::json;
-
-    use super::*;
-
-    fn bindings() -> Bindings {
-        let arguments = json!({ "topic": " Foo ", "evil": "'; DROP {topic}" });
-        let Value::Object(arguments) = arguments else { unreachable!() };
-        let user = json!({ "id": 123, "api": { "endpoint_name": "v1" }, "items": [{ "id": "a" }], "none": null });
-        Bindings { arguments, steps: HashMap::from([("user".into(), user)]) }
-    }
-
-    #[test]
-    fn each_origin_gives_its_value_with_its_type() {
-        let b = bindings();
-        assert_eq!(prompt_arg("topic").value(&b).unwrap(), " Foo ");
-        assert_eq!(field("user", "id").value(&b).unwrap(), 123);
-        assert_eq!(field("user", "id").text(&b).unwrap(), "123");
-        assert_eq!(field("user", "api.endpoint_name").text(&b).unwrap(), "v1");
-        assert_eq!(field("user", "items.0.id").text(&b).unwrap(), "a");
-        assert_eq!(from_step("user").value(&b).unwrap()["id"], 123);
-        assert_eq!(constant("{topic}").text(&b).unwrap(), "{topic}");
-        assert_eq!(prompt_arg("topic").trim().to_lowercase().text(&b).unwrap(), "foo");
-        assert_eq!(prompt_arg("none").or(5).text(&b).unwrap(), "5");
-    }
-
-    #[test]
-    fn a_missing_value_says_where_the_path_ended() {
-        let b = bindings();
-        let problem = |source: DataSource| source.text(&b).unwrap_err().to_string();
-
-        assert!(problem(field("user", "items.3.id")).contains("out of range in a list of 1"));
-        assert!(problem(field("user", "items.x")).contains("not an index"));
-        assert!(problem(field("user", "api.nope")).contains("endpoint_name"));
-        assert!(problem(field("user", "none")).contains("null is not text"));
-        assert!(problem(from_step("user")).contains("an object is not text"));
-        assert!(problem(prompt_arg("nope")).contains("was not given"));
-    }
-
-    #[test]
-    fn variables_in_text_are_replaced_once() {
-        let b = bindings();
-        let text =
-            template("{a}, {b} and {c d}", [("a", prompt_arg("evil")), ("b", constant("{a}"))]);
-
-        assert_eq!(text.text(&b).unwrap(), "'; DROP {topic}, {a} and {c d}");
-    }
-
-    #[test]
-    fn a_source_is_written_and_read_again() {
-        for source in [
-            prompt_arg("a").trim().or("x"),
-            field("s", "a.b").to_uppercase(),
-            from_step("s"),
-            constant(json!({ "a": [1] })),
-            constant(Value::Null),
-            prompt_arg("a").or(Value::Null),
-            template("{x}", [("x", field("s", "y"))]),
-        ] {
-            let text = serde_json::to_string(&source).unwrap();
-            assert_eq!(serde_json::from_str::<DataSource>(&text).unwrap(), source, "{text}");
-        }
-
-        for wrong in ["{}", r#"{"field":"a"}"#, r#"{"step":"a","constant":1}"#, r#"{"stepp":"a"}"#]
-        {
-            assert!(serde_json::from_str::<DataSource>(wrong).is_err(), "{wrong}");
-        }
-    }
-}
+mod tests;

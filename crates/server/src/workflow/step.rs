@@ -130,17 +130,22 @@ pub enum OnError {
 
 /// The default limit of resources that a `for_each` step reads.
 const DEFAULT_LIMIT: usize = 20;
+/// The largest limit of resources that a `for_each` step reads.
+pub(super) const MAX_LIMIT: usize = 1_000;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct ForEach {
+    /// The list or object to go over. Without it, the step's only variable names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) over: Option<DataSource>,
     pub(super) limit: usize,
     pub(super) on_error: OnError,
 }
 
 impl Default for ForEach {
     fn default() -> Self {
-        Self { limit: DEFAULT_LIMIT, on_error: OnError::Stop }
+        Self { over: None, limit: DEFAULT_LIMIT, on_error: OnError::Stop }
     }
 }
 
@@ -276,7 +281,7 @@ impl WorkflowStep {
     }
 
     /// Reads the resource once for each item of the list that its only variable
-    /// is bound to, at most 20 times.
+    /// is bound to, at most 20 times. Of an object, the items are the members' values.
     #[must_use]
     pub fn for_each(self) -> Self {
         self.for_each_up_to(DEFAULT_LIMIT, OnError::Stop)
@@ -286,7 +291,27 @@ impl WorkflowStep {
     /// cannot be read.
     #[must_use]
     pub fn for_each_up_to(mut self, limit: usize, on_error: OnError) -> Self {
-        self.for_each = Some(ForEach { limit, on_error });
+        let over = self.for_each.take().and_then(|each| each.over);
+        self.for_each = Some(ForEach { over, limit, on_error });
+        self
+    }
+
+    /// Reads the resource once for each item of a list or member of an object, at most 20 times
+    /// unless [`Self::for_each_up_to`] says otherwise. Variables of the URI get parts of the
+    /// [`item`](super::item):
+    ///
+    /// ```
+    /// use larder_server::workflow::dsl::*;
+    ///
+    /// let pages = read_resources("docs://{chapter}/{page}")
+    ///     .with_template_binding("chapter", item_field("key"))
+    ///     .with_template_binding("page", item_field("value.first_page"))
+    ///     .for_each_over(field("book", "chapters"));
+    /// ```
+    #[must_use]
+    pub fn for_each_over(mut self, source: DataSource) -> Self {
+        let each = self.for_each.take().unwrap_or_default();
+        self.for_each = Some(ForEach { over: Some(source), ..each });
         self
     }
 
@@ -319,7 +344,10 @@ impl WorkflowStep {
         });
         let when = self.when.iter().map(|when| ("the condition".to_owned(), &when.source));
 
-        let all = arguments.chain(variables).chain(uris).chain(when);
+        let over = self.for_each.iter().filter_map(|each| each.over.as_ref());
+        let over = over.map(|source| ("for_each".to_owned(), source));
+
+        let all = arguments.chain(variables).chain(uris).chain(when).chain(over);
         all.flat_map(|(location, source)| {
             source
                 .with_nested()

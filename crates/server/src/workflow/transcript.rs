@@ -6,6 +6,7 @@ use larder_store::store::{Kind, StoreError, StoredResource};
 use rmcp::model::{CallToolResult, ContentBlock, PromptMessage, ResourceContents, Role};
 use serde_json::{Value, json};
 
+use super::path::Bound;
 use crate::handler::Context;
 
 /// The most bytes of the preview of a large resource.
@@ -204,11 +205,23 @@ pub(super) async fn value_of_resource<S>(
 pub(super) async fn value_of_result<S>(
     ctx: &Context<S>,
     result: &CallToolResult,
-) -> Result<Value, String> {
+) -> Result<Bound, String> {
     match &result.structured_content {
-        Some(structured) => Ok(structured.clone()),
-        None => parsed(ctx, all_text(result)).await,
+        Some(structured) => bound(ctx, structured.clone()).await,
+        None => {
+            let value = parsed(ctx, all_text(result)).await?;
+            bound(ctx, value).await
+        }
     }
+}
+
+/// The value to bind, in which a lone text is parsed if it is JSON.
+pub(super) async fn bound<S>(ctx: &Context<S>, value: Value) -> Result<Bound, String> {
+    let owner = ctx.identity().owner();
+    let bytes =
+        value.as_object().and_then(|members| members.values().next()?.as_str()).map_or(0, str::len);
+    let parsing = Compute::run(owner.as_str(), bytes, move || Bound::from(value));
+    parsing.done().await.map_err(|busy| busy.to_string())
 }
 
 /// JSON, or else the text.

@@ -3,7 +3,7 @@
 
 mod custom;
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use rmcp::model::{ExperimentalCapabilities, Icon, Implementation, JsonObject};
 use schemars::JsonSchema;
@@ -14,6 +14,7 @@ use super::{
     catalog::Catalog,
     custom::CustomHandlers,
     definition::{Definition, Registry},
+    known::{Findings, KnownItems},
     prompt::Prompt,
     provider::Provider,
     providers::Providers,
@@ -45,7 +46,7 @@ pub struct Builder<S = ()> {
 }
 
 /// A check that runs when everything is registered.
-type Check = Box<dyn FnOnce(&Catalog, &mut Vec<String>) + Send>;
+type Check = Box<dyn FnOnce(&KnownItems<'_>, &mut Findings) + Send>;
 
 impl Registry {
     /// Starts a server's definition.
@@ -265,11 +266,24 @@ impl<S: Send + Sync + 'static> Builder<S> {
     /// Adds a check that [`Builder::build`] runs on all registered items. The
     /// check reports problems to the list.
     #[must_use]
-    pub fn check(
+    pub fn check(self, check: impl FnOnce(&Catalog, &mut Vec<String>) + Send + 'static) -> Self {
+        self.check_known(|known, findings| check(known.catalog, &mut findings.problems))
+    }
+
+    /// Adds a check that [`Builder::build`] runs on all that is known, with the items of providers.
+    #[must_use]
+    pub(crate) fn check_known(
         mut self,
-        check: impl FnOnce(&Catalog, &mut Vec<String>) + Send + 'static,
+        check: impl FnOnce(&KnownItems<'_>, &mut Findings) + Send + 'static,
     ) -> Self {
         self.checks.push(Box::new(check));
+        self
+    }
+
+    /// Notes the tools that the tool of a workflow calls, so that a cycle is found.
+    #[must_use]
+    pub(crate) fn workflow_calls(mut self, tool: &str, calls: BTreeSet<String>) -> Self {
+        Arc::make_mut(&mut self.catalog.workflow_calls).insert(tool.to_owned(), calls);
         self
     }
 
@@ -291,16 +305,21 @@ impl<S: Send + Sync + 'static> Builder<S> {
         let has_prompts = self.catalog.has_prompts();
         self.custom.check(has_tools, has_prompts, &mut self.problems);
 
-        for check in self.checks {
-            check(&self.catalog, &mut self.problems);
-        }
-        BuildError::check(self.problems)?;
-
         let mut providers: Vec<Arc<dyn Provider>> = Vec::new();
         if self.custom.is_defined() {
             providers.push(Arc::new(self.custom));
         }
         providers.extend(self.providers);
+
+        let known = KnownItems {
+            catalog: &self.catalog,
+            providers: providers.iter().chain(&self.exchangeable).cloned().collect(),
+        };
+        let mut findings = Findings { problems: self.problems, warnings: Vec::new() };
+        for check in self.checks {
+            check(&known, &mut findings);
+        }
+        BuildError::check(findings.problems)?;
 
         let definition = Definition {
             info: self.info,
@@ -309,6 +328,7 @@ impl<S: Send + Sync + 'static> Builder<S> {
             fixed_lists: self.fixed_lists,
             hides_provided_tools: self.hides_provided_tools,
             experimental: self.experimental,
+            warnings: findings.warnings,
             providers: Providers::new(providers, self.exchangeable),
         };
 

@@ -1,0 +1,75 @@
+//! What is known of an upstream's items before anybody uses them.
+
+use std::sync::Arc;
+
+use larder_protocol::uri_template::UriTemplate;
+use larder_server::registry::{ItemName, Knowledge};
+
+use super::Upstream;
+use crate::catalogue::Catalogue;
+
+impl Upstream {
+    /// What is known of an item by the lists that were read last, or remembered.
+    pub(super) fn known_item(&self, item: ItemName<'_>) -> Knowledge {
+        let may_be_own = match item {
+            ItemName::Tool(name) => self.naming.may_offer(name),
+            ItemName::Resource(uri) => self.naming.own_uri(uri).is_some(),
+        };
+        if !may_be_own {
+            return Knowledge::Foreign;
+        }
+
+        if let ItemName::Tool(name) = item
+            && self.connections.shared.login().is_some()
+            && name == self.login_tool_name()
+        {
+            return Knowledge::Listed(None);
+        }
+
+        self.connections
+            .known(|catalogue| Some(known_in(catalogue, item)))
+            .unwrap_or(Knowledge::Unknown)
+    }
+
+    /// Recalls what the upstream has offered to its last client, before it is used. Blocks.
+    pub(crate) fn recall(&self) {
+        let shared = Arc::clone(&self.connections.shared);
+        // The lists are read by a future, which must not wait for the runtime of the caller.
+        let reading = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            if let Ok(runtime) = runtime {
+                runtime.block_on(shared.recall_last());
+            }
+        });
+        // It is a cache: without it, names are checked when they are used.
+        let _ = reading.join();
+    }
+}
+
+fn known_in(catalogue: &Catalogue, item: ItemName<'_>) -> Knowledge {
+    match item {
+        ItemName::Tool(name) => match catalogue.tool(name) {
+            Some(tool) => Knowledge::Listed(tool.provided.input().cloned().map(Arc::new)),
+            None if catalogue.tools_error().is_some() => Knowledge::Unknown,
+            None => {
+                let tools = catalogue.tools.iter();
+                Knowledge::Missing(
+                    tools.map(|tool| tool.provided.listed.name.to_string()).collect(),
+                )
+            }
+        },
+        ItemName::Resource(uri) if catalogue.has_resource(uri) => Knowledge::Listed(None),
+        ItemName::Resource(uri) => {
+            let is_templated = catalogue.templates().iter().any(|template| {
+                let parsed = UriTemplate::parse(&template.uri_template);
+                // A template that cannot be read may match.
+                parsed.map_or(true, |template| template.matches(uri).is_some())
+            });
+            if is_templated || !catalogue.cuts.is_empty() {
+                return Knowledge::Unknown;
+            }
+            let resources = catalogue.resources().into_iter();
+            Knowledge::Missing(resources.map(|resource| resource.uri).collect())
+        }
+    }
+}
