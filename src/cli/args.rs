@@ -41,6 +41,9 @@ pub struct ServeArgs {
     /// Allow an address that others can reach, without authentication.
     #[arg(long)]
     pub insecure_no_auth: bool,
+    /// The settings that code sets, over which all others are put.
+    #[arg(skip)]
+    pub(super) defaults: Config,
 }
 
 impl ServeArgs {
@@ -50,9 +53,9 @@ impl ServeArgs {
     }
 
     /// The effective configuration: flags override the environment, which
-    /// overrides the file.
+    /// overrides the file, which overrides the code.
     pub(super) fn configure(&self) -> Result<Config, ConfigError> {
-        let mut config = Config::load(self.file(), |config| {
+        let mut config = Config::load_over(&self.defaults, self.file(), |config| {
             if let Some(listen) = self.listen {
                 config.server.listen = listen;
             }

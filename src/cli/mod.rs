@@ -209,7 +209,7 @@ pub fn run_with_lifespan<L, E: std::fmt::Display>(
     build: impl FnOnce(&Config, Arc<L>) -> Result<Registry, BuildError>,
     teardown: impl AsyncFnOnce(Arc<L>),
 ) -> ExitCode {
-    run_configured(async |args, config| {
+    run_configured(Config::default(), async |args, config| {
         let value = match setup(&config).await {
             Ok(value) => Arc::new(value),
             Err(error) => return fail(1, &error),
@@ -221,13 +221,18 @@ pub fn run_with_lifespan<L, E: std::fmt::Display>(
     })
 }
 
-/// Reads the command line and the settings, and serves unless a command is given.
-fn run_configured(serve: impl AsyncFnOnce(ServeArgs, Config) -> ExitCode) -> ExitCode {
-    let ServerCli { command, args } = parse::<ServerCli>();
+/// Reads the command line and the settings over those of the code, and serves unless a command is
+/// given.
+fn run_configured(
+    defaults: Config,
+    serve: impl AsyncFnOnce(ServeArgs, Config) -> ExitCode,
+) -> ExitCode {
+    let ServerCli { command, mut args } = parse::<ServerCli>();
     if let Some(command) = command {
         return command.run(&[]);
     }
 
+    args.defaults = defaults;
     in_runtime(|| async {
         match args.configure() {
             Ok(config) => serve(args, config).await,
@@ -257,8 +262,12 @@ impl<S: Send + Sync + 'static> server::Server<S> {
     /// migrations that the store needs, and serves over HTTP, or with `--stdio` over standard
     /// input and output, until a signal stops it. The commands `dev` and `install` run it in
     /// the MCP Inspector and add it to a host's configuration.
-    pub fn run(self) -> ExitCode {
-        run_configured(async |args, config| match self.open().await {
+    ///
+    /// The settings of [`Server::config`](server::Server::config) hold unless the file, the
+    /// environment or a flag sets them.
+    pub fn run(mut self) -> ExitCode {
+        let defaults = std::mem::take(&mut self.config);
+        run_configured(defaults, async |args, config| match self.open().await {
             Ok(Opened { registry, close }) => {
                 Box::pin(serve_then(args, config, |_| registry, close)).await
             }

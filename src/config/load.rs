@@ -6,7 +6,7 @@ use larder_runtime::environment;
 use serde::Deserialize as _;
 use toml::{Deserializer, de::DeTable};
 
-use super::{Config, ConfigError, show::mask_url, variables::Variables};
+use super::{Config, ConfigError, show::mask_url, underlay::Underlay, variables::Variables};
 
 impl Config {
     /// Reads the file if there is one, then the environment; applies the overrides of the
@@ -18,21 +18,39 @@ impl Config {
         file: Option<&Path>,
         overrides: impl FnOnce(&mut Self),
     ) -> Result<Self, ConfigError> {
+        Self::load_over(&Self::default(), file, overrides)
+    }
+
+    /// [`Config::load`] over settings that code sets: each of them holds unless the file, the
+    /// environment or the caller sets it. A list, such as `upstreams`, is replaced as a whole.
+    ///
+    /// # Errors
+    /// The errors of [`Config::load`]; or a setting of the code cannot be written in a file, so
+    /// that it could not be compared.
+    pub fn load_over(
+        defaults: &Self,
+        file: Option<&Path>,
+        overrides: impl FnOnce(&mut Self),
+    ) -> Result<Self, ConfigError> {
         // Values that are not Unicode cannot be settings.
         let variables = environment::variables().collect();
-        let mut config = Self::from_sources(file, variables)?;
+        let underlay = Underlay::of(defaults)?;
+        let mut config = Self::from_sources(&underlay, file, variables)?;
         overrides(&mut config);
         config.check()?;
         Ok(config)
     }
 
     fn from_sources(
+        underlay: &Underlay,
         file: Option<&Path>,
         environment: HashMap<String, String>,
     ) -> Result<Self, ConfigError> {
         let text = file.map_or(Ok(String::new()), read)?;
         let place = |offset: usize| {
-            let line = text[..offset].matches('\n').count() + 1;
+            // What code sets has no place in the file.
+            let Some(before) = text.get(..offset) else { return String::new() };
+            let line = before.matches('\n').count() + 1;
             file.map_or_else(String::new, |file| format!("{}:{line}: ", file.display()))
         };
 
@@ -45,6 +63,7 @@ impl Config {
         loop {
             let mut settings = document.clone();
             variables.put_into(settings.get_mut());
+            underlay.put_under(settings.get_mut());
             let error = match Self::deserialize(Deserializer::from(settings)) {
                 Ok(config) => return Ok(config),
                 Err(error) => error,
@@ -127,7 +146,7 @@ mod tests {
         let environment: HashMap<_, _> =
             environment.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
 
-        let config = Config::from_sources(Some(toml.path()), environment)?;
+        let config = Config::from_sources(&Underlay::default(), Some(toml.path()), environment)?;
         config.check().map(|()| config)
     }
 

@@ -29,6 +29,8 @@ mod store;
 mod store_url;
 mod tasks;
 mod tools;
+#[cfg(feature = "cli")]
+mod underlay;
 mod units;
 mod upstream_checks;
 mod upstreams;

@@ -59,7 +59,7 @@ pub struct Server<S = ()> {
     /// What to do with the builder, in order.
     steps: Vec<Step<S>>,
     open: Open<S>,
-    config: Config,
+    pub(crate) config: Config,
 }
 
 type Start<S> = Box<dyn FnOnce(Arc<S>) -> Builder<S> + Send>;
@@ -197,8 +197,20 @@ impl<S: Send + Sync + 'static> Server<S> {
         self
     }
 
-    /// The settings, for all ways to run but `run`, which reads the command line, the
-    /// environment and a file.
+    /// The settings. `run` takes them as defaults, which a configuration file, the environment and
+    /// flags override one by one; all other ways to run take them as they are.
+    ///
+    /// ```no_run
+    /// use larder::{config::Config, prelude::*};
+    ///
+    /// fn main() -> ExitCode {
+    ///     let mut config = Config::default();
+    ///     config.log.level = "debug".to_owned();
+    ///     config.server.json_response = true;
+    ///     config.store.url = "file:///var/lib/notes".to_owned();
+    ///     larder::server("notes").reading().writing().config(config).run()
+    /// }
+    /// ```
     pub fn config(mut self, config: Config) -> Self {
         self.config = config;
         self
