@@ -7,6 +7,7 @@ mod low_level;
 mod prompts;
 mod resources;
 mod running;
+mod settings;
 mod tools;
 
 use tokio::process::Command;

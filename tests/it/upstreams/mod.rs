@@ -27,6 +27,7 @@ mod subscriptions;
 mod tasks;
 mod token_exchange;
 mod unread;
+mod workflows;
 
 use std::{collections::BTreeMap, path::Path, time::Duration};
 

@@ -216,3 +216,80 @@ fn the_default_of_a_template_holds_for_what_it_inserts() {
     assert_eq!(problems(sound), Vec::<String>::new());
     says(&fault([maybe, find("uses").arg("query", text())]), &["may be skipped"]);
 }
+
+#[test]
+fn faults_suggest_what_was_meant() {
+    let lost = WorkflowStep::new("s", ToolHandle::new("fnid"));
+    says(&fault([lost]), &["no tool \"fnid\". Did you mean \"find\"?"]);
+    let argument = find("s").arg("qeury", constant(1));
+    says(&fault([argument]), &["no argument \"qeury\" (it has: query). Did you mean \"query\"?"]);
+    says(&fault([read_resource("docs:/static-page")]), &["Did you mean \"docs://static-page\"?"]);
+    let prompt = find("s").arg("query", prompt_arg("knwon"));
+    says(&fault([prompt]), &["Did you mean \"known\"?"]);
+    let bound = [find("a").bind("found"), find("b").arg("query", from_step("fuond"))];
+    says(&fault(bound), &["(bound before: found). Did you mean \"found\"?"]);
+}
+
+#[test]
+fn a_path_that_cannot_be_read_is_a_fault() {
+    for (path, words) in [
+        ("", "empty"),
+        ("a..b", "an empty name"),
+        ("a[", "has no ]"),
+        ("a[b]", "neither an index nor a quoted key"),
+        ("a[*]", "neither an index nor a quoted key"),
+        ("a[\"b", "not a quoted key"),
+        ("a[0]b", "there must be . or ["),
+    ] {
+        let uses = find("uses").arg("query", field("found", path));
+        says(&fault([find("find").bind("found"), uses]), &["\"uses\"", words]);
+    }
+}
+
+#[test]
+fn what_goes_over_items_must_use_them() {
+    let over = |uri: &str| read_resources(uri).named("all").for_each_over(constant(vec!["a"]));
+    let sound = over("docs://{page}").with_template_binding("page", item());
+    let only = |step| SequentialWorkflow::new("w", "A workflow").step(step);
+    assert_eq!(problems(only(sound.clone())), Vec::<String>::new());
+
+    says(
+        &fault([over("docs://{page}").with_template_binding("page", constant("x"))]),
+        &["an item"],
+    );
+    says(&fault([sound.clone().for_each_up_to(0, OnError::Stop)]), &["from 1 to 1000"]);
+    says(&fault([sound.for_each_up_to(1_001, OnError::Skip)]), &["from 1 to 1000"]);
+    let alone = read_resource("docs://{page}").with_template_binding("page", item_field("key"));
+    says(&fault([alone.clone()]), &["for_each_over"]);
+    says(&fault([alone.for_each()]), &["for_each_over"]);
+    says(&fault([find("s").arg("query", item())]), &["the argument \"query\" uses an item"]);
+}
+
+#[test]
+fn workflows_that_call_each_other_in_a_circle_are_faults() {
+    let calling = |name: &str, tool: &str| {
+        let step = WorkflowStep::new("call", ToolHandle::new(tool));
+        SequentialWorkflow::new(name, "A workflow").step(step).as_tool()
+    };
+    let built = |workflows: Vec<SequentialWorkflow>| {
+        let builder = Registry::builder("w").with(offers);
+        let builder = workflows
+            .into_iter()
+            .fold(builder, |builder, workflow| builder.with(workflow::prompt(workflow)));
+        builder.build().err().map(|error| error.problems).unwrap_or_default()
+    };
+
+    let found = built(vec![calling("a", "b"), calling("b", "c"), calling("c", "a")]);
+    assert_eq!(found.len(), 3, "{found:#?}");
+    says(&found[0], &["Workflow \"a\"", "by way of \"b\", \"c\""]);
+    let found = built(vec![calling("a", "a")]);
+    assert_eq!(found.len(), 1, "{found:#?}");
+
+    // Not in a circle, although two call the same.
+    let last = || SequentialWorkflow::new("c", "A workflow").step(find("find")).as_tool();
+    let both = calling("a", "b").step(WorkflowStep::new("again", ToolHandle::new("c")));
+    assert_eq!(built(vec![both, calling("b", "c"), last()]), Vec::<String>::new());
+    // It calls into a circle, and is not in it.
+    let found = built(vec![calling("x", "a"), calling("a", "b"), calling("b", "a")]);
+    assert_eq!(found.len(), 2, "{found:#?}");
+}

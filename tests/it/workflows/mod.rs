@@ -5,6 +5,7 @@ mod checks;
 mod configured;
 mod runs;
 mod sources;
+mod values;
 
 use std::sync::{
     Arc,

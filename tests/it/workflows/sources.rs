@@ -43,6 +43,7 @@ async fn a_value_that_does_not_fit_into_a_uri_fails_the_run() {
     for (source, words) in [
         (field("user", "nope"), "no field"),
         (field("user", "list.9"), "out of range in a list of 3"),
+        (field("user", "nmae"), "Did you mean \"name\""),
         (field("user", "none"), "null is not text"),
         (from_step("user"), "an object is not text"),
         (template("x-{n}", [("n", from_step("user"))]), "an object is not text"),
