@@ -27,7 +27,7 @@ async fn settings_in_code_hold_where_nothing_else_is_set() {
     assert!(process.stderr().contains("DEBUG"), "{}", process.stderr());
     assert_eq!(content_type(&process).await, "application/json");
 
-    let file = TextFile::new("[store]\nmax_ttl = 100\n");
+    let file = TextFile::new("[tools]\nwrite = false\n");
     let process = started(&["--config", file.path()], &[]).await;
     assert_eq!(content_type(&process).await, "application/json");
 }
@@ -36,7 +36,7 @@ async fn settings_in_code_hold_where_nothing_else_is_set() {
 async fn file_environment_and_flags_override_settings_in_code_one_by_one() {
     let file = TextFile::new("[server]\njson_response = false\n[log]\nlevel = \"info\"\n");
     let process = started(&["--config", file.path()], &[]).await;
-    assert_eq!(content_type(&process).await, "text/event-stream");
+    assert_eq!(content_type(&process).await, "text/event-stream; charset=utf-8");
     assert!(!process.stderr().contains("DEBUG"), "{}", process.stderr());
 
     let environment = [("LARDER_SERVER__JSON_RESPONSE", "true"), ("LARDER_LOG__LEVEL", "debug")];

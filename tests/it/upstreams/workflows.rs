@@ -369,3 +369,70 @@ async fn scopes_hold_for_completions_and_steps_of_upstreams() {
     assert_eq!(outcome(&result)["step"], "call", "{result}");
     assert!(reason(&result).contains("scope"), "{result}");
 }
+
+#[tokio::test]
+async fn scopes_hold_for_each_use_of_an_upstreams_items() {
+    let tokens = ["all", "few"].map(|name| TokenConfig {
+        name: name.into(),
+        sha256: sha256(name),
+        scopes: if name == "all" { vec!["own".into()] } else { Vec::new() },
+        groups: Vec::new(),
+        expires: None,
+    });
+    let server = Server::configured(|setup| {
+        let auth = &mut setup.config.auth;
+        auth.mode = AuthMode::Static;
+        auth.tokens = tokens.into();
+        for item in ["completable-prompt", "demo://*", "get-sum"] {
+            auth.scopes.insert(item.into(), vec!["own".into()]);
+        }
+        setup.offers = Box::new(|_, _| {
+            let builder = Registry::builder("gateway");
+            let builder = builder.with(tools::reading(ToolOptions::default()));
+            with_upstreams(builder, vec![package("everything", &[])])
+        });
+    })
+    .await;
+    let (all, few) = (Modern::bearing(&server, "all"), Modern::bearing(&server, "few"));
+
+    let uri = all.list("resources/list", "resources").await[0]["uri"].clone();
+    let completing = |reference: Value, name: &str| json!({ "ref": reference, "argument": { "name": name, "value": "E" } });
+    let template = "demo://resource/dynamic/text/{resourceId}";
+    for (method, params) in [
+        (
+            "prompts/get",
+            json!({ "name": "completable-prompt", "arguments": { "department": "x", "name": "y" } }),
+        ),
+        (
+            "completion/complete",
+            completing(json!({ "type": "ref/prompt", "name": "completable-prompt" }), "department"),
+        ),
+        (
+            "completion/complete",
+            completing(json!({ "type": "ref/resource", "uri": template }), "resourceId"),
+        ),
+        ("resources/read", json!({ "uri": uri })),
+        ("tools/call", json!({ "name": "get-sum", "arguments": { "a": 1, "b": 2 } })),
+    ] {
+        assert_eq!(all.send(method, params.clone()).await.status, 200, "{method} {params}");
+        assert_eq!(few.send(method, params.clone()).await.status, 403, "{method} {params}");
+    }
+    for (method, member) in
+        [("resources/list", "resources"), ("resources/templates/list", "resourceTemplates")]
+    {
+        let has_own = |items: Vec<Value>| json!(items).to_string().contains("demo://");
+        assert!(has_own(all.list(method, member).await), "{method}");
+        assert!(!has_own(few.list(method, member).await), "{method}");
+    }
+    let names = |tools: Vec<Value>| tools.iter().any(|tool| tool["name"] == "get-sum");
+    assert!(names(all.list("tools/list", "tools").await));
+    assert!(!names(few.list("tools/list", "tools").await));
+
+    // A tool that reads a resource, and an argument that refers to it, need its scopes, too.
+    let refused = few.call("read_resource", json!({ "uri": uri })).await;
+    assert!(refused.status == 403 || refused.failure().contains("scope"), "{refused:?}");
+    let reference = json!({ "message": format!("{{{{{}}}}}", uri.as_str().unwrap()) });
+    let echoed = all.call("echo", reference.clone()).await.text();
+    assert!(echoed.len() > 100 && !echoed.contains("{{"), "{echoed}");
+    assert!(few.call("echo", reference).await.failure().contains("scope"));
+}

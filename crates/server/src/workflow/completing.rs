@@ -1,7 +1,7 @@
 //! Completion of a workflow's arguments: values for a URI, or for a variable of a URI, come from
 //! the resources that the caller has, here and at the servers behind this one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use larder_protocol::uri_template::UriTemplate;
 use rmcp::model::Reference;
@@ -105,7 +105,7 @@ async fn suggested<S>(ctx: &Context<S>, place: &Place, input: &CompletionInput) 
 
     let reference = Reference::for_resource(pattern.clone());
     // The other arguments of the prompt have other names than the variables of the template.
-    let own = CompletionInput { value: input.value.clone(), arguments: Default::default() };
+    let own = CompletionInput { value: input.value.clone(), arguments: BTreeMap::new() };
     let completed =
         Box::pin(ctx.registry().complete(&reference, variable, own, scope.clone())).await;
     let mut values = completed.map(|info| info.values).unwrap_or_default();
