@@ -7,6 +7,7 @@ mod query;
 mod query_callers;
 mod query_coercion;
 mod query_docs;
+mod query_filters;
 mod query_formats;
 mod query_limits;
 mod query_odd;

@@ -1,21 +1,34 @@
 //! jq filters, by jaq. Nothing that a filter can name reaches out of it: `env`,
 //! `halt`, `input`, `debug`, `stderr` and imports are undefined.
 
+mod arithmetic;
+mod input;
+mod natives;
+mod number;
+mod regex;
+mod value;
+mod write;
+
 use jaq_core::{
     Compiler, Ctx, Vars, data,
     load::{Arena, File, Loader},
     unwrap_valr,
 };
-use jaq_json::{Map, Num, Val, read, write};
+use jaq_json::{Map, Num, Val};
 use larder_records::{
-    Fault, Layout, Pointer, Scanner, Splitter,
+    Layout, Pointer, Splitter,
     notes::Notes,
     repair_member, repair_value,
     typing::{ColumnNames, ColumnType, Field, TypedValue},
-    words::{count, cut},
+    words::cut,
 };
 use serde_json::Value;
 
+use self::{
+    input::{end_of_value, not_json, parse, parse_member, root},
+    value::JqValue,
+    write::write_value,
+};
 use super::{
     Deadline,
     channel::Channel,
@@ -27,7 +40,7 @@ use crate::{
     Answer, Column, QueryError, Question, ReadCounts, ResultFormat, Table, wire::Progress,
 };
 
-type Data = data::JustLut<Val>;
+type Data = data::JustLut<JqValue>;
 type Filter = jaq_core::compile::Filter<jaq_core::Native<Data>>;
 
 /// The names of jaq that reach out of a filter.
@@ -50,9 +63,21 @@ const UNDEFINED: [&str; 13] = [
 /// Definitions of what jq has and jaq does not.
 const DEFINITIONS: &str = include_str!("definitions.jq");
 
-/// How jaq says that a path leads through null, which it does not make an object.
-const THROUGH_NULL: &str = "cannot use null as iterable";
-const NULL_HINT: &str = " To set a path through null, use setpath, or .a = {b: 1} for .a.b = 1.";
+/// Definitions of jaq that the definitions of jq replace.
+const REPLACED: [&str; 5] = ["nan", "infinite", "tonumber", "toboolean", "totype"];
+
+/// Functions of jaq that have another name here, because definitions of jq use them.
+const RENAMED: [(&str, &str); 9] = [
+    ("range", "range_by"),
+    ("limit", "limit_to"),
+    ("ltrimstr", "ltrim_text"),
+    ("rtrimstr", "rtrim_text"),
+    ("implode", "implode_valid"),
+    ("reverse", "reverse_list"),
+    ("gmtime", "gmtime_whole"),
+    ("mktime", "mktime_whole"),
+    ("strftime", "strftime_whole"),
+];
 
 pub(super) fn answer(
     question: &Question,
@@ -106,14 +131,22 @@ fn compile(text: &str) -> Result<Filter, QueryError> {
     let is_defined = |name: &str| !UNDEFINED.contains(&name);
     let defs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
     let own = jaq_core::load::parse(DEFINITIONS, |parser| parser.defs()).unwrap_or_default();
-    let defs = defs.filter(|def| is_defined(def.name)).chain(own);
+    let defs = defs.filter(|def| is_defined(def.name) && !REPLACED.contains(&def.name)).chain(own);
 
-    let funs = jaq_core::funs::<Data>().chain(jaq_std::funs()).chain(jaq_json::funs());
-    let funs = funs.filter(|(name, ..)| is_defined(name));
+    let of_jaq = || jaq_core::funs::<Data>().chain(jaq_std::funs());
+    let renamed = of_jaq().filter_map(|(name, arity, fun)| {
+        let (_, other) = RENAMED.iter().find(|(known, _)| *known == name)?;
+        Some((*other, arity, fun))
+    });
+    let own = || natives::funs().chain(regex::funs());
+    let is_own = |name: &str| own().any(|(own, ..)| own == name);
+    let of_jaq = of_jaq().filter(|(name, ..)| is_defined(name) && !is_own(name));
+    let funs = of_jaq.chain(renamed).chain(own());
 
+    let text = joined_surrogates(text);
     let arena = Arena::default();
     let modules = Loader::new(defs)
-        .load(&arena, File { code: text, path: () })
+        .load(&arena, File { code: &text, path: () })
         .map_err(|errors| refused(&load_error(&errors)))?;
 
     let compiled = Compiler::default().with_funs(funs).compile(modules);
@@ -123,6 +156,20 @@ fn compile(text: &str) -> Result<Filter, QueryError> {
             || "it does not compile".to_owned(),
             |(name, kind)| format!("{} {} is not defined", kind.as_str(), cut(name, 100)),
         ))
+    })
+}
+
+/// The filter with a character in place of each two escapes that are a surrogate pair, which jaq does
+/// not read.
+fn joined_surrogates(text: &str) -> std::borrow::Cow<'_, str> {
+    static PAIR: std::sync::LazyLock<Option<::regex::Regex>> = std::sync::LazyLock::new(|| {
+        ::regex::Regex::new(r"\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})").ok()
+    });
+
+    let Some(pair) = &*PAIR else { return text.into() };
+    pair.replace_all(text, |found: &::regex::Captures<'_>| {
+        let unit = |group: usize| u16::from_str_radix(&found[group], 16).unwrap_or_default();
+        String::from_utf16_lossy(&[unit(1), unit(2)])
     })
 }
 
@@ -180,32 +227,34 @@ impl Run<'_> {
         }
     }
 
-    /// The whole content is the only input.
+    /// The whole content is the only input, or each of the values that it has one after another.
     fn document(&mut self, table: &Table, channel: &mut Channel) -> Result<ReadCounts, QueryError> {
         let mut bytes = Vec::new();
-        let mut scanner = Scanner::new(Layout::Json, Pointer::default());
-        let fault = |fault: Fault| content_error(&table.name, &fault);
-
         let mut content = channel.content(0)?;
         content.blocks(|block, _| {
             bytes.extend_from_slice(block);
-            // A value that is too deep would exhaust the stack.
-            scanner.feed(block, |_| {}).map_err(fault)
+            Ok(())
         })?;
         drop(content);
-        scanner.finish(|_| {}).map_err(fault)?;
-
-        let value = parse(&bytes).ok_or_else(|| QueryError::Content {
-            table: table.name.clone(),
-            problem: "it is not JSON".into(),
-        })?;
 
         let size = bytes.len() as u64;
+        let json = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&bytes);
+        let mut values = Vec::new();
+        let mut rest = json.trim_ascii_start();
+
+        while !rest.is_empty() || values.is_empty() {
+            let (value, after) = rest.split_at(end_of_value(rest));
+            values.push(parse(value).ok_or_else(|| not_json(table, value))?);
+            rest = after.trim_ascii_start();
+        }
         drop(bytes);
 
-        self.root = root(&value);
-        self.take(value, channel)?;
-        Ok(ReadCounts { rows: 1, bytes: size, skipped: 0 })
+        if let [value] = &values[..] {
+            self.root = root(value);
+        }
+        let rows = values.len() as u64;
+        values.into_iter().try_for_each(|value| self.take(value, channel))?;
+        Ok(ReadCounts { rows, bytes: size, skipped: 0 })
     }
 
     /// Each record is an input; a member of an object is `{key, value}`.
@@ -307,12 +356,10 @@ impl Run<'_> {
         let Self { filter, deadline, window, stored, line, root, .. } = self;
         let ctx = Ctx::<Data>::new(&filter.lut, Vars::new([]));
 
-        for output in filter.id.run((ctx, value)).map(unwrap_valr) {
+        for output in filter.id.run((ctx, JqValue(value))).map(unwrap_valr) {
             deadline.check(progress)?;
             let output = output.map_err(|error| {
-                let text = error.to_string();
-                let hint = if text.starts_with(THROUGH_NULL) { NULL_HINT } else { "" };
-                QueryError::Refused(format!("jq: {}.{hint}{root}", cut(&text, 300)))
+                QueryError::Refused(format!("jq: {}.{root}", cut(&error.to_string(), 300)))
             })?;
 
             let shown = window.next();
@@ -321,7 +368,7 @@ impl Run<'_> {
             }
 
             line.clear();
-            write_value(line, &output);
+            write_value(line, &output.0);
             if let Some(stored) = stored {
                 stored.add(line, channel)?;
             }
@@ -337,81 +384,6 @@ impl Run<'_> {
 
         deadline.check(progress)
     }
-}
-
-/// Writes a value as jq does: 1 and not 1.0, null for what is no number.
-fn write_value(to: &mut Vec<u8>, value: &Val) {
-    let mut separator: &[u8] = b"";
-
-    match value {
-        Val::Num(Num::Float(number)) if number.is_nan() => to.extend_from_slice(b"null"),
-        Val::Num(Num::Float(number)) if number.is_infinite() => {
-            let largest: &[u8] = b"-1.7976931348623157e+308";
-            to.extend_from_slice(&largest[usize::from(*number > 0.0)..]);
-        }
-        Val::Num(Num::Float(number)) if number.fract() == 0.0 && number.abs() < 1e17 => {
-            to.extend_from_slice(format!("{number:.0}").as_bytes());
-        }
-        Val::Arr(items) => {
-            to.push(b'[');
-            for item in items.iter() {
-                to.extend_from_slice(std::mem::replace(&mut separator, b","));
-                write_value(to, item);
-            }
-            to.push(b']');
-        }
-        Val::Obj(members) => {
-            to.push(b'{');
-            for (key, value) in members.iter() {
-                to.extend_from_slice(std::mem::replace(&mut separator, b","));
-                write_value(to, key);
-                to.push(b':');
-                write_value(to, value);
-            }
-            to.push(b'}');
-        }
-        // Writing to a list cannot fail.
-        other => drop(write::write(to, &write::Pp::default(), 0, other)),
-    }
-}
-
-/// Describes an input: `The input is an object with items, total.`
-fn root(value: &Val) -> String {
-    const LISTED: usize = 20;
-
-    match value {
-        Val::Arr(items) => {
-            format!(" The input is a list of {}.", count(items.len() as u64, "item"))
-        }
-        Val::Obj(members) => {
-            let names = members.keys().take(LISTED).map(|name| match name {
-                Val::TStr(name) => cut(&String::from_utf8_lossy(name), 100).to_owned(),
-                name => name.to_string(),
-            });
-            let more = if members.len() > LISTED { ", …" } else { "" };
-            format!(" The input is an object with {}{more}.", names.collect::<Vec<_>>().join(", "))
-        }
-        _ => String::new(),
-    }
-}
-
-/// A JSON value that is not nested too deeply.
-fn parse(bytes: &[u8]) -> Option<Val> {
-    let mut scanner = Scanner::new(Layout::Json, Pointer::default());
-    scanner.feed(bytes, |_| {}).and_then(|()| scanner.finish(|_| {})).ok()?;
-
-    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
-    read::parse_single(bytes).ok()
-}
-
-fn parse_member(bytes: &[u8]) -> Option<Val> {
-    let object = read::parse_single(&[b"{", bytes, b"}"].concat()).ok()?;
-    let Val::Obj(members) = object else { return None };
-    let (key, value) = members.iter().next()?;
-
-    let name = |name: &'static str| Val::utf8_str(name);
-    let pairs = [(name("key"), key.clone()), (name("value"), value.clone())];
-    Some(Val::obj(pairs.into_iter().collect()))
 }
 
 /// Makes an input of each row.

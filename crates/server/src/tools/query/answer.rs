@@ -1,8 +1,8 @@
 //! The result of a query, for models and for programs.
 
-use larder_query::{Answer, Engine, Question, ReadCounts};
+use larder_query::{Answer, Engine, Question, ReadCounts, Table};
 use larder_records::{
-    notes,
+    Layout, notes,
     words::{count, number},
 };
 use larder_store::store::Entry;
@@ -125,7 +125,14 @@ pub(super) fn result(
         }
     }
 
-    head += &reading(&read, &places);
+    // A filter over text that is not JSON gets its lines, which are seldom meant.
+    let is_lines = |table: &Table| table.layout == Layout::Log && table.pattern.is_none();
+    let are_lines = question.engine != Engine::Sql && question.tables.iter().all(is_lines);
+    head += &if are_lines {
+        format!("; read {} of text, each as {{line_no, line}}", count(read.rows, "line"))
+    } else {
+        reading(&read, &places)
+    };
     if !notes.is_empty() {
         head += &format!(". Note: {}", notes.text(MAX_NOTES_BYTES));
     }

@@ -1,0 +1,217 @@
+//! The functions of jq that depend on the kind of value.
+
+use jaq_core::{
+    RunPtr, ValR,
+    native::{Filter, Fun, bome, run, unary, v},
+};
+use jaq_json::{Num, Val};
+use larder_records::words::cut;
+
+use super::{
+    Data,
+    input::parse,
+    number::parse_number,
+    value::{Error, JqValue, compare},
+};
+
+/// The functions.
+pub(super) fn funs() -> impl Iterator<Item = Fun<Data>> {
+    let funs: Vec<Filter<RunPtr<Data>>> = vec![
+        ("fromjson", v(0), |cv| bome(from_json(&cv.1))),
+        ("tonumber", v(0), |cv| bome(to_number(cv.1))),
+        ("tojson", v(0), |cv| bome(Ok(JqValue::text(cv.1.to_json())))),
+        ("length", v(0), |cv| bome(length(cv.1))),
+        ("contains", v(1), |cv| {
+            unary(cv, |value, part| contains(&value.0, &part.0).map(Into::into))
+        }),
+        ("has", v(1), |cv| unary(cv, |value, key| has(&value, &key))),
+        ("indices", v(1), |cv| unary(cv, |value, part| indices(&value, &part))),
+        ("bsearch", v(1), |cv| unary(cv, |value, wanted| search(&value, &wanted))),
+        ("floor", v(0), |cv| bome(rounded(cv.1, f64::floor))),
+        ("ceil", v(0), |cv| bome(rounded(cv.1, f64::ceil))),
+        ("round", v(0), |cv| bome(rounded(cv.1, f64::round))),
+        ("nearbyint", v(0), |cv| bome(rounded(cv.1, f64::round_ties_even))),
+        ("from_base64", v(0), |cv| bome(from_base64(&cv.1))),
+        ("to_base32", v(0), |cv| bome(to_base32(&cv.1))),
+        ("nan", v(0), |_| bome(Ok(f64::NAN.into()))),
+        ("infinite", v(0), |_| bome(Ok(f64::INFINITY.into()))),
+    ];
+    funs.into_iter().map(run::<Data>)
+}
+
+fn as_text(value: &JqValue) -> Option<std::borrow::Cow<'_, str>> {
+    match &value.0 {
+        Val::TStr(text) => Some(String::from_utf8_lossy(text)),
+        _ => None,
+    }
+}
+
+fn rounded(value: JqValue, round: fn(f64) -> f64) -> ValR<JqValue> {
+    match &value.0 {
+        Val::Num(Num::Int(_) | Num::BigInt(_)) => Ok(value),
+        Val::Num(_) => Ok(round(jaq_std::ValT::as_f64(&value).unwrap_or(f64::NAN)).into()),
+        _ => Err(Error::typ(value, "number")),
+    }
+}
+
+/// Base64, with or without padding.
+fn from_base64(value: &JqValue) -> ValR<JqValue> {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let Some(text) = as_text(value) else { return Err(Error::typ(value.clone(), "string")) };
+    let invalid = || Error::str(format_args!("{} is not valid base64 data", cut(&text, 100)));
+
+    let (mut bits, mut count) = (0_u32, 0_u32);
+    let mut bytes = Vec::new();
+    for character in text.bytes().take_while(|byte| *byte != b'=') {
+        let code = ALPHABET.iter().position(|known| *known == character).ok_or_else(invalid)?;
+        bits = bits << 6 | u32::try_from(code).unwrap_or_default();
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count & 0xFF) as u8);
+        }
+    }
+
+    // A single character at the end has not the bits of a byte.
+    if count == 6 {
+        return Err(invalid());
+    }
+    Ok(JqValue::text(String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+fn to_base32(value: &JqValue) -> ValR<JqValue> {
+    const ALPHABET: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+    let Some(text) = as_text(value) else { return Err(Error::typ(value.clone(), "string")) };
+
+    let mut encoded = String::new();
+    for chunk in text.as_bytes().chunks(5) {
+        let bits = (0..5)
+            .fold(0_u64, |bits, at| bits << 8 | u64::from(chunk.get(at).copied().unwrap_or(0)));
+        let digits = (chunk.len() * 8).div_ceil(5);
+        for digit in 0..8 {
+            let code = usize::try_from(bits >> (35 - 5 * digit) & 31).unwrap_or_default();
+            encoded.push(if digit < digits { char::from(ALPHABET[code]) } else { '=' });
+        }
+    }
+    Ok(JqValue::text(encoded))
+}
+
+/// One JSON value; text after it is an error.
+fn from_json(value: &JqValue) -> ValR<JqValue> {
+    let Some(text) = as_text(value) else { return Err(Error::typ(value.clone(), "string")) };
+    if let Some(number) = parse_number(&text) {
+        return Ok(JqValue(Val::Num(number)));
+    }
+
+    let invalid = || Error::str(format_args!("{} cannot be parsed as JSON", cut(&text, 100)));
+    parse(text.as_bytes()).map(JqValue).ok_or_else(invalid)
+}
+
+fn to_number(value: JqValue) -> ValR<JqValue> {
+    if let Val::Num(_) = value.0 {
+        return Ok(value);
+    }
+
+    let Some(text) = as_text(&value) else { return Err(Error::typ(value, "number")) };
+    let invalid = || Error::str(format_args!("{:?} cannot be parsed as a number", cut(&text, 100)));
+    parse_number(&text).map(|number| JqValue(Val::Num(number))).ok_or_else(invalid)
+}
+
+fn length(value: JqValue) -> ValR<JqValue> {
+    Ok(match &value.0 {
+        Val::Null => 0_usize.into(),
+        Val::Num(Num::Int(number)) => number.unsigned_abs().into(),
+        Val::Num(_) => jaq_std::ValT::as_f64(&value).unwrap_or_default().abs().into(),
+        Val::Arr(items) => items.len().into(),
+        Val::Obj(members) => members.len().into(),
+        Val::TStr(text) => String::from_utf8_lossy(text).chars().count().into(),
+        Val::Bool(_) | Val::BStr(_) => {
+            return Err(Error::str(format_args!("{value} has no length")));
+        }
+    })
+}
+
+/// Whether `part` is in the value: a text in a text; each item in an item; each member in the member
+/// of that name; anything else if it is equal.
+fn contains(value: &Val, part: &Val) -> Result<bool, Error> {
+    match (value, part) {
+        (Val::Obj(all), Val::Obj(some)) => {
+            for (key, part) in some.iter() {
+                match all.get(key) {
+                    Some(value) if contains(value, part)? => {}
+                    _ => return Ok(false),
+                }
+            }
+            Ok(true)
+        }
+        (Val::Arr(all), Val::Arr(some)) => {
+            for part in some.iter() {
+                // An item of another kind is another item.
+                if !all.iter().any(|value| contains(value, part).unwrap_or(false)) {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        }
+        (Val::TStr(text), Val::TStr(part)) => {
+            let (text, part) = (String::from_utf8_lossy(text), String::from_utf8_lossy(part));
+            Ok(text.contains(&*part))
+        }
+        (Val::Null, Val::Null) | (Val::Num(_), Val::Num(_)) | (Val::Bool(_), Val::Bool(_)) => {
+            Ok(value == part)
+        }
+        _ => Err(Error::str(format_args!(
+            "{} and {} cannot have their containment checked",
+            JqValue(value.clone()),
+            JqValue(part.clone())
+        ))),
+    }
+}
+
+fn has(value: &JqValue, key: &JqValue) -> ValR<JqValue> {
+    match (&value.0, &key.0) {
+        (Val::Null, Val::TStr(_) | Val::Num(_)) => Ok(false.into()),
+        (Val::Obj(members), key @ Val::TStr(_)) => Ok(members.contains_key(key).into()),
+        (Val::Arr(items), Val::Num(_)) => {
+            let index = jaq_std::ValT::as_f64(key).unwrap_or(f64::NAN);
+            #[allow(clippy::cast_precision_loss, reason = "jq's numbers are doubles")]
+            let has = index >= 0.0 && index < items.len() as f64;
+            Ok(has.into())
+        }
+        _ => Err(Error::str(format_args!("cannot check whether {value} has the key {key}"))),
+    }
+}
+
+/// The places of a part: of a text in bytes, of items in a list.
+pub(super) fn indices(value: &JqValue, part: &JqValue) -> ValR<JqValue> {
+    let places: Vec<usize> = match (&value.0, &part.0) {
+        (Val::Null, Val::Null | Val::TStr(_) | Val::Num(_)) => return Ok(JqValue::default()),
+        (Val::Obj(members), key @ Val::TStr(_)) => {
+            return Ok(JqValue(members.get(key).cloned().unwrap_or_default()));
+        }
+        (Val::TStr(_), Val::TStr(part)) if part.is_empty() => Vec::new(),
+        (Val::TStr(text), Val::TStr(part)) => {
+            let starts = text.windows(part.len()).enumerate();
+            starts.filter(|(_, window)| *window == &part[..]).map(|(at, _)| at).collect()
+        }
+        (Val::Arr(_), Val::Arr(part)) if part.is_empty() => Vec::new(),
+        (Val::Arr(items), Val::Arr(part)) => {
+            let starts = items.windows(part.len()).enumerate();
+            starts.filter(|(_, window)| *window == &part[..]).map(|(at, _)| at).collect()
+        }
+        (Val::Arr(items), part) => {
+            items.iter().enumerate().filter(|(_, item)| *item == part).map(|(at, _)| at).collect()
+        }
+        _ => return Err(Error::index(value.clone(), part.clone())),
+    };
+    Ok(places.into_iter().map(JqValue::from).collect())
+}
+
+fn search(value: &JqValue, wanted: &JqValue) -> ValR<JqValue> {
+    let Val::Arr(items) = &value.0 else { return Err(Error::typ(value.clone(), "array")) };
+    let found = items.binary_search_by(|item| compare(item, &wanted.0));
+    Ok(match found {
+        Ok(at) => at.into(),
+        Err(at) => isize::try_from(at).map_or(-1, |at| -1 - at).into(),
+    })
+}

@@ -1,0 +1,167 @@
+//! Regular expressions, in Rust's syntax. Matches have all groups, those without a match, too; offsets
+//! count characters.
+
+use jaq_core::{
+    Cv, RunPtr, ValR, ValXs,
+    native::{Filter, Fun, bome, run, v},
+};
+use jaq_json::Val;
+use larder_records::words::cut;
+use regex::{Captures, Regex, RegexBuilder};
+
+use super::{
+    Data,
+    value::{Error, JqValue},
+};
+
+/// The largest compiled regular expression in bytes.
+const MAX_COMPILED_BYTES: usize = 4 << 20;
+
+/// The functions `matches`, `split_matches` and `split_`, each with an expression and flags.
+pub(super) fn funs() -> impl Iterator<Item = Fun<Data>> {
+    let funs: Vec<Filter<RunPtr<Data>>> = vec![
+        ("matches", v(2), |cv| search(cv, false, true)),
+        ("split_matches", v(2), |cv| search(cv, true, true)),
+        ("split_", v(2), |cv| search(cv, true, false)),
+    ];
+    funs.into_iter().map(run::<Data>)
+}
+
+/// The matches, or the texts between them, or both in their order.
+fn search(mut cv: Cv<'_, Data>, with_texts: bool, with_matches: bool) -> ValXs<'_, JqValue> {
+    let flags = cv.0.pop_var();
+    let regex = cv.0.pop_var();
+    let search = Search::new(&cv.1, &regex, &flags);
+    bome(search.map(|search| search.run(with_texts, with_matches)))
+}
+
+struct Search {
+    text: String,
+    regex: Regex,
+    is_global: bool,
+    skips_empty: bool,
+}
+
+impl Search {
+    fn new(value: &JqValue, regex: &JqValue, flags: &JqValue) -> ValR<Self, JqValue> {
+        let text = |value: &JqValue| match &value.0 {
+            Val::TStr(text) => Ok(String::from_utf8_lossy(text).into_owned()),
+            _ => Err(Error::typ(value.clone(), "string")),
+        };
+
+        let pattern = text(regex)?;
+        let mut builder = RegexBuilder::new(&pattern);
+        builder.size_limit(MAX_COMPILED_BYTES);
+        let mut is_global = false;
+        let mut skips_empty = false;
+
+        for flag in text(flags)?.chars() {
+            match flag {
+                'g' => is_global = true,
+                'n' => skips_empty = true,
+                'i' => {
+                    builder.case_insensitive(true);
+                }
+                'x' => {
+                    builder.ignore_whitespace(true);
+                }
+                // Matches are those of a single line anyway, and the first of the alternatives.
+                's' | 'l' => {}
+                'p' => {
+                    builder.dot_matches_new_line(true);
+                }
+                flag => {
+                    return Err(Error::str(format_args!(
+                        "{flag:?} is not a valid modifier string"
+                    )));
+                }
+            }
+        }
+
+        let regex = builder.build().map_err(|error| {
+            Error::str(format_args!("invalid regex: {}", cut(&error.to_string(), 200)))
+        })?;
+        Ok(Self { text: text(value)?, regex, is_global, skips_empty })
+    }
+
+    /// The matches, or the texts between them, or both in their order.
+    fn run(&self, with_texts: bool, with_matches: bool) -> JqValue {
+        let mut parts = Vec::new();
+        let mut end = 0;
+        let mut position = Position { bytes: 0, characters: 0 };
+
+        let found = self.regex.captures_iter(&self.text);
+        for captures in found.take(if self.is_global { usize::MAX } else { 1 }) {
+            let Some(whole) = captures.get(0) else { continue };
+            if self.skips_empty && whole.is_empty() {
+                continue;
+            }
+
+            if with_texts {
+                parts.push(JqValue::text(self.text[end..whole.start()].to_owned()));
+            }
+            end = whole.end();
+            if with_matches {
+                parts.push(self.groups(&captures, &mut position));
+            }
+        }
+
+        if with_texts {
+            parts.push(JqValue::text(self.text[end..].to_owned()));
+        }
+        parts.into_iter().collect()
+    }
+
+    /// The match and its groups.
+    fn groups(&self, captures: &Captures<'_>, position: &mut Position) -> JqValue {
+        let groups = self.regex.capture_names().enumerate().map(|(index, name)| {
+            let found = captures.get(index);
+            let offset = found.map(|found| {
+                if index == 0 {
+                    position.advance(&self.text, found.start());
+                }
+                let mut of_group = *position;
+                of_group.advance(&self.text, found.start());
+                of_group.characters
+            });
+
+            let mut members = vec![
+                ("offset", offset.map_or(JqValue::from(-1_isize), JqValue::from)),
+                ("length", found.map_or(0, |found| found.as_str().chars().count()).into()),
+                (
+                    "string",
+                    found.map_or_else(JqValue::default, |f| JqValue::text(f.as_str().to_owned())),
+                ),
+            ];
+            if index > 0 {
+                let name =
+                    name.map_or_else(JqValue::default, |name| JqValue::text(name.to_owned()));
+                // jq has them in this order for a group without a match.
+                if found.is_none() {
+                    members.swap(1, 2);
+                }
+                members.push(("name", name));
+            }
+
+            let members = members.into_iter().map(|(key, value)| (Val::utf8_str(key), value.0));
+            JqValue(Val::obj(members.collect()))
+        });
+        groups.collect()
+    }
+}
+
+/// A place in a text, in bytes and in characters.
+#[derive(Clone, Copy)]
+struct Position {
+    bytes: usize,
+    characters: usize,
+}
+
+impl Position {
+    fn advance(&mut self, text: &str, to: usize) {
+        if let Some(passed) = text.get(self.bytes..to) {
+            self.characters += passed.chars().count();
+            self.bytes = to;
+        }
+    }
+}
