@@ -1,19 +1,17 @@
-//! jq filters, by jaq. Nothing that a filter can name reaches out of it: `env`,
-//! `halt`, `input`, `debug`, `stderr` and imports are undefined.
+//! jq filters, by jaq. Nothing that a filter can name reaches out of it.
 
 mod arithmetic;
+mod compile;
 mod input;
 mod natives;
 mod number;
+mod paths;
 mod regex;
+mod rewrite;
 mod value;
 mod write;
 
-use jaq_core::{
-    Compiler, Ctx, Vars, data,
-    load::{Arena, File, Loader},
-    unwrap_valr,
-};
+use jaq_core::{Ctx, Vars, data, unwrap_valr};
 use jaq_json::{Map, Num, Val};
 use larder_records::{
     Layout, Pointer, Splitter,
@@ -25,6 +23,7 @@ use larder_records::{
 use serde_json::Value;
 
 use self::{
+    compile::{Filter, compile},
     input::{end_of_value, not_json, parse, parse_member, root},
     value::JqValue,
     write::write_value,
@@ -41,43 +40,6 @@ use crate::{
 };
 
 type Data = data::JustLut<JqValue>;
-type Filter = jaq_core::compile::Filter<jaq_core::Native<Data>>;
-
-/// The names of jaq that reach out of a filter.
-const UNDEFINED: [&str; 13] = [
-    "env",
-    "halt",
-    "halt_error",
-    "input",
-    "inputs",
-    "input_filename",
-    "input_line_number",
-    "debug",
-    "debug_empty",
-    "stderr",
-    "stderr_empty",
-    "get_search_list",
-    "repl",
-];
-
-/// Definitions of what jq has and jaq does not.
-const DEFINITIONS: &str = include_str!("definitions.jq");
-
-/// Definitions of jaq that the definitions of jq replace.
-const REPLACED: [&str; 5] = ["nan", "infinite", "tonumber", "toboolean", "totype"];
-
-/// Functions of jaq that have another name here, because definitions of jq use them.
-const RENAMED: [(&str, &str); 9] = [
-    ("range", "range_by"),
-    ("limit", "limit_to"),
-    ("ltrimstr", "ltrim_text"),
-    ("rtrimstr", "rtrim_text"),
-    ("implode", "implode_valid"),
-    ("reverse", "reverse_list"),
-    ("gmtime", "gmtime_whole"),
-    ("mktime", "mktime_whole"),
-    ("strftime", "strftime_whole"),
-];
 
 pub(super) fn answer(
     question: &Question,
@@ -125,82 +87,6 @@ pub(super) fn answer(
     let column = Column { name: "value".into(), kind: "json".into() };
     let answer = run.window.finish(vec![column], counts);
     Ok(Answer { notes: run.notes, ..answer })
-}
-
-fn compile(text: &str) -> Result<Filter, QueryError> {
-    let is_defined = |name: &str| !UNDEFINED.contains(&name);
-    let defs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
-    let own = jaq_core::load::parse(DEFINITIONS, |parser| parser.defs()).unwrap_or_default();
-    let defs = defs.filter(|def| is_defined(def.name) && !REPLACED.contains(&def.name)).chain(own);
-
-    let of_jaq = || jaq_core::funs::<Data>().chain(jaq_std::funs());
-    let renamed = of_jaq().filter_map(|(name, arity, fun)| {
-        let (_, other) = RENAMED.iter().find(|(known, _)| *known == name)?;
-        Some((*other, arity, fun))
-    });
-    let own = || natives::funs().chain(regex::funs());
-    let is_own = |name: &str| own().any(|(own, ..)| own == name);
-    let of_jaq = of_jaq().filter(|(name, ..)| is_defined(name) && !is_own(name));
-    let funs = of_jaq.chain(renamed).chain(own());
-
-    let text = joined_surrogates(text);
-    let arena = Arena::default();
-    let modules = Loader::new(defs)
-        .load(&arena, File { code: &text, path: () })
-        .map_err(|errors| refused(&load_error(&errors)))?;
-
-    let compiled = Compiler::default().with_funs(funs).compile(modules);
-    compiled.map_err(|errors| {
-        let undefined = errors.iter().flat_map(|(_, errors)| errors).next();
-        refused(&undefined.map_or_else(
-            || "it does not compile".to_owned(),
-            |(name, kind)| format!("{} {} is not defined", kind.as_str(), cut(name, 100)),
-        ))
-    })
-}
-
-/// The filter with a character in place of each two escapes that are a surrogate pair, which jaq does
-/// not read.
-fn joined_surrogates(text: &str) -> std::borrow::Cow<'_, str> {
-    static PAIR: std::sync::LazyLock<Option<::regex::Regex>> = std::sync::LazyLock::new(|| {
-        ::regex::Regex::new(r"\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})").ok()
-    });
-
-    let Some(pair) = &*PAIR else { return text.into() };
-    pair.replace_all(text, |found: &::regex::Captures<'_>| {
-        let unit = |group: usize| u16::from_str_radix(&found[group], 16).unwrap_or_default();
-        String::from_utf16_lossy(&[unit(1), unit(2)])
-    })
-}
-
-fn load_error(errors: &jaq_core::load::Errors<&str, ()>) -> String {
-    use jaq_core::load::Error;
-    let near = |rest: &str| match rest.trim() {
-        "" => "at its end".to_owned(),
-        rest => format!("near {:?}", cut(rest, 40)),
-    };
-
-    match errors.iter().map(|(_, error)| error).next() {
-        Some(Error::Io(_)) => "modules cannot be imported".into(),
-        Some(Error::Lex(errors)) => match errors.first() {
-            Some((expected, found)) => {
-                format!("expected {} {}", expected.as_str(), near(found))
-            }
-            None => "it is not a filter".into(),
-        },
-        Some(Error::Parse(errors)) => match errors.first() {
-            Some((expected, found)) => {
-                format!("expected {} {}", expected.as_str(), near(found))
-            }
-            None => "it is not a filter".into(),
-        },
-        None => "it is not a filter".into(),
-    }
-}
-
-/// The error of a filter that cannot be run.
-fn refused(problem: &str) -> QueryError {
-    QueryError::Refused(format!("jq: {problem}."))
 }
 
 struct Run<'a> {
@@ -419,20 +305,5 @@ impl Sink for Objects<'_, '_> {
     fn end(&mut self, channel: &mut Channel) -> Result<(), QueryError> {
         let row = std::mem::take(&mut self.row);
         self.run.take(Val::obj(row), channel)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_definitions_are_valid() {
-        for filter in ["del(.a)", "@csv", "@tsv", "INDEX(.a)", "tostream", "fromstream(.)"] {
-            assert!(compile(filter).is_ok(), "{filter}");
-        }
-
-        let said = compile("env").err().map(|error| error.to_string());
-        assert_eq!(said.as_deref(), Some("jq: filter env is not defined."));
     }
 }

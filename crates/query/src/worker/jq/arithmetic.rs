@@ -59,16 +59,16 @@ impl ops::Mul for JqValue {
             (l @ Obj(_), r @ Obj(_)) => done(l * r),
             (TStr(text), count @ Num(_)) | (count @ Num(_), TStr(text)) => {
                 let count = jaq_std::ValT::as_f64(&Self(count)).unwrap_or(f64::NAN);
-                if count.is_nan() || count <= 0.0 {
+                if count.is_nan() || count < 0.0 {
                     return Ok(Self::default());
                 }
 
                 #[allow(
                     clippy::cast_possible_truncation,
                     clippy::cast_sign_loss,
-                    reason = "positive"
+                    reason = "not negative"
                 )]
-                let count = (count as usize).max(1);
+                let count = count as usize;
                 if text.len().saturating_mul(count) > MAX_REPEATED {
                     return Err(Error::str("the repeated string is too long"));
                 }

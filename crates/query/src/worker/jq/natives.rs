@@ -33,6 +33,12 @@ pub(super) fn funs() -> impl Iterator<Item = Fun<Data>> {
         ("nearbyint", v(0), |cv| bome(rounded(cv.1, f64::round_ties_even))),
         ("from_base64", v(0), |cv| bome(from_base64(&cv.1))),
         ("to_base32", v(0), |cv| bome(to_base32(&cv.1))),
+        ("from_base32", v(0), |cv| bome(from_base32(&cv.1))),
+        ("exp", v(0), |cv| bome(computed(cv.1, f64::exp))),
+        ("exp2", v(0), |cv| bome(computed(cv.1, f64::exp2))),
+        ("log", v(0), |cv| bome(computed(cv.1, f64::ln))),
+        ("log2", v(0), |cv| bome(computed(cv.1, f64::log2))),
+        ("log10", v(0), |cv| bome(computed(cv.1, f64::log10))),
         ("nan", v(0), |_| bome(Ok(f64::NAN.into()))),
         ("infinite", v(0), |_| bome(Ok(f64::INFINITY.into()))),
     ];
@@ -50,6 +56,14 @@ fn rounded(value: JqValue, round: fn(f64) -> f64) -> ValR<JqValue> {
     match &value.0 {
         Val::Num(Num::Int(_) | Num::BigInt(_)) => Ok(value),
         Val::Num(_) => Ok(round(jaq_std::ValT::as_f64(&value).unwrap_or(f64::NAN)).into()),
+        _ => Err(Error::typ(value, "number")),
+    }
+}
+
+/// A function of numbers by the system's library, whose last digits are those of jq.
+fn computed(value: JqValue, function: fn(f64) -> f64) -> ValR<JqValue> {
+    match &value.0 {
+        Val::Num(_) => Ok(function(jaq_std::ValT::as_f64(&value).unwrap_or(f64::NAN)).into()),
         _ => Err(Error::typ(value, "number")),
     }
 }
@@ -76,7 +90,55 @@ fn from_base64(value: &JqValue) -> ValR<JqValue> {
     if count == 6 {
         return Err(invalid());
     }
-    Ok(JqValue::text(String::from_utf8_lossy(&bytes).into_owned()))
+    Ok(JqValue::text(replaced_utf8(&bytes)))
+}
+
+/// The text of bytes, as jq reads it: a sequence that is cut or invalid is one character U+FFFD, with
+/// the bytes that its first byte announces at the end of the text.
+fn replaced_utf8(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    let mut rest = bytes;
+
+    while let Some(first) = rest.first() {
+        let announced = match first {
+            0xC2..=0xDF => 2,
+            0xE0..=0xEF => 3,
+            0xF0..=0xF4 => 4,
+            _ => 1,
+        };
+        let follows = |byte: &&u8| matches!(byte, 0x80..=0xBF);
+        let taken = match rest.get(1..announced) {
+            None => rest.len(),
+            Some(next) => 1 + next.iter().take_while(follows).count(),
+        };
+
+        let (sequence, after) = rest.split_at(taken);
+        text.push_str(std::str::from_utf8(sequence).unwrap_or("\u{FFFD}"));
+        rest = after;
+    }
+    text
+}
+
+fn from_base32(value: &JqValue) -> ValR<JqValue> {
+    let Some(text) = as_text(value) else { return Err(Error::typ(value.clone(), "string")) };
+    let invalid = || Error::str(format_args!("{} is not valid base32 data", cut(&text, 100)));
+
+    let (mut bits, mut count) = (0_u32, 0_u32);
+    let mut bytes = Vec::new();
+    for character in text.bytes().take_while(|byte| *byte != b'=') {
+        let code = match character {
+            b'A'..=b'Z' => character - b'A',
+            b'2'..=b'7' => character - b'2' + 26,
+            _ => return Err(invalid()),
+        };
+        bits = (bits << 5 | u32::from(code)) & 0xFFFF;
+        count += 5;
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count & 0xFF) as u8);
+        }
+    }
+    Ok(JqValue::text(replaced_utf8(&bytes)))
 }
 
 fn to_base32(value: &JqValue) -> ValR<JqValue> {

@@ -49,7 +49,7 @@ impl JqValue {
     }
 
     /// The bounds of a slice of so many items: the start rounded down, the end rounded up.
-    fn bounds(range: &Range<&Self>, len: usize) -> Result<ops::Range<usize>, Error> {
+    pub(super) fn bounds(range: &Range<&Self>, len: usize) -> Result<ops::Range<usize>, Error> {
         let bound = |bound: Option<&Self>| match bound.map(|bound| &bound.0) {
             None | Some(Val::Null) => Ok(None),
             Some(Val::Num(_)) => Ok(bound.and_then(jaq_std::ValT::as_f64)),
@@ -68,14 +68,14 @@ impl JqValue {
     }
 
     /// The slice of an object with the members `start` and `end`.
-    fn slice_of(object: &Map) -> Range<Self> {
+    pub(super) fn slice_of(object: &Map) -> Range<Self> {
         let bound = |name: &'static str| object.get(&Val::utf8_str(name)).cloned().map(Self);
         bound("start")..bound("end")
     }
 
     /// The index of an item, counted from the end if it is negative; `None` if it is before the first
     /// item, or no number.
-    fn position(index: &Num, len: usize) -> Option<usize> {
+    pub(super) fn position(index: &Num, len: usize) -> Option<usize> {
         if let Num::Int(index) = index {
             let from_end = || len.checked_sub(index.unsigned_abs());
             return usize::try_from(*index).ok().or_else(from_end);
@@ -237,16 +237,12 @@ impl ValT for JqValue {
             return self.map_range(slice.start.as_ref()..slice.end.as_ref(), opt, f);
         }
 
-        let was_null = self.0 == Val::Null;
         match (self.or_container(index).0, &index.0) {
             (Val::Obj(mut members), key @ Val::TStr(_)) => {
                 let known = Rc::make_mut(&mut members);
                 let old = known.get_mut(key).map(std::mem::take).unwrap_or_default();
                 match f(Self(old)).next().transpose()? {
-                    // A path that leads nowhere makes nothing of null.
-                    Some(new) if was_null && new.0 == Val::Null => return Ok(new),
                     Some(new) => drop(known.insert(key.clone(), new.0)),
-                    None if was_null => return Ok(Self::default()),
                     None => drop(known.shift_remove(key)),
                 }
                 Ok(Self(Val::Obj(members)))
@@ -257,7 +253,6 @@ impl ValT for JqValue {
                 let old = at.and_then(|at| known.get_mut(at)).map(std::mem::take);
 
                 match (f(Self(old.unwrap_or_default())).next().transpose()?, at) {
-                    (Some(new), _) if was_null && new.0 == Val::Null => return Ok(new),
                     (Some(_), None) => {
                         return Err(Error::str("out of bounds negative array index").into());
                     }
@@ -270,7 +265,6 @@ impl ValT for JqValue {
                         }
                         known[at] = new.0;
                     }
-                    (None, _) if was_null => return Ok(Self::default()),
                     (None, Some(at)) if at < known.len() => drop(known.remove(at)),
                     (None, _) => {}
                 }
@@ -302,7 +296,6 @@ impl ValT for JqValue {
             }
         };
 
-        let was_null = old.0 == Val::Null;
         let bounds = Self::bounds(&range, items.len()).map_err(Exn::from)?;
         let new = match f(old).next().transpose()?.map(|new| new.0) {
             Some(Val::Arr(new)) => Self::items(new),
@@ -310,7 +303,6 @@ impl ValT for JqValue {
                 let problem = "a slice of an array can only be assigned another array";
                 return Err(Error::str(problem).into());
             }
-            None if was_null => return Ok(Self::default()),
             None => Vec::new(),
         };
         Rc::make_mut(&mut items).splice(bounds, new);

@@ -1,12 +1,6 @@
 # What jq has and jaq does not; and what jaq does in another way.
 
-# Paths. jaq's own deletes them in their order, so that the places of later ones have moved.
-def delpaths($paths):
-  if any($paths[]; . == []) then null
-  else
-    reduce ($paths | unique | reverse | .[]) as $path
-      (.; if getpath($path[:-1]) == null then . else getpath($path) |= empty end)
-  end;
+# Paths.
 def del(f): delpaths([path(f)]);
 def to_entries: [keys_unsorted[] as $key | { key: $key, value: .[$key] }];
 def from_entries:
@@ -58,6 +52,13 @@ def truncate_stream(stream):
   . as $n | null | stream | . as $input
   | if (.[0] | length) > $n then setpath([0]; .[0][$n:]) else empty end;
 
+# Surroundings. The process of a filter has no environment and no files.
+def env: {};
+def input_filename: null;
+def have_literal_numbers: true;
+def have_decnum: true;
+def gamma: lgamma;
+
 # Lists.
 def flatten_by($depth):
   reduce .[] as $item ([];
@@ -72,16 +73,6 @@ def combinations:
   if length == 0 then [] else .[0][] as $first | (.[1:] | combinations) as $more | [$first] + $more end;
 def combinations(n): . as $list | [range(n)] | map($list) | combinations;
 
-# Times. jq cuts off fractions of seconds.
-def gmtime:
-  . as $time | trunc | gmtime_whole | if $time == ($time | floor) then . else .[5] += $time - ($time | floor) end;
-def whole_seconds: if type == "number" then trunc elif type == "array" then .[5] |= floor else . end;
-def mktime: whole_seconds | mktime_whole;
-def strftime($format): whole_seconds | strftime_whole($format);
-def todateiso8601: strftime("%Y-%m-%dT%H:%M:%SZ");
-def todate: todateiso8601;
-def date: todate;
-
 # Regular expressions, whose flags may come with them in a list.
 def re_of: if type == "array" then .[0] else . end;
 def flags_of: if type == "array" then .[1] // "" else "" end;
@@ -95,7 +86,7 @@ def capture($re; $flags): matches($re; $flags // "")[] | .[1:] | named_captures;
 def capture($re): capture($re | re_of; $re | flags_of);
 def scan($re; $flags):
   matches($re; "g" + $flags)[] | map(.string) | if length > 1 then .[1:] else .[0] end;
-def scan($re): scan($re | re_of; $re | flags_of);
+def scan($re): scan($re; null);
 def sub_all($re; f; $flags):
   reduce split_matches($re; $flags)[] as $part ("";
     . + ($part | if type == "array" then .[1:] | named_captures | f else . end));
@@ -106,6 +97,21 @@ def gsub($re; f): sub_all($re; f; "g");
 def split($re; $flags): split_($re; "g" + ($flags // ""));
 def splits($re; $flags): split($re; $flags)[];
 def splits($re): splits($re; null);
+
+# Times. jq cuts off fractions of seconds.
+def gmtime:
+  . as $time | trunc | gmtime_whole | if $time == ($time | floor) then . else .[5] += $time - ($time | floor) end;
+def whole_seconds: if type == "number" then trunc elif type == "array" then .[5] |= floor else . end;
+def plain_format:
+  if type == "string" then
+    gsub("%(?<of>[%cxXr])"; if .of == "c" then "%a %b %e %H:%M:%S %Y" elif .of == "x" then "%m/%d/%y"
+      elif .of == "X" then "%H:%M:%S" elif .of == "r" then "%I:%M:%S %p" else "%%" end)
+  else . end;
+def mktime: whole_seconds | mktime_whole;
+def strftime($format): whole_seconds | strftime_whole($format | plain_format);
+def todateiso8601: strftime("%Y-%m-%dT%H:%M:%SZ");
+def todate: todateiso8601;
+def date: todate;
 
 # Texts.
 def ltrimstr($s): if type == "string" and ($s | type) == "string" then ltrim_text($s) else . end;
@@ -122,12 +128,14 @@ def join($s):
 def implode:
   map(
     if type != "number" then error("a code point must be a number")
-    elif . < 0 or . > 1114111 or (. >= 55296 and . < 57344) then 65533
+    else trunc end
+    | if . < 0 or . > 1114111 or (. >= 55296 and . < 57344) then 65533
     else . end)
   | implode_valid;
 def ascii: [.] | implode;
 def @base64d: tostring | from_base64;
 def @base32: tostring | to_base32;
+def @base32d: tostring | from_base32;
 
 def table_cell(f):
   if type == "string" then f
