@@ -61,7 +61,7 @@ const MAIN: &str = "main_";
 pub(super) fn compile(text: &str) -> Result<Filter, QueryError> {
     let text = joined_surrogates(text);
     let arena = Arena::default();
-    let rewriter = Rewriter { text: &text, arena: &arena };
+    let rewriter = Rewriter::new(&text, &arena);
     let body = rewriter.term(parse(&text)?);
 
     let is_defined = |name: &str| !UNDEFINED.contains(&name) && !REPLACED.contains(&name);

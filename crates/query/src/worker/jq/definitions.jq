@@ -24,7 +24,7 @@ def range($from; $to; $by):
 def range($from; $to): range($from; $to; 1);
 def range($to): range(0; $to; 1);
 def limit($n; f): if $n < 0 then f else limit_to($n; f) end;
-def last(f): reduce f as $x (null; $x);
+def last(f): last_or_null(f);
 def nth($n; f):
   if $n < 0 then error("an index must not be negative") else first(skip($n; f)) end;
 def IN(s): any(s == .; .);
@@ -88,8 +88,16 @@ def scan($re; $flags):
   matches($re; "g" + $flags)[] | map(.string) | if length > 1 then .[1:] else .[0] end;
 def scan($re): scan($re; null);
 def sub_all($re; f; $flags):
-  reduce split_matches($re; $flags)[] as $part ("";
-    . + ($part | if type == "array" then .[1:] | named_captures | f else . end));
+  . as $text
+  | split_matches($re; $flags) as $parts
+  | if $parts | length == 1 then .
+    else
+      ( reduce range(0; ($parts | length) - 1; 2) as $at ([];
+          [$parts[$at + 1][1:] | named_captures | f] as $new
+          | reduce range($new | length) as $n (.; .[$n] += $parts[$at] + $new[$n]))
+        | .[] + $parts[-1]
+      ) // $text
+    end;
 def sub($re; f; $flags): sub_all($re; f; $flags);
 def sub($re; f): sub_all($re; f; "");
 def gsub($re; f; $flags): sub_all($re; f; "g" + $flags);
@@ -126,7 +134,8 @@ def join($s):
     (if . == null then "" else . + $s end)
     + ($x | if . == null then "" elif isboolean or isnumber then tojson else . end)) // "";
 def implode:
-  map(
+  if type == "array" then . else error("implode input must be an array") end
+  | map(
     if type != "number" then error("a code point must be a number")
     else trunc end
     | if . < 0 or . > 1114111 or (. >= 55296 and . < 57344) then 65533
@@ -139,7 +148,7 @@ def @base32d: tostring | from_base32;
 
 def table_cell(f):
   if type == "string" then f
-  elif . == null then ""
+  elif . == null or (type == "number" and isnan) then ""
   elif type == "array" or type == "object" then error("a list or an object is not valid in a row")
   else tostring end;
 def table_row: if type == "array" then . else error("a row must be a list") end;

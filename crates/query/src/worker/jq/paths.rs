@@ -48,8 +48,8 @@ pub(super) fn funs() -> impl Iterator<Item = Fun<Data>> {
         })
         .with_paths(|mut cv| {
             let (f, ctx) = cv.0.pop_fun();
-            let last = f.paths((ctx, cv.1)).try_fold(None, |_, output| output.map(Some));
-            Box::new(last.transpose().into_iter())
+            let none = (JqValue::default(), Default::default());
+            box_once(f.paths((ctx, cv.1)).try_fold(none, |_, output| output))
         })
     });
     funs.into_iter().map(run::<Data>).chain([last])
@@ -88,6 +88,16 @@ fn modify(mut cv: Cv<'_, Data>) -> ValX<'_, JqValue> {
     let mut value = cv.1;
     let mut deleted = Vec::new();
     for path in found {
+        // A part of null is made, and a slice changed, only if there is a new value.
+        let is_slice = path.iter().any(|key| matches!(key.0, Val::Obj(_)));
+        if is_slice || value.lacks(&path) {
+            let part = path.iter().rev().try_fold(value.clone(), |value, key| value.index(key))?;
+            if update.run((update_ctx.clone(), part)).next().is_none() {
+                deleted.push(path.into_iter().rev().collect());
+                continue;
+            }
+        }
+
         let is_deleted = std::cell::Cell::new(false);
         value = replace(value, &path, &|part| {
             let new = update.run((update_ctx.clone(), part)).next();
@@ -183,6 +193,25 @@ fn delete(value: JqValue, path: &[JqValue]) -> ValR<JqValue> {
 }
 
 impl JqValue {
+    /// Whether the container of a part, whose path has its last part first, is missing.
+    fn lacks(&self, path: &[Self]) -> bool {
+        let containers = path.iter().skip(1).rev();
+        let mut value = &self.0;
+        for key in containers {
+            let part = match (value, &key.0) {
+                (Val::Obj(members), key @ Val::TStr(_)) => members.get(key),
+                (Val::Arr(items), Val::Num(index)) => {
+                    Self::position(index, items.len()).and_then(|at| items.get(at))
+                }
+                (Val::Null, _) => None,
+                _ => return false,
+            };
+            let Some(part) = part else { return true };
+            value = part;
+        }
+        *value == Val::Null && !path.is_empty()
+    }
+
     /// The list or object without an item or a member, if it has it.
     fn without(self, key: &Self) -> ValR<Self> {
         match (self.0, &key.0) {

@@ -1,5 +1,7 @@
 //! [`Rewriter`]: changes a parsed filter where jaq computes another result than jq.
 
+use std::{cell::RefCell, collections::HashSet};
+
 use jaq_core::{
     load::{
         Arena,
@@ -20,12 +22,18 @@ const FORMATS: [&str; 12] = [
 /// Rewrites the terms of one filter.
 pub(super) struct Rewriter<'s> {
     /// The text of the filter, for the numbers of lines.
-    pub(super) text: &'s str,
+    text: &'s str,
     /// The names that the rewriter makes.
-    pub(super) arena: &'s Arena,
+    arena: &'s Arena,
+    /// The filters without arguments that the terms so far have called.
+    called: RefCell<HashSet<&'s str>>,
 }
 
 impl<'s> Rewriter<'s> {
+    pub(super) fn new(text: &'s str, arena: &'s Arena) -> Self {
+        Self { text, arena, called: RefCell::default() }
+    }
+
     /// The term with the results of jq.
     pub(super) fn term(&self, term: Term<&'s str>) -> Term<&'s str> {
         match term {
@@ -62,6 +70,9 @@ impl<'s> Rewriter<'s> {
                 Term::Def(defs.into_iter().map(|def| self.def(def)).collect(), self.boxed(*body))
             }
             Term::Call(name, args) => {
+                if args.is_empty() {
+                    self.called.borrow_mut().insert(name);
+                }
                 Term::Call(name, args.into_iter().map(|arg| self.term(arg)).collect())
             }
             Term::Path(value, path) => Term::Path(self.boxed(*value), self.path(path)),
@@ -186,17 +197,21 @@ impl<'s> Rewriter<'s> {
         Path(parts.collect())
     }
 
-    /// A definition, whose parameters `$x` are filters `x`, too.
+    /// A definition, whose parameters `$x` that its body calls are filters `x`, too.
     fn def(&self, def: Def<&'s str>) -> Def<&'s str> {
-        let Def { name, args, body } = def;
-        let body = self.term(body);
+        let Def { name, mut args, body } = def;
+        let mut body = self.term(body);
 
-        let filters = args.iter().filter_map(|arg| {
-            let name = arg.strip_prefix('$')?;
-            Some(Def { name, args: Vec::new(), body: Term::Var(*arg) })
-        });
-        let filters: Vec<_> = filters.collect();
-        let body = if filters.is_empty() { body } else { Term::Def(filters, Box::new(body)) };
+        for arg in args.iter_mut().rev() {
+            let Some(filter) = arg.strip_prefix('$') else { continue };
+            if !self.called.borrow().contains(filter) {
+                continue;
+            }
+            let bind = BinaryOp::Pipe(Some(Pattern::Var(*arg)));
+            let outputs = Term::Call(filter, Vec::new());
+            body = Term::BinOp(Box::new(outputs), bind, Box::new(body));
+            *arg = filter;
+        }
         Def { name, args, body }
     }
 }
