@@ -41,7 +41,10 @@ async fn a_query_that_needs_too_much_ends_within_its_time_and_leaves_nothing() {
     for (query, expected) in [
         (json!({ "from": "x:1", "sql": ENDLESS }), time),
         (json!({ "from": "x:1", "jq": "def f: f; f" }), time),
-        (json!({ "from": "x:1", "jq": "range(1e9)" }), time),
+        (json!({ "from": "x:1", "jq": "range(1e18)" }), time),
+        (json!({ "from": "x:1", "jq": "repeat(.)" }), time),
+        (json!({ "from": "x:1", "jq": "recurse(.)" }), time),
+        (json!({ "from": "x:1", "jq": "until(false; .)" }), time),
         (json!({ "from": "x:1", "jq": "\"a\" | test(\"(a{1000}){1000}\")" }), "jq: "),
         (
             json!({ "from": "x:1", "sql": "SELECT regexp('(a{1000}){1000}', a) FROM t" }),
@@ -77,6 +80,9 @@ async fn a_query_that_needs_too_much_memory_ends_and_leaves_nothing() {
     let memory = "It needs more than 128 MiB (query.memory_bytes): ";
     for (query, expected) in [
         (json!({ "from": "x:1", "jq": "[range(1e9)]" }), memory),
+        (json!({ "from": "x:1", "jq": "[limit(1e9; repeat(1))]" }), memory),
+        (json!({ "from": "x:1", "jq": "\"x\" * 1e9 | length" }), memory),
+        (json!({ "from": "x:1", "jq": "reduce repeat(1) as $x (\"x\"; . + .)" }), memory),
         (json!({ "from": "x:1", "jq": "def f: 1 + f; f" }), "The query recurs too deeply."),
     ] {
         let said = service.refusal(query.clone()).await;
@@ -183,14 +189,25 @@ async fn filters_reach_nothing_outside() {
     let service = Service::start_in(&[], &[("TEST_SECRET", "hidden")]).await;
     service.store("x:1", "application/json", "[1]").await;
     for (filter, expected) in [
-        ("env", "jq: filter env is not defined."),
-        ("$ENV.PATH", "jq: variable $ENV is not defined."),
-        ("input", "jq: filter input is not defined."),
-        ("[inputs]", "jq: filter inputs is not defined."),
-        ("halt", "jq: filter halt is not defined."),
-        ("halt_error", "jq: filter halt_error is not defined."),
-        ("debug", "jq: filter debug is not defined."),
-        ("stderr", "jq: filter stderr is not defined."),
+        (
+            "input",
+            "jq: filter input is not defined: each value of the content is an input already; slurp gives a list of all.",
+        ),
+        (
+            "[inputs]",
+            "jq: filter inputs is not defined: each value of the content is an input already; slurp gives a list of all.",
+        ),
+        ("halt", "jq: filter halt is not defined: leave it out."),
+        ("halt_error", "jq: filter halt_error is not defined: leave it out."),
+        ("debug", "jq: filter debug is not defined: leave it out."),
+        ("stderr", "jq: filter stderr is not defined: leave it out."),
+        (
+            "input_line_number",
+            "jq: filter input_line_number is not defined: the lines of a log have line_no.",
+        ),
+        ("$ARGS.named", "jq: variable $ARGS is not defined: write values into the filter."),
+        ("get_search_list", "jq: filter get_search_list is not defined."),
+        ("$secret", "jq: variable $secret is not defined."),
         ("import \"a\" as a; .", "jq: modules cannot be imported."),
         ("include \"/etc/passwd\"; .", "jq: modules cannot be imported."),
         (".[", "jq: expected closing bracket at its end."),
@@ -198,6 +215,45 @@ async fn filters_reach_nothing_outside() {
     ] {
         assert_eq!(service.refusal(json!({ "from": "x:1", "jq": filter })).await, expected);
     }
+
+    // The process of a filter has no environment, and its input no name.
+    let around = json!({ "from": "x:1", "jq": "env, $ENV, $ENV.TEST_SECRET, input_filename" });
+    let answer = service.query(around).await;
+    assert_eq!(answer["rows"], json!([[{}], [{}], [null], [null]]));
+}
+
+#[tokio::test]
+async fn hostile_filters_are_answered() {
+    let service = Service::start_in(&[], &[]).await;
+    service.store("x:1", "application/json", "[1]").await;
+
+    let backtracking = "\"\\(\"a\" * 5000)b\" | test(\"^(a|a)*\\\\1c(?!d)\")";
+    for (filter, expected) in [
+        ("[limit(0; error)], [first(empty)]", json!([[[]], [[]]])),
+        ("[limit(3; range(1e18))] | add", json!([[3]])),
+        ("first(repeat(1)), [limit(2; 5 | recurse(.))]", json!([[1], [[5, 5]]])),
+        ("[1, 2] | getpath([-1]), .[-1:], (.[-1] = 9)", json!([[2], [[2]], [[1, 9]]])),
+        (
+            "[\"!!\", \"Y\", \"\\u0000\"] | map(try @base64d catch \"junk\")",
+            json!([[["junk", "junk", "junk"]]]),
+        ),
+        ("try (\"x\" * 1e10) catch \"long\"", json!([["long"]])),
+        ("try ([] | .[1e15] = 1) catch \"large\"", json!([["large"]])),
+        ("try (\"a\" | test(\"(\")) catch \"regex\"", json!([["regex"]])),
+        ("try (\"x\" | fromdate) catch \"date\"", json!([["date"]])),
+        ("try (1e300 | todate) catch \"date\"", json!([["date"]])),
+        ("try (nan | gmtime) catch \"date\"", json!([["date"]])),
+        ("[.[] | (ltrimstr(1), rtrimstr(null), ltrimstr(\"1\"))]", json!([[[1, 1, 1]]])),
+        ("try error(\"\\($__loc__)\") catch fromjson.line", json!([[1]])),
+        ("1 as $x |\n $__loc__.line", json!([[2]])),
+    ] {
+        let query = json!({ "from": "x:1", "jq": filter });
+        let rows = service.query(query).await["rows"].clone();
+        assert_eq!(rows, expected, "{filter}");
+    }
+
+    let said = service.refusal(json!({ "from": "x:1", "jq": backtracking })).await;
+    assert!(said.starts_with("jq: "), "{said}");
 }
 
 #[cfg(target_os = "linux")]

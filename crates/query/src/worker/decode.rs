@@ -65,6 +65,12 @@ pub(super) fn no_value(table: &str, at: &Pointer) -> QueryError {
     QueryError::Content { table: table.to_owned(), problem }
 }
 
+/// The error of a record that is not JSON and cannot be repaired. People count from one.
+pub(super) fn broken(table: &str, number: u64) -> QueryError {
+    let problem = format!("record {} is not JSON", number + 1);
+    QueryError::Content { table: table.to_owned(), problem }
+}
+
 /// The error of content that has no such records.
 pub(super) fn content_error(table: &str, fault: &Fault) -> QueryError {
     QueryError::Content { table: table.to_owned(), problem: fault.to_string() }
@@ -227,7 +233,7 @@ impl<S: Sink> Rows<'_, S> {
                 channel.tell_repaired(record.number);
                 return rows.end_row(channel);
             }
-            rows.skip(layout)
+            rows.skip(layout, record)
         })
     }
 
@@ -241,14 +247,12 @@ impl<S: Sink> Rows<'_, S> {
     }
 
     /// Counts a line that is not JSON; in one JSON value that is an error.
-    fn skip(&mut self, layout: Layout) -> Result<(), QueryError> {
+    fn skip(&mut self, layout: Layout, record: Record) -> Result<(), QueryError> {
         if layout == Layout::JsonLines {
             self.counts.skipped += 1;
             return Ok(());
         }
-
-        let problem = format!("record {} is not JSON", self.counts.rows);
-        Err(QueryError::Content { table: self.table.to_owned(), problem })
+        Err(broken(self.table, record.number))
     }
 
     /// Calls `each` with the bytes and the place of each record.

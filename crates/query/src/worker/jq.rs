@@ -14,9 +14,8 @@ mod write;
 use jaq_core::{Ctx, Vars, data, unwrap_valr};
 use jaq_json::{Map, Num, Val};
 use larder_records::{
-    Layout, Pointer, Splitter,
+    Layout, Pointer, Record, Splitter,
     notes::Notes,
-    repair_member, repair_value,
     typing::{ColumnNames, ColumnType, Field, TypedValue},
     words::cut,
 };
@@ -24,7 +23,7 @@ use serde_json::Value;
 
 use self::{
     compile::{Filter, compile},
-    input::{end_of_value, not_json, parse, parse_member, root},
+    input::{end_of_value, not_json, parse, root},
     value::JqValue,
     write::write_value,
 };
@@ -156,35 +155,28 @@ impl Run<'_> {
         let mut content = channel.content(0)?;
         let mut pending = Vec::new();
 
-        let mut take = |bytes: &[u8], member: bool, pending: &mut Vec<Val>| {
-            let value = if member { parse_member(bytes) } else { parse(bytes) };
-            let repaired = || {
-                let json = if member { repair_member(bytes) } else { repair_value(bytes) };
-                let json = json?;
-                repaired.push(counts.rows);
-                if member { parse_member(&json) } else { parse(&json) }
+        let mut take = |record: Record, bytes: &[u8], pending: &mut Vec<Val>| {
+            let value = match input::of_record(record, bytes) {
+                Some(value) => Some(value),
+                None => input::repaired(record, bytes).inspect(|_| repaired.push(record.number)),
             };
-            match value.or_else(repaired) {
+            match value {
                 Some(value) => {
                     counts.rows += 1;
                     pending.push(value);
                 }
                 None if lines => counts.skipped += 1,
-                None => failed = Some(counts.rows),
+                None => failed = failed.or(Some(record.number)),
             }
         };
 
         content.blocks(|block, content| {
-            let fed = splitter.feed(block, |record, bytes| {
-                take(bytes, record.value > record.start, &mut pending);
-            });
+            let fed = splitter.feed(block, |record, bytes| take(record, bytes, &mut pending));
             fed.map_err(|fault| content_error(&table.name, &fault))?;
             pending.drain(..).try_for_each(|value| self.take(value, content.channel()))
         })?;
 
-        let finished = splitter.finish(|record, bytes| {
-            take(bytes, record.value > record.start, &mut pending);
-        });
+        let finished = splitter.finish(|record, bytes| take(record, bytes, &mut pending));
         finished.map_err(|fault| content_error(&table.name, &fault))?;
         let bytes = content.bytes;
         for record in &repaired {
@@ -192,9 +184,8 @@ impl Run<'_> {
         }
         pending.drain(..).try_for_each(|value| self.take(value, content.channel()))?;
 
-        if let Some(record) = failed {
-            let problem = format!("record {record} is not JSON");
-            return Err(QueryError::Content { table: table.name.clone(), problem });
+        if let Some(number) = failed {
+            return Err(decode::broken(&table.name, number));
         }
         if !lines && splitter.scanner().container().is_none() {
             return Err(decode::no_value(&table.name, &at));

@@ -2,7 +2,7 @@
 
 use jaq_json::{Val, read};
 use larder_records::{
-    Layout, Pointer, Scanner,
+    Layout, Pointer, Record, Scanner, repair_member, repair_value,
     words::{count, cut},
 };
 
@@ -79,7 +79,22 @@ pub(super) fn parse(bytes: &[u8]) -> Option<Val> {
     read::parse_single(bytes).ok()
 }
 
-pub(super) fn parse_member(bytes: &[u8]) -> Option<Val> {
+/// The input that a record is; a member of an object is `{key, value}`.
+pub(super) fn of_record(record: Record, bytes: &[u8]) -> Option<Val> {
+    if is_member(record) { parse_member(bytes) } else { parse(bytes) }
+}
+
+/// The input that a record is after its repair.
+pub(super) fn repaired(record: Record, bytes: &[u8]) -> Option<Val> {
+    let json = if is_member(record) { repair_member(bytes) } else { repair_value(bytes) };
+    of_record(record, &json?)
+}
+
+fn is_member(record: Record) -> bool {
+    record.value > record.start
+}
+
+fn parse_member(bytes: &[u8]) -> Option<Val> {
     let object = read::parse_single(&[b"{", bytes, b"}"].concat()).ok()?;
     let Val::Obj(members) = object else { return None };
     let (key, value) = members.iter().next()?;
