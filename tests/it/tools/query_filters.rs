@@ -194,3 +194,37 @@ async fn values_one_after_another_are_inputs_and_lines_are_named_as_lines() {
     let said = service.refusal(json!({ "from": "x:cut", "jq": ".id" })).await;
     assert!(said.starts_with("t: it is not JSON"), "{said}");
 }
+
+#[tokio::test]
+async fn records_are_counted_with_those_that_are_skipped_and_repaired() {
+    let service = Service::start().await;
+    let lines = "{\"a\": 1}\nnot JSON\n{\"a\": 2,}\n\nnor this\n{\"a\": 3,}\n{\"a\": 4}\n";
+    service.store("x:lines", "application/x-ndjson", lines).await;
+
+    let answer = service.query(json!({ "from": "x:lines", "jq": ".a" })).await;
+    assert_eq!(answer["rows"], json!([[1], [2], [3], [4]]));
+    assert_eq!((&answer["read"]["rows"], &answer["read"]["skipped"]), (&json!(4), &json!(2)));
+
+    // The record of the note is that of SQL, which reads the lines by other code.
+    let by_sql = service.query(json!({ "from": "x:lines", "sql": "SELECT a FROM t" })).await;
+    let repaired = |answer: &Value| {
+        let notes = answer["notes"].as_array().unwrap();
+        notes.iter().find(|note| note["kind"] == "repaired").cloned()
+    };
+    assert!(repaired(&answer).is_some(), "{answer}");
+    assert_eq!(repaired(&answer), repaired(&by_sql));
+}
+
+#[tokio::test]
+async fn an_error_over_rows_names_their_members() {
+    let service = Service::start().await;
+    service.store("x:rows", "text/csv", "id,zip,ok\n1,00501,true\n2,10001,false\n").await;
+
+    let rows = service.query(json!({ "from": "x:rows", "jq": "., (.ok | not)", "limit": 2 })).await;
+    let first = json!({ "id": 1, "zip": "00501", "ok": true });
+    assert_eq!(rows["rows"], json!([[first], [false]]));
+
+    let said = service.refusal(json!({ "from": "x:rows", "jq": ".[0]" })).await;
+    assert!(said.starts_with("jq: cannot index "), "{said}");
+    assert!(said.ends_with(". Each row is an object with id, zip, ok."), "{said}");
+}

@@ -210,6 +210,7 @@ impl Run<'_> {
             (profile.columns, types)
         };
 
+        self.root = input::row(columns.names());
         let keys = columns.names().iter().map(|name| Val::utf8_str(name.clone())).collect();
         let mut objects = Objects { keys, types, row: Map::default(), run: self };
         let mut content = channel.content(0)?;

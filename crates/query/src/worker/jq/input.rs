@@ -9,10 +9,18 @@ use larder_records::{
 use super::super::decode::content_error;
 use crate::{QueryError, Table};
 
+/// The most names of members that an error lists.
+const LISTED: usize = 20;
+
+/// Describes each input: `Each row is an object with id, name.`
+pub(super) fn row(columns: &[String]) -> String {
+    let names: Vec<&str> = columns.iter().take(LISTED).map(|name| cut(name, 100)).collect();
+    let more = if columns.len() > LISTED { ", …" } else { "" };
+    format!(" Each row is an object with {}{more}.", names.join(", "))
+}
+
 /// Describes an input: `The input is an object with items, total.`
 pub(super) fn root(value: &Val) -> String {
-    const LISTED: usize = 20;
-
     match value {
         Val::Arr(items) => {
             format!(" The input is a list of {}.", count(items.len() as u64, "item"))
