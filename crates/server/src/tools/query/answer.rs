@@ -126,7 +126,9 @@ pub(super) fn result(
     }
 
     // A filter over text that is not JSON gets its lines, which are seldom meant.
-    let is_lines = |table: &Table| table.layout == Layout::Log && table.pattern.is_none();
+    let is_lines = |table: &Table| {
+        table.layout == Layout::Log && table.conversion.is_none() && table.pattern.is_none()
+    };
     let are_lines = question.engine != Engine::Sql && question.tables.iter().all(is_lines);
     head += &if are_lines {
         format!("; read {} of text, each as {{line_no, line}}", count(read.rows, "line"))
