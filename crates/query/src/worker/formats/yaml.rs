@@ -88,7 +88,9 @@ fn rounded(documents: &[Value]) -> Option<Note> {
     }
 
     let (mut number, mut first) = (0, None);
-    documents.iter().for_each(|document| count_in(document, &mut number, &mut first));
+    for document in documents {
+        count_in(document, &mut number, &mut first);
+    }
     let text =
         format!("{} rounded to 64 bits, such as {:e}", count(number, "large number"), first?);
     Some(repaired(number, text))

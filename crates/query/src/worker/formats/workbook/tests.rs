@@ -1,6 +1,7 @@
 //! Workbooks that tests write.
 
 #![allow(clippy::unwrap_used)]
+#![allow(clippy::format_collect, reason = "a workbook of a test is small")]
 
 use std::io::Write;
 
