@@ -11,6 +11,7 @@ mod formats;
 mod jq;
 mod output;
 mod profile;
+mod rounded;
 mod sql;
 
 use std::{io::Write, process::ExitCode};

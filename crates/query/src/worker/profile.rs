@@ -13,7 +13,7 @@ use super::{
     Deadline,
     channel::Channel,
     decode::{Sink, content_error, read},
-    sql::RoundedWithin,
+    rounded::RoundedWithin,
 };
 use crate::{QueryError, ReadCounts, Table};
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use larder_records::typing::{ColumnType, Field, TypedValue};
 use rusqlite::{Connection, Statement, params_from_iter, types::Value};
 
-use super::{column_types::quoted, errors, rounded::RoundedWithin};
+use super::{column_types::quoted, errors};
 use crate::{
     QueryError, Question,
     worker::{
@@ -13,6 +13,7 @@ use crate::{
         channel::Channel,
         decode::{Sink, read},
         profile::Profile,
+        rounded::RoundedWithin,
     },
 };
 

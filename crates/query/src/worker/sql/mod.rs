@@ -8,7 +8,6 @@ mod errors;
 mod functions;
 mod guard;
 mod load;
-mod rounded;
 mod tokens;
 
 use std::{
@@ -23,7 +22,6 @@ use std::{
 use larder_records::typing::compare_decimals;
 use rusqlite::{Connection, Statement, config::DbConfig, limits::Limit};
 
-pub(super) use self::rounded::RoundedWithin;
 use self::{
     authorize::Authorizer,
     check::check,

@@ -14,7 +14,7 @@ const MIN_DIGITS: usize = 19;
 
 /// The cells with integers beyond 64 bits, by column.
 #[derive(Debug, Default)]
-pub(in crate::worker) struct RoundedWithin(BTreeMap<usize, Rounded>);
+pub(super) struct RoundedWithin(BTreeMap<usize, Rounded>);
 
 #[derive(Debug)]
 struct Rounded {
@@ -37,7 +37,7 @@ impl RoundedWithin {
     }
 
     /// The note about a column of this name.
-    pub(in crate::worker) fn note(&self, column: usize, name: &str) -> Option<Note> {
+    pub(super) fn note(&self, column: usize, name: &str) -> Option<Note> {
         let Rounded { cells, record, example } = self.0.get(&column)?;
         Some(Note {
             kind: NoteKind::Number,
