@@ -37,10 +37,61 @@ pub fn parse_error(message: &str) -> String {
     match (begin, end) {
         (Some(begin), Some(end)) if begin < end => {
             let value = shortened(&message[begin + 1..end]);
-            format!("{}{value}{}", visible(&message[..=begin]), visible(&message[end..]))
+            let after = visible(&message[end..]);
+            format!("{}{value}{}", visible(&message[..=begin]), expected(&after))
         }
-        _ => shortened(message).into_owned(),
+        _ => {
+            let end = message.rfind(", expected ").unwrap_or(message.len());
+            let before = shortened(&message[..end]);
+            let after = shortened(&message[end..]);
+            format!("{}{}", found(&before).unwrap_or(&before), expected(&after))
+        }
     }
+}
+
+/// The beginning of such a message in words of JSON. `None` if it has no others.
+fn found(message: &str) -> Option<&'static str> {
+    Some(match message {
+        "invalid type: map" => "invalid type: object",
+        "invalid type: sequence" => "invalid type: list",
+        "invalid type: unit value" => "invalid type: null",
+        _ if message.starts_with("data did not match any variant of untagged enum") => {
+            "it has none of the forms that are allowed"
+        }
+        _ => return None,
+    })
+}
+
+/// The end of such a message in words of JSON: it names what the parser expected, by types of Rust.
+fn expected(message: &str) -> Cow<'_, str> {
+    let Some((start, name)) = message.split_once("expected ") else { return message.into() };
+    let is_one = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
+
+    let known = match name {
+        "u8" | "u16" | "u32" | "u64" | "u128" | "usize" => "an integer from 0",
+        "i8" | "i16" | "i32" | "i64" | "i128" | "isize" => "an integer",
+        "f32" | "f64" => "a number",
+        "a map" | "map" => "an object",
+        "a sequence" | "sequence" => "a list",
+        "unit" | "option" => "null",
+        "any valid JSON value" => "JSON",
+        _ if is_one(&[
+            "struct ",
+            "internally tagged enum",
+            "adjacently tagged enum",
+            "map with ",
+        ]) =>
+        {
+            "an object"
+        }
+        _ if is_one(&["tuple ", "a tuple ", "array ", "an array "]) => "a list",
+        _ if is_one(&["enum ", "variant ", "unit variant", "newtype variant"]) => {
+            "the name of a known value"
+        }
+        _ if is_one(&["unit struct"]) => "null",
+        _ => return message.into(),
+    };
+    format!("{start}expected {known}").into()
 }
 
 /// The whole text, with the characters escaped that a reader cannot see.
@@ -145,12 +196,74 @@ mod tests {
         let long = "`, expected x".repeat(1_000);
         for (json, rest) in [
             (format!(r#"{{"{long}":1}}"#), ["unknown field `", "…`, expected `one`"]),
-            (format!(r#"{{"one":"{long}"}}"#), ["invalid type: string \"", "…\", expected u32"]),
-            (r#"{"one":true}"#.to_owned(), ["invalid type: boolean `true`", "expected u32"]),
+            (
+                format!(r#"{{"one":"{long}"}}"#),
+                ["invalid type: string \"", "…\", expected an integer from 0"],
+            ),
+            (
+                r#"{"one":true}"#.to_owned(),
+                ["invalid type: boolean `true`", "expected an integer from 0"],
+            ),
         ] {
             let error = serde_json::from_str::<Known>(&json).expect_err("it is wrong");
             let said = parse_error(&error.to_string());
             assert!(rest.iter().all(|part| said.contains(part)) && said.len() < 250, "{said}");
+        }
+    }
+
+    #[test]
+    fn messages_of_the_parser_have_no_words_of_rust() {
+        #[derive(Debug, serde::Deserialize)]
+        #[expect(dead_code)]
+        struct Part {
+            size: u64,
+            name: Option<String>,
+        }
+        #[derive(Debug, serde::Deserialize)]
+        #[serde(untagged)]
+        #[expect(dead_code)]
+        enum Either {
+            One(Part),
+            Many(Vec<Part>),
+        }
+        #[derive(Debug, serde::Deserialize)]
+        #[serde(tag = "kind")]
+        #[expect(dead_code)]
+        enum Tagged {
+            Part { size: u64 },
+        }
+        #[derive(Debug, Default, serde::Deserialize)]
+        #[serde(default)]
+        struct Known {
+            part: Option<Part>,
+            either: Option<Either>,
+            tagged: Option<Tagged>,
+            list: Vec<String>,
+            map: std::collections::BTreeMap<String, f64>,
+            pair: (i64, bool),
+        }
+
+        for (json, told) in [
+            (r#"{"part":true}"#, "invalid type: boolean `true`, expected an object"),
+            (
+                r#"{"part":"a, expected u8"}"#,
+                "invalid type: string \"a, expected u8\", expected an object",
+            ),
+            (r#"{"part":{"size":-1}}"#, "invalid value: integer `-1`, expected an integer from 0"),
+            (r#"{"part":{"size":[]}}"#, "invalid type: list, expected an integer from 0"),
+            (r#"{"part":{}}"#, "missing field `size`"),
+            (r#"{"either":7}"#, "it has none of the forms that are allowed"),
+            (r#"{"tagged":7}"#, "invalid type: integer `7`, expected an object"),
+            (r#"{"list":{}}"#, "invalid type: object, expected a list"),
+            (r#"{"list":[1]}"#, "invalid type: integer `1`, expected a string"),
+            (r#"{"map":[]}"#, "invalid type: list, expected an object"),
+            (r#"{"map":{"a":null}}"#, "invalid type: null, expected a number"),
+            (r#"{"pair":1}"#, "invalid type: integer `1`, expected a list"),
+        ] {
+            let error = serde_json::from_str::<Known>(json).expect_err("it is wrong");
+            let error = error.to_string();
+            let error = error.split(" at line ").next().unwrap_or_default();
+            assert_eq!(parse_error(error), told, "{json}");
         }
     }
 
