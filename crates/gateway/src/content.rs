@@ -1,9 +1,7 @@
 //! The contents of a resource that an upstream has read.
 
-use base64::{DecodeError, Engine, prelude::BASE64_STANDARD};
-use bytes::Bytes;
 use larder_protocol::Fault;
-use larder_server::handler::{Contents, ReadContent, ReceivedText, Scope};
+use larder_server::handler::{Contents, ReadContent, ReceivedText, Scope, decode_base64};
 use larder_store::store::{Content, StoreError};
 
 use super::{
@@ -63,18 +61,11 @@ async fn of_one(
         (Some(received), _) => stored(received, naming, scope).await?,
         (None, ReceivedBody::Text(text)) => Content::from(text),
         (None, ReceivedBody::Blob(blob)) => {
-            Content::from(decode(blob).map_err(|_| not_base64(naming))?)
+            Content::from(decode_base64(&blob).map_err(|_| not_base64(naming))?)
         }
     };
 
     Ok(ReadContent { uri, mime_type, meta, content })
-}
-
-/// The bytes of base64, with the line breaks of MIME or without (RFC 2045, section 6.8), as of long
-/// blobs.
-fn decode(mut blob: String) -> Result<Bytes, DecodeError> {
-    blob.retain(|c| !matches!(c, '\r' | '\n'));
-    BASE64_STANDARD.decode(blob.trim_ascii()).map(Bytes::from)
 }
 
 /// Content that has arrived in the store.
@@ -94,19 +85,4 @@ fn not_base64(naming: &Naming) -> NoContents {
     let name = naming.upstream.as_str().into();
     let problem = "its blob is not base64".to_owned();
     NoContents::Upstream(UpstreamError::Invalid { name, problem })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn base64_may_have_line_breaks_and_nothing_else() {
-        for text in ["QUJD\r\nREVG\r\n", "QUJD\nREVG", "QU\nJDREVG\n", "QUJDREVG"] {
-            assert_eq!(decode(text.into()).ok(), Some(Bytes::from_static(b"ABCDEF")), "{text:?}");
-        }
-        for text in ["QUJD\tREVG", "QUJD.REVG", "QUJD\r\nREV", "QQ==\r\nQQ==", "\u{b}QUJD"] {
-            assert!(decode(text.into()).is_err(), "{text:?}");
-        }
-    }
 }

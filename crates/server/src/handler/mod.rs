@@ -30,6 +30,7 @@ pub use ask::can_be_asked;
 pub use ask::{AskError, Elicited, Root, Sampled, Sampling, within_roots};
 pub(crate) use ask::{below_root, form};
 pub use ask_mode::{AskMode, ResponseRouter};
+pub use base64_pieces::{NotBase64, decode_base64};
 pub use cancellation::Cancellation;
 pub use content::IntoContent;
 pub use contents::{Contents, IntoContents, ReadContent};

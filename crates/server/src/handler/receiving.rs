@@ -304,15 +304,31 @@ impl ReceivingText {
     }
 
     /// Ends the string.
-    pub async fn finish(self) -> ReceivedText {
-        let Self { uri, kind, base64, length, size, head, mut tail, json, upload, .. } = self;
+    pub async fn finish(mut self) -> ReceivedText {
+        let base64 = (self.kind == Kind::Binary).then(|| std::mem::take(&mut self.base64));
+        let base64 = match base64.map(Base64Pieces::finish).transpose() {
+            Ok(end) => {
+                let last = end.as_ref().map(|end| Bytes::copy_from_slice(&end.last));
+                if let Some(last) = last.filter(|last| !last.is_empty()) {
+                    self.store(last).await;
+                }
+                end.map(|end| end.sha256)
+            }
+            Err(error) => {
+                // An earlier error is the cause.
+                if self.upload.is_ok() {
+                    self.upload = Err(error.into());
+                }
+                None
+            }
+        };
+
+        let Self { uri, kind, length, size, head, mut tail, json, upload, .. } = self;
         tail.drain(..tail.len().saturating_sub(TAIL_BYTES));
 
-        let base64 = (kind == Kind::Binary).then(|| base64.finish()).transpose();
-        let (upload, base64) = match (upload, base64) {
-            (Ok(upload), Ok(base64)) => (upload.finish().await, base64),
-            (Ok(_), Err(error)) => (Err(error.into()), None),
-            (Err(error), _) => (Err(error), None),
+        let upload = match upload {
+            Ok(upload) => upload.finish().await,
+            Err(error) => Err(error),
         };
 
         ReceivedText {

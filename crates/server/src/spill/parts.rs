@@ -44,6 +44,7 @@ impl Parts {
         let mut value = result.structured_content;
         let structured = value.is_some();
         let mut blocks: Vec<Option<ContentBlock>> = result.content.into_iter().map(Some).collect();
+        received.leave_out_malformed(&mut blocks);
 
         let link_room = text_bytes.saturating_sub(PREVIEW_BYTES.max(text_bytes / 2));
         let text_room = if all { 0 } else { link_room };

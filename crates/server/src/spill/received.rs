@@ -2,6 +2,8 @@
 
 use bytes::Bytes;
 use larder_protocol::json_size;
+use larder_store::store::StoreError;
+use rmcp::model::{ContentBlock, ResourceContents};
 use serde_json::{Value, value::RawValue};
 
 use crate::handler::{ReceivedResult, ReceivedStructure, ReceivedText};
@@ -30,6 +32,31 @@ impl Received {
         let exact = self.exact.take()?;
         let is_same = serde_json::from_str::<Value>(exact.get()).is_ok_and(|sent| sent == *value);
         is_same.then(|| exact.get().as_bytes().to_vec().into())
+    }
+
+    /// Replaces blocks whose base64 is none, which showed while it arrived, by texts that say so.
+    pub(super) fn leave_out_malformed(&self, blocks: &mut [Option<ContentBlock>]) {
+        if !self.result.texts.iter().any(is_malformed) {
+            return;
+        }
+
+        for (index, block) in blocks.iter_mut().enumerate() {
+            let (what, data) = match block {
+                Some(ContentBlock::Image(image)) => ("image", &image.data),
+                Some(ContentBlock::Audio(audio)) => ("audio", &audio.data),
+                Some(ContentBlock::Resource(embedded)) => match &embedded.resource {
+                    ResourceContents::BlobResourceContents { blob, .. } => ("blob", blob),
+                    _ => continue,
+                },
+                _ => continue,
+            };
+            if self.find(data).is_some_and(is_malformed) {
+                let number = index + 1;
+                let note =
+                    format!("(Content block {number} is left out: its {what} is not base64.)");
+                *block = Some(ContentBlock::text(note));
+            }
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -90,6 +117,10 @@ impl Received {
             self.result.structure.take_if(|structure| lacks_strings(value, structure))?;
         Some(structure.whole)
     }
+}
+
+fn is_malformed(text: &ReceivedText) -> bool {
+    matches!(text.upload, Err(StoreError::NotAsAnnounced(_)))
 }
 
 fn lacks_strings(value: &Value, structure: &ReceivedStructure) -> bool {

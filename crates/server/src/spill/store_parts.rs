@@ -2,7 +2,6 @@
 
 use std::{io, sync::Arc};
 
-use base64::{Engine, prelude::BASE64_STANDARD};
 use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt, stream};
 use larder_oauth::Owner;
@@ -25,7 +24,7 @@ use super::{
     tool_calls::{READ_AT_ONCE, arguments_after},
 };
 use crate::{
-    handler::{ReceivedText, Scope},
+    handler::{ReceivedText, Scope, decode_base64},
     registry::Registry,
 };
 
@@ -288,10 +287,10 @@ fn prepare(part: Part, budget: usize) -> Prepared {
             (vec![json], Some(value), true)
         }
         Body::Json(value, json) => (record_lines(&json), Some(value), true),
-        Body::Base64(data) => match decode(&data) {
-            Some(bytes) => (vec![bytes.into()], None, false),
+        Body::Base64(data) => match decode_base64(&data) {
+            Ok(bytes) => (vec![bytes.into()], None, false),
             // Invalid base64 is stored as text, so that nothing is lost.
-            None => (vec![data.into()], None, true),
+            Err(_) => (vec![data.into()], None, true),
         },
         Body::Items(_) => unreachable!("`store_items` stores lists"),
         Body::Received(text, value) => {
@@ -322,14 +321,6 @@ fn prepare(part: Part, budget: usize) -> Prepared {
     };
 
     Prepared { body, head, mime_type, preview }
-}
-
-/// Decodes base64. Some libraries break its lines.
-fn decode(base64: &str) -> Option<Vec<u8>> {
-    BASE64_STANDARD.decode(base64).ok().or_else(|| {
-        let characters = base64.bytes().filter(|byte| !byte.is_ascii_whitespace());
-        BASE64_STANDARD.decode(characters.collect::<Vec<_>>()).ok()
-    })
 }
 
 /// Makes the preview of content that was stored while it arrived.
