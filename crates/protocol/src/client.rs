@@ -3,6 +3,7 @@
 use std::{cell::RefCell, sync::Arc};
 
 use rmcp::model::{ClientCapabilities, Implementation};
+use serde_json::{Value, json};
 
 /// Name and capabilities of a client, as it declares them: in `initialize`
 /// (legacy era) or in each request (modern era). Never verified.
@@ -19,6 +20,25 @@ impl ClientFacts {
     pub fn has_extension(&self, name: &str) -> bool {
         let declared = serde_json::to_value(&self.capabilities).unwrap_or_default();
         declared.get("extensions").and_then(|extensions| extensions.get(name)).is_some()
+    }
+
+    /// Reads the params of `initialize`, in which hosts declare odd things: a name or a capability
+    /// that cannot be read is not declared.
+    pub fn of_initialize(info: Option<Value>, capabilities: Option<Value>) -> Self {
+        let info = info.and_then(|info| serde_json::from_value(info).ok());
+        let Some(Value::Object(declared)) = capabilities else {
+            return Self { info, ..Self::default() };
+        };
+
+        let readable = declared.into_iter().filter_map(|(name, value)| {
+            let value = if value == Value::Bool(true) { json!({}) } else { value };
+            let alone = json!({ (name.as_str()): value });
+            let is_read = serde_json::from_value::<ClientCapabilities>(alone).is_ok();
+            is_read.then_some((name, value))
+        });
+        let readable = Value::Object(readable.collect());
+        let capabilities = serde_json::from_value(readable).unwrap_or_default();
+        Self { info, capabilities }
     }
 
     /// Parses the JSON of name and capabilities. Modern clients repeat both with each request, so
@@ -92,6 +112,33 @@ mod tests {
 
         assert!(ClientFacts::read(None, None).unwrap().info.is_none());
         RECENT.with_borrow(|recent| assert_eq!(recent.len(), MAX_CACHED));
+    }
+
+    #[test]
+    fn what_cannot_be_read_at_initialize_is_not_declared() {
+        let name = json!({ "name": "host", "version": "1" });
+        for info in [Value::Null, json!({}), json!("host"), json!({ "name": 7, "version": "1" })] {
+            let facts = ClientFacts::of_initialize(Some(info), None);
+            assert!(facts.info.is_none());
+        }
+        for none in [Value::Null, json!([]), json!(true), json!("roots"), json!({})] {
+            let facts = ClientFacts::of_initialize(Some(name.clone()), Some(none));
+            assert_eq!(facts.info.as_ref().map(|info| &*info.name), Some("host"));
+            assert_eq!(facts.capabilities, ClientCapabilities::default());
+        }
+
+        let declared = json!({
+            "roots": true,
+            "sampling": 7,
+            "elicitation": { "form": {} },
+            "experimental": [],
+            "other": [1],
+        });
+        let facts = ClientFacts::of_initialize(None, Some(declared));
+        assert!(facts.capabilities.roots.is_some());
+        assert!(facts.capabilities.sampling.is_none());
+        assert!(facts.capabilities.elicitation.is_some_and(|asked| asked.form.is_some()));
+        assert!(facts.capabilities.experimental.is_none());
     }
 
     #[test]

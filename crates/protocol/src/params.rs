@@ -71,14 +71,15 @@ impl Params {
         }
 
         let found = members::find(&raw, &Member::NAMES).map_err(duplicate)?;
-        let ranges = found.map(|value| match value {
-            Some((begin, end)) if &raw[begin..end] != b"null" => {
+        let mut ranges = [ValueRange::default(); Member::COUNT];
+        for (index, value) in found.into_iter().enumerate() {
+            let Some((begin, end)) = value else { continue };
+            if !is_absent(index, &raw[begin..end]) {
                 // Both offsets fit into 32 bits, because the length does.
                 let offset = |offset| u32::try_from(offset).unwrap_or(0);
-                ValueRange { begin: offset(begin), end: offset(end) }
+                ranges[index] = ValueRange { begin: offset(begin), end: offset(end) };
             }
-            _ => ValueRange::default(),
-        });
+        }
 
         Ok(Self { raw, ranges })
     }
@@ -130,7 +131,8 @@ impl Params {
 
         let mut inner = self.clone();
         for (member, value) in members.into_iter().zip(found) {
-            let value = value.filter(|(begin, end)| &arguments[*begin..*end] != b"null");
+            let value =
+                value.filter(|(begin, end)| !is_absent(member as usize, &arguments[*begin..*end]));
 
             // Both offsets fit into 32 bits, because the end of the outer value does.
             let offset = |offset| u32::try_from(outer + offset).unwrap_or(0);
@@ -192,6 +194,14 @@ impl Params {
     }
 }
 
+/// Whether a member's value means that there is none: null, or an empty list for an object, as
+/// languages write it whose lists and objects are one type.
+fn is_absent(member: usize, json: &[u8]) -> bool {
+    let is_object = [Member::Meta as usize, Member::Arguments as usize].contains(&member);
+    let inside = json.strip_prefix(b"[").and_then(|json| json.strip_suffix(b"]"));
+    json == b"null" || (is_object && inside.is_some_and(|inside| inside.trim_ascii().is_empty()))
+}
+
 /// The fault of a member that occurs twice.
 pub(super) fn duplicate(name: &str) -> Fault {
     Fault::invalid_params(format!("The member {} occurs twice.", quoted(name)))
@@ -229,6 +239,28 @@ mod tests {
         assert!(params.text(Member::Arguments).is_err());
         assert_eq!(params.member(Member::Meta), None);
         assert_eq!(Params::default().as_bytes(), b"{}");
+    }
+
+    #[test]
+    fn an_empty_list_is_no_arguments() {
+        for json in [
+            r#"{"name":"a","arguments":[]}"#,
+            r#"{"name":"a","arguments":[  ],"_meta":[]}"#,
+            r#"{"name":"a","arguments":null,"_meta":null}"#,
+        ] {
+            let params = params(json);
+            assert_eq!(params.member(Member::Arguments), None, "{json}");
+            assert_eq!(params.member(Member::Meta), None, "{json}");
+        }
+
+        let inner = params(r#"{"name":"call_tool","arguments":{"name":"a","arguments":[]}}"#);
+        assert_eq!(inner.inner_call().expect("it has a name").member(Member::Arguments), None);
+
+        // Others are wrong, and stay to be refused.
+        for json in [r#"{"arguments":[0]}"#, r#"{"arguments":""}"#, r#"{"arguments":false}"#] {
+            assert!(params(json).member(Member::Arguments).is_some(), "{json}");
+        }
+        assert!(params(r#"{"name":[]}"#).member(Member::Name).is_some());
     }
 
     #[test]

@@ -36,7 +36,10 @@ impl Cursor {
     /// # Errors
     /// [`Fault::InvalidParams`] if it is not a cursor of this list.
     pub fn decode(list: &str, cursor: Option<&str>) -> Result<Self, Fault> {
-        let Some(text) = cursor else { return Ok(Self::new(list, 0, None)) };
+        // Some hosts send an empty cursor with the first page.
+        let Some(text) = cursor.filter(|text| !text.is_empty()) else {
+            return Ok(Self::new(list, 0, None));
+        };
         let bytes = BASE64_URL_SAFE_NO_PAD.decode(text).ok();
         let cursor: Option<Self> = bytes.and_then(|b| serde_json::from_slice(&b).ok());
         cursor.filter(|c| c.list == list).ok_or_else(|| {

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use larder_oauth::{Identity, Principal};
 use larder_protocol::{ClientFacts, Fault, Method, ProtocolVersion, Request};
 use larder_store::session::{Deliveries, EventId, Session, SessionError, Sessions};
-use rmcp::model::{ClientCapabilities, Implementation};
 use serde::Deserialize;
+use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
 pub use self::answer::{Answer, SessionRequest};
@@ -80,8 +80,8 @@ impl Legacy {
         #[serde(rename_all = "camelCase")]
         struct InitializeParams {
             protocol_version: String,
-            capabilities: ClientCapabilities,
-            client_info: Implementation,
+            capabilities: Option<Value>,
+            client_info: Option<Value>,
         }
 
         self.dispatcher.authorize(Method::Initialize, &request.params, identity)?;
@@ -99,8 +99,7 @@ impl Legacy {
         let requested = ProtocolVersion::parse(&params.protocol_version).filter(|v| *v <= latest);
         let version = requested.unwrap_or(latest);
 
-        let client =
-            ClientFacts { info: Some(params.client_info), capabilities: params.capabilities };
+        let client = ClientFacts::of_initialize(params.client_info, params.capabilities);
         let session = self.sessions.create(identity.principal().clone(), version, client).await?;
         metrics::counter!("larder_sessions_started_total").increment(1);
 
