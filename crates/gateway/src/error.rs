@@ -10,6 +10,8 @@ use super::login::LoginNeeded;
 
 /// The JSON-RPC code of an error that has none of its own.
 const INTERNAL: i32 = -32603;
+/// The code of an error that names capabilities which the client must declare (2026-07-28, basic).
+const MISSING_CAPABILITY: i64 = -32021;
 /// The JSON-RPC code for a method that does not exist.
 const METHOD_NOT_FOUND: i64 = -32601;
 
@@ -220,15 +222,14 @@ impl UpstreamError {
             Self::Refused(ErrorResponse { code: -32602, message, data }) => {
                 Fault::InvalidParams { message, data }
             }
-            Self::Refused(ErrorResponse { code: METHOD_NOT_FOUND, message, data: None }) => {
-                Fault::MethodNotFound(message)
+            Self::Refused(ErrorResponse {
+                code: MISSING_CAPABILITY,
+                data: Some(Value::Object(mut data)),
+                ..
+            }) if data.get("requiredCapabilities").is_some_and(Value::is_object) => {
+                let required = data.remove("requiredCapabilities").unwrap_or_default();
+                Fault::MissingCapability { required }
             }
-            Self::Refused(ErrorResponse { code: -32021, message, data }) => match data {
-                Some(Value::Object(mut data)) => Fault::MissingCapability {
-                    required: data.remove("requiredCapabilities").unwrap_or_default(),
-                },
-                data => Fault::Relayed { code: -32021, message, data: data.map(Box::new) },
-            },
             Self::Refused(ErrorResponse { code, message, data }) => {
                 let code = i32::try_from(code).unwrap_or(INTERNAL);
                 Fault::Relayed { code, message, data: data.map(Box::new) }
@@ -295,5 +296,37 @@ mod tests {
         }
 
         assert_eq!(bytes(1500), "1500 bytes");
+    }
+
+    #[test]
+    fn an_error_of_an_upstream_keeps_its_words_code_and_data() {
+        let refused = |code, data: Option<Value>| {
+            let message = "Unknown tool: x".to_owned();
+            UpstreamError::Refused(ErrorResponse { code, message, data }).into_fault()
+        };
+        let relayed = |code, data: Option<Value>| {
+            let message = "Unknown tool: x".to_owned();
+            Fault::Relayed { code, message, data: data.map(Box::new) }
+        };
+
+        for (code, data) in [
+            (-32601, None),
+            (-32601, Some(json!({ "name": "x" }))),
+            (-32021, None),
+            (-32021, Some(json!({}))),
+            (-32021, Some(json!([]))),
+            (-32021, Some(json!({ "requiredCapabilities": null }))),
+            (-32021, Some(json!({ "requiredCapabilities": "roots", "hint": 1 }))),
+            (-32002, Some(json!({ "uri": "a:b" }))),
+            (1, None),
+        ] {
+            let relayed = relayed(i32::try_from(code).unwrap_or(0), data.clone());
+            assert_eq!(refused(code, data), relayed);
+            assert_eq!(relayed.to_string(), "Unknown tool: x");
+        }
+
+        let required = json!({ "elicitation": {} });
+        let named = refused(-32021, Some(json!({ "requiredCapabilities": required })));
+        assert_eq!(named, Fault::MissingCapability { required });
     }
 }
