@@ -140,6 +140,13 @@ impl Exchange {
         let mut exchange =
             Self { link, id, method, what, era, message, answer, events, questions, has_new_roots };
 
+        if matches!(method, "tools/call" | "prompts/get" | "resources/read")
+            && let Some(meta) = scope.and_then(|scope| scope.passed_on_meta.as_deref())
+        {
+            for (name, value) in meta {
+                wire::add_meta(&mut params, name, value.clone());
+            }
+        }
         if scope.is_some_and(|scope| scope.progress_token.is_some()) {
             wire::add_meta(&mut params, "progressToken", json!(id));
         }

@@ -29,7 +29,7 @@ pub use envelope::{ErrorResponse, Message, Request, parse};
 pub use fault::Fault;
 pub use json_digest::JsonDigest;
 pub use log_level::LogLevel;
-pub use meta::{Meta, SERVER_INFO, SUBSCRIPTION_ID, Trace};
+pub use meta::{Meta, SERVER_INFO, SUBSCRIPTION_ID, Trace, passed_on_meta};
 pub use method::Method;
 pub use outgoing::{Announcement, Outgoing, updated_resource};
 pub use params::describe;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::{
     ClientFacts, Fault, LogLevel, Member, Params, ProgressToken, members,
@@ -14,7 +15,10 @@ pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 /// The `_meta` key of the `subscriptions/listen` request of a notification.
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// The known members of `_meta`; others are ignored.
+/// The prefix of the protocol's own members of `_meta`.
+const PROTOCOL_PREFIX: &str = "io.modelcontextprotocol/";
+
+/// The known members of `_meta`. [`passed_on_meta`] reads others.
 #[derive(Debug, Clone, Default)]
 pub struct Meta {
     /// Requests progress notifications.
@@ -79,6 +83,15 @@ impl Meta {
                 .map(|parent| Trace { parent, state: state.and_then(|state| parse(state).ok()) }),
         })
     }
+}
+
+/// The members of a request's `_meta` that are for servers behind this one, too: all that are
+/// neither the protocol's own nor the token for progress. `None` if there are none.
+pub fn passed_on_meta(params: &Params) -> Option<Map<String, Value>> {
+    let json = params.member(Member::Meta)?;
+    let mut members: Map<String, Value> = serde_json::from_slice(json).ok()?;
+    members.retain(|name, _| name != "progressToken" && !name.starts_with(PROTOCOL_PREFIX));
+    Some(members).filter(|members| !members.is_empty())
 }
 
 fn parse<'a, T: Deserialize<'a>>(value: &'a [u8]) -> Result<T, Fault> {

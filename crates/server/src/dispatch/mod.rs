@@ -24,7 +24,7 @@ use futures_util::future::{BoxFuture, FutureExt, ready};
 use larder_oauth::{Identity, Owner, Validity};
 use larder_protocol::{
     ClientFacts, Fault, LogLevel, Member, Method, Params, ProgressToken, ProtocolVersion, Trace,
-    exact,
+    exact, passed_on_meta,
 };
 use larder_runtime::{in_span::InSpan, random::Random};
 use larder_store::{
@@ -120,6 +120,8 @@ pub struct Dispatcher {
     traffic: Arc<Traffic>,
 }
 
+/// The longest `_meta` of a request that is passed on to servers behind this one, in bytes.
+const MAX_PASSED_ON_META: usize = 16 << 10;
 /// The member of `_meta` of a list of tools that names the servers behind this one whose tools may
 /// be missing.
 const TROUBLED: &str = "larder/upstreams";
@@ -242,6 +244,7 @@ impl Dispatcher {
             server: Arc::clone(&self.registry) as Arc<dyn Server>,
             random: self.random.clone(),
             progress_token: call.progress_token,
+            passed_on_meta: self.passed_on_meta(call.method, &call.params),
             log_level: call.log_level,
             asking: call.asking.clone(),
             control: Arc::clone(&control),
@@ -256,6 +259,22 @@ impl Dispatcher {
         let handler = Handler { run, asking: call.asking, control };
         let outcome = Box::pin(Arc::clone(self).outcome(call.method, handler, lifecycle, owner));
         Ok(Running::new(InSpan::new(span, outcome), messages, cancellation))
+    }
+
+    /// The members of the request's `_meta` for servers behind this one, if there may be any.
+    fn passed_on_meta(&self, method: Method, params: &Params) -> Option<Arc<model::JsonObject>> {
+        let is_passed_on =
+            matches!(method, Method::CallTool | Method::GetPrompt | Method::ReadResource);
+        if !is_passed_on || self.registry.has_no_providers() {
+            return None;
+        }
+
+        let bytes = params.member(Member::Meta)?.len();
+        if bytes > MAX_PASSED_ON_META {
+            tracing::warn!(bytes, "the _meta of a request is too long to be passed on");
+            return None;
+        }
+        passed_on_meta(params).map(Arc::new)
     }
 
     /// Polls a call until it ends or becomes a task.

@@ -7,7 +7,7 @@ use larder_oauth::{Grant, Identity};
 use larder_protocol::{ClientFacts, Fault, LogLevel, ProgressToken};
 use larder_runtime::random::Random;
 use larder_store::store::Store;
-use rmcp::model::CallToolResult;
+use rmcp::model::{CallToolResult, JsonObject};
 use serde_json::Value;
 
 use super::{AskMode, Cancellation, Contents, Control, Outbox, RoundTrips, StepAccounts};
@@ -34,6 +34,8 @@ pub struct Scope {
     pub random: Random,
     /// The token for progress notifications, if the caller wants them.
     pub progress_token: Option<ProgressToken>,
+    /// The members of the request's `_meta` for servers behind this one.
+    pub passed_on_meta: Option<Arc<JsonObject>>,
     /// The lowest level of log messages that the caller wants. `None`: no
     /// messages.
     pub log_level: Option<LogLevel>,
