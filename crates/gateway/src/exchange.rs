@@ -256,18 +256,7 @@ impl Exchange {
                 }
                 answer = &mut self.answer => {
                     let answer = answer.unwrap_or_else(|_| Err(self.link.ended_during(&self.what)));
-                    let Answered { result, charge, received } = answer?;
-
-                    match self.method {
-                        "resources/read" => scope.control.add_contents(received.texts),
-                        _ => scope.control.set_received(received),
-                    }
-                    if !charge.is_empty() {
-                        // The result takes memory until the client has it.
-                        scope.control.hold(Box::new(charge));
-                    }
-
-                    return Ok(Step::Done(result));
+                    return self.end(answer, scope).map(Step::Done);
                 }
                 is_about_roots = asked.answered() => {
                     self.has_new_roots |= is_about_roots;
@@ -281,6 +270,28 @@ impl Exchange {
         }
     }
 
+    /// Takes the answer.
+    fn end(
+        &self,
+        answer: Result<Answered, UpstreamError>,
+        scope: &Scope,
+    ) -> Result<RawResult, UpstreamError> {
+        if let Err(UpstreamError::Refused(error)) = &answer {
+            self.link.note_error(error, self.id, scope);
+        }
+
+        let Answered { result, charge, received } = answer?;
+        match self.method {
+            "resources/read" => scope.control.add_contents(received.texts),
+            _ => scope.control.set_received(received),
+        }
+        if !charge.is_empty() {
+            // The result takes memory until the client has it.
+            scope.control.hold(Box::new(charge));
+        }
+        Ok(result)
+    }
+
     async fn handle(
         &mut self,
         event: Event,
@@ -290,6 +301,9 @@ impl Exchange {
     ) {
         match event {
             Event::Question(question) => self.ask(question, by_rounds, asked, context),
+            Event::ElicitationCompleted(id) => {
+                context.send(Outgoing::ElicitationComplete { id }).await;
+            }
             Event::Withdrawn(id) => {
                 self.questions.retain(|question| question.id != id);
                 asked.withdraw(&id);
@@ -313,6 +327,7 @@ impl Exchange {
         context: &Context,
     ) {
         if !by_rounds {
+            self.link.note_question(&question.request.params, self.id, context.scope());
             asked.ask(question, context);
         } else if question.suits(context.scope()) {
             self.questions.push(question);
@@ -360,7 +375,7 @@ impl Drop for Exchange {
             match event {
                 Event::Question(question) => questions.push(question),
                 Event::Withdrawn(id) => questions.retain(|question| question.id != id),
-                Event::Progress { .. } | Event::Log { .. } => {}
+                Event::Progress { .. } | Event::Log { .. } | Event::ElicitationCompleted(_) => {}
             }
         }
 

@@ -1,6 +1,7 @@
 //! [`Link`]: one running upstream. Requests go out with ids of its own;
 //! responses, progress and log messages find their call by that id.
 
+mod elicitations;
 mod errors;
 mod incoming;
 mod outside;
@@ -31,9 +32,8 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-pub(super) use self::incoming::Source;
-pub(super) use self::outside::AskedOutside;
-use self::outside::Outside;
+pub(super) use self::{elicitations::Elicitation, incoming::Source, outside::AskedOutside};
+use self::{elicitations::Elicitations, outside::Outside};
 use super::{
     budget::{Charge, MessageBudget},
     error::UpstreamError,
@@ -91,6 +91,7 @@ pub(super) struct Link {
 
     /// The question that is asked outside of calls.
     outside: Outside,
+    elicitations: Elicitations,
 
     /// The arguments that are mirrored into headers.
     pub(super) mirrored: Mirrored,
@@ -184,6 +185,8 @@ pub(super) enum Event {
     Question(Question),
     /// The upstream no longer waits for the answer to that question.
     Withdrawn(RequestId),
+    /// The client has done at a URL what the question of this ID asked for.
+    ElicitationCompleted(String),
 }
 
 impl Link {
@@ -211,6 +214,7 @@ impl Link {
             updates: OnceLock::new(),
             instructions: OnceLock::new(),
             outside: Outside::default(),
+            elicitations: Elicitations::default(),
             mirrored: Mirrored::default(),
             log_rate: Mutex::new(LogRate::new()),
         };

@@ -40,6 +40,11 @@ pub enum Outgoing {
         /// The parameters of the method.
         params: Value,
     },
+    /// `notifications/elicitation/complete` (legacy era only)
+    ElicitationComplete {
+        /// The ID of the visit of a URL that the client was asked for.
+        id: String,
+    },
     /// Closes the connection but not the stream, if the stream is resumable
     /// (2025-11-25, transports: a server may close the connection at any time).
     /// Has no effect otherwise.
@@ -79,6 +84,10 @@ impl Outgoing {
                 }
 
                 Some(message.to_string().into())
+            }
+            Self::ElicitationComplete { id } => {
+                let params = json!({ "elicitationId": id });
+                Some(notification("notifications/elicitation/complete", &params))
             }
             Self::Disconnect { .. } => None,
         }

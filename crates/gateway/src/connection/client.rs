@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use larder_oauth::{Identity, Principal};
+use larder_protocol::Outgoing;
 use larder_server::registry::NoAnswer;
 use serde_json::Value;
 
 use super::{Connection, Phase};
-use crate::link::{AskedOutside, Link};
+use crate::link::{AskedOutside, Elicitation, Link};
 
 /// A session whose client can be asked.
 #[derive(Clone)]
@@ -56,10 +57,24 @@ impl Connection {
         }
     }
 
-    /// Lets the upstream ask the client while no call is running, if the client can be reached
-    /// then.
+    /// Lets the upstream ask and notify the client while no call is running, if the client can be
+    /// reached then.
     pub(super) async fn answer_outside(&self, link: &Arc<Link>) {
-        link.ask_outside(|params| self.ask_outside(params)).await;
+        let asking = link.ask_outside(|params| self.ask_outside(params));
+        tokio::join!(asking, self.tell_of_visits(link));
+    }
+
+    /// Tells clients that what they were asked to do at a URL is complete.
+    async fn tell_of_visits(&self, link: &Link) {
+        loop {
+            for Elicitation { id, session, principal, .. } in link.completed_elicitations().await {
+                let Some(clients) = self.shared.clients() else { return };
+                let notification = Outgoing::ElicitationComplete { id };
+                if !clients.notify(&session, &principal, notification).await {
+                    tracing::debug!("nobody could be told that a visit of a URL is complete");
+                }
+            }
+        }
     }
 
     async fn ask_outside(&self, params: Value) -> AskedOutside {

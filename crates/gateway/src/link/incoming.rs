@@ -263,6 +263,7 @@ impl Link {
                     updates.updated(&uri);
                 }
             }
+            Notification::ElicitationComplete(id) => self.elicitation_completed(&id),
             Notification::Acknowledged(id) => {
                 self.acknowledged.send_if_modified(|latest| {
                     let is_later = id > *latest;

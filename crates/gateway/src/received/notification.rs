@@ -26,6 +26,8 @@ pub(crate) enum Notification {
     ListChanged,
     /// The resource of this URI has changed.
     ResourceUpdated(String),
+    /// The client has done what this question asked for at a URL.
+    ElicitationComplete(String),
     /// A modern upstream has taken that subscription.
     Acknowledged(i64),
     /// Anything else, or one that cannot be read: nobody waits for it.
@@ -60,6 +62,9 @@ impl Notification {
                 Self::Cancelled(RequestId::deserialize(params.take("requestId")?).ok()?)
             }
             "notifications/resources/updated" => Self::ResourceUpdated(params.take_text("uri")?),
+            "notifications/elicitation/complete" => {
+                Self::ElicitationComplete(params.take_text("elicitationId")?)
+            }
             "notifications/subscriptions/acknowledged" => {
                 let mut meta = Object::of(params.take("_meta")?, "_meta").ok()?;
                 Self::Acknowledged(number(&meta.take(SUBSCRIPTION_ID)?)?)

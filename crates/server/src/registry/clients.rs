@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use larder_oauth::Principal;
+use larder_protocol::Outgoing;
 use serde_json::Value;
 
 /// Why a client outside of a call has not answered.
@@ -28,6 +29,9 @@ pub trait SessionClients: Send + Sync {
         method: &'static str,
         params: Value,
     ) -> Result<Value, NoAnswer>;
+
+    /// Sends a notification on the session's own stream. Returns whether a connection follows it.
+    async fn notify(&self, session: &str, principal: &Principal, notification: Outgoing) -> bool;
 
     /// Whether the session exists. `true` if that cannot be found out. Does not extend its expiry.
     async fn exists(&self, session: &str, principal: &Principal) -> bool;

@@ -107,6 +107,12 @@ impl SessionClients for Legacy {
         }
     }
 
+    async fn notify(&self, session: &str, principal: &Principal, notification: Outgoing) -> bool {
+        let Ok(session) = self.sessions.get(session, principal).await else { return false };
+        let Some(message) = notification.encode() else { return false };
+        self.sessions.send_now(&session, message).await.unwrap_or(false)
+    }
+
     async fn exists(&self, session: &str, principal: &Principal) -> bool {
         self.sessions.exists(session, principal).await.unwrap_or(true)
     }
