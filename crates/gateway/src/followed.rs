@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use larder_protocol::Fault;
 use larder_server::registry::{Followed, Subscriber};
 use larder_store::store::ResourceUri;
 
@@ -14,28 +15,49 @@ use super::{
 /// takes longer.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A client without sessions follows a resource until this is dropped.
+/// A client follows a resource until this is dropped.
 struct Following {
     /// Keeps the process running.
     in_use: InUse,
     own: String,
     follower: Follower,
+    /// Whether the session ends it instead.
+    is_of_session: bool,
+}
+
+impl Following {
+    /// The subscription as it lasts once the upstream has taken it: in a session, until the session
+    /// ends or unsubscribes.
+    fn lasting(mut self) -> Followed {
+        match self.follower {
+            Follower::Session(_) => {
+                self.is_of_session = true;
+                Box::new(())
+            }
+            Follower::Stream(_) => Box::new(self),
+        }
+    }
 }
 
 impl Drop for Following {
     fn drop(&mut self) {
-        self.in_use.subscriptions.remove(&self.own, &self.follower);
+        if !self.is_of_session {
+            self.in_use.subscriptions.remove(&self.own, &self.follower);
+        }
     }
 }
 
 impl InUse {
     /// Follows a resource for a client.
+    ///
+    /// # Errors
+    /// The upstream refuses it.
     pub(super) async fn follow(
         self,
         own: String,
         offered: ResourceUri,
         subscriber: &Subscriber,
-    ) -> Followed {
+    ) -> Result<Followed, Fault> {
         let target = Target {
             owner: subscriber.identity.owner().clone(),
             offered,
@@ -45,13 +67,12 @@ impl InUse {
         let subscriptions: Arc<Subscriptions> = Arc::clone(&self.subscriptions);
         let follower = subscriptions.add(&own, subscriber.session.as_ref(), target);
         self.ensure_task();
-        let followed: Followed = match follower {
-            // Lasts until the session ends or unsubscribes.
-            Follower::Session(_) => Box::new(()),
-            Follower::Stream(_) => Box::new(Following { in_use: self, own, follower }),
-        };
+        let following = Following { in_use: self, own, follower, is_of_session: false };
 
         let _ = tokio::time::timeout(TIMEOUT, subscriptions.applied()).await;
-        followed
+        if let Some(refusal) = subscriptions.refusal(&following.own) {
+            return Err(refusal);
+        }
+        Ok(following.lasting())
     }
 }

@@ -10,6 +10,7 @@ use std::{
 use serde_json::{Map, Value, json};
 
 use super::{
+    error::UpstreamError,
     exchange::Exchange,
     link::{Era, Link},
     received::Done,
@@ -43,19 +44,28 @@ async fn subscribe(link: &Arc<Link>, subscriptions: &Subscriptions) {
     loop {
         let change = *changes.borrow_and_update();
         let wanted = subscriptions.wanted();
+        let mut refused = HashSet::new();
 
         if link.capabilities().announces_updates() {
-            let ended = active.difference(&wanted).map(|uri| ("resources/unsubscribe", uri));
-            let begun = wanted.difference(&active).map(|uri| ("resources/subscribe", uri));
-            for (method, uri) in ended.chain(begun) {
-                let told = link.request::<Done>(method, json!({ "uri": uri }));
+            for uri in active.difference(&wanted) {
+                let told = link.request::<Done>("resources/unsubscribe", json!({ "uri": uri }));
                 if let Err(error) = told.await {
-                    tracing::warn!(method, %error, "an upstream refuses a subscription");
+                    tracing::warn!(%error, "an upstream does not end a subscription");
+                }
+            }
+            for uri in wanted.difference(&active) {
+                let told = link.request::<Done>("resources/subscribe", json!({ "uri": uri }));
+                let Err(error) = told.await else { continue };
+                tracing::warn!(%error, "an upstream refuses a subscription");
+                if let UpstreamError::Refused(_) = error {
+                    subscriptions.refuse(uri, error.into_fault());
+                    refused.insert(uri.clone());
                 }
             }
         }
 
         active = wanted;
+        active.retain(|uri| !refused.contains(uri));
         subscriptions.set_applied(change);
         if changes.changed().await.is_err() {
             return;

@@ -386,7 +386,11 @@ impl Provider for Upstream {
         Some(completed.await.map_err(UpstreamError::into_fault))
     }
 
-    async fn subscribe(&self, uri: &str, subscriber: &Subscriber) -> Option<Followed> {
+    async fn subscribe(
+        &self,
+        uri: &str,
+        subscriber: &Subscriber,
+    ) -> Option<Result<Followed, Fault>> {
         // The store holds the resources that Larder names itself.
         if uri.starts_with("larder:") {
             return None;

@@ -6,6 +6,7 @@ use std::{
 };
 
 use larder_oauth::Owner;
+use larder_protocol::Fault;
 use larder_store::store::{Change, ChangeFeed, ChangeKind, ResourceUri};
 use parking_lot::Mutex;
 use tokio::sync::watch;
@@ -23,6 +24,8 @@ pub(super) struct Subscriptions {
 struct Table {
     /// By the upstream's own URIs.
     followers: HashMap<String, HashMap<Follower, Target>>,
+    /// Why the upstream has refused those of them that it has.
+    refused: HashMap<String, Fault>,
     streams: u64,
 }
 
@@ -62,17 +65,19 @@ impl Subscriptions {
     /// streams of a caller are bounded, and so are their subscriptions.
     pub(super) fn add(&self, own: &str, session: Option<&Arc<str>>, target: Target) -> Follower {
         let mut table = self.table.lock();
+        let Table { followers, refused, streams } = &mut *table;
         let follower = match session {
             Some(session) => Follower::Session(Arc::clone(session)),
             None => {
-                table.streams += 1;
-                Follower::Stream(table.streams)
+                *streams += 1;
+                Follower::Stream(*streams)
             }
         };
 
-        let followers = table.followers.entry(own.to_owned()).or_default();
+        let followers = followers.entry(own.to_owned()).or_default();
         followers.insert(follower.clone(), target);
         if followers.len() == 1 {
+            refused.remove(own);
             self.changed.send_modify(|n| *n += 1);
         }
         follower
@@ -85,6 +90,7 @@ impl Subscriptions {
         followers.remove(follower);
         if followers.is_empty() {
             table.followers.remove(own);
+            table.refused.remove(own);
             self.changed.send_modify(|n| *n += 1);
         }
     }
@@ -93,13 +99,15 @@ impl Subscriptions {
     pub(super) fn end_session(&self, session: &Arc<str>) {
         let follower = Follower::Session(Arc::clone(session));
         let mut table = self.table.lock();
-        let before = table.followers.len();
-        table.followers.retain(|_, followers| {
+        let Table { followers, refused, .. } = &mut *table;
+        let before = followers.len();
+        followers.retain(|_, followers| {
             followers.remove(&follower);
             !followers.is_empty()
         });
+        refused.retain(|own, _| followers.contains_key(own));
 
-        if table.followers.len() != before {
+        if followers.len() != before {
             self.changed.send_modify(|n| *n += 1);
         }
     }
@@ -124,6 +132,19 @@ impl Subscriptions {
     /// The resources that clients follow now, by the upstream's own URIs.
     pub(super) fn wanted(&self) -> HashSet<String> {
         self.table.lock().followers.keys().cloned().collect()
+    }
+
+    /// The upstream has refused to announce updates of a resource.
+    pub(super) fn refuse(&self, own: &str, why: Fault) {
+        let mut table = self.table.lock();
+        if table.followers.contains_key(own) {
+            table.refused.insert(own.to_owned(), why);
+        }
+    }
+
+    /// Why the upstream has refused to announce updates of a resource, if it has.
+    pub(super) fn refusal(&self, own: &str) -> Option<Fault> {
+        self.table.lock().refused.get(own).cloned()
     }
 
     /// The upstream was told the changes up to that one.
@@ -182,6 +203,17 @@ mod tests {
         assert_eq!(subscriptions.wanted().len(), 1);
         subscriptions.remove("file:///a", &stream);
         assert!(subscriptions.wanted().is_empty());
+
+        // A refusal lasts as long as the followers that it is for.
+        subscriptions.refuse("file:///a", Fault::invalid_params("no"));
+        assert_eq!(subscriptions.refusal("file:///a"), None);
+        subscriptions.add("file:///a", Some(&session), target(&feed, &ana));
+        subscriptions.refuse("file:///a", Fault::invalid_params("no"));
+        let late = subscriptions.add("file:///a", None, target(&feed, &ana));
+        subscriptions.end_session(&session);
+        assert_eq!(subscriptions.refusal("file:///a"), Some(Fault::invalid_params("no")));
+        subscriptions.remove("file:///a", &late);
+        assert_eq!(subscriptions.refusal("file:///a"), None);
 
         // Bob has heard nothing until now.
         subscriptions.add("file:///a", None, target(&feed, &bob));

@@ -86,6 +86,12 @@ impl Dispatcher {
         }
     }
 
+    /// Whether a stored resource of the owner, or a resource of the definition has this URI. `true`
+    /// if that cannot be found out.
+    pub async fn has_own_resource(&self, owner: &Owner, uri: &str) -> bool {
+        self.registry.is_static(uri) || self.is_shadowed(owner, uri).await.unwrap_or(true)
+    }
+
     pub(super) async fn read_resource(
         &self,
         params: &Params,

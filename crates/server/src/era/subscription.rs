@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     dispatch::Dispatcher,
-    registry::{Followed, Subscriber},
+    registry::{Followed, Subscribed, Subscriber},
 };
 
 /// The maximum number of resources that one subscription watches.
@@ -91,12 +91,11 @@ impl Subscription {
             feed: dispatcher.store().feed().clone(),
         };
 
-        let uris: Vec<_> = watched.iter().map(String::as_str).collect();
-        let followed = dispatcher.registry().subscribe(&uris, &subscriber).await;
+        let followed = follow(&mut watched, &subscriber, dispatcher).await;
 
         let mut accepted = requested;
         if let Some(uris) = &mut accepted.resource_subscriptions {
-            uris.retain(|uri| !unreadable.contains(uri));
+            uris.retain(|uri| watched.contains(uri));
         }
         let lists = accept_lists(&mut accepted, dispatcher);
 
@@ -209,6 +208,25 @@ impl Subscription {
 
         result.to_string().into()
     }
+}
+
+/// Follows resources of the registry's providers. Those that a provider's server refuses, and that
+/// nobody else has, are not watched.
+async fn follow(
+    watched: &mut HashSet<String>,
+    subscriber: &Subscriber,
+    dispatcher: &Dispatcher,
+) -> Vec<Followed> {
+    let uris: Vec<_> = watched.iter().map(String::as_str).collect();
+    let Subscribed { followed, refused } = dispatcher.registry().subscribe(&uris, subscriber).await;
+
+    for (uri, refusal) in refused {
+        if !dispatcher.has_own_resource(subscriber.identity.owner(), &uri).await {
+            tracing::debug!(%refusal, "a resource cannot be followed");
+            watched.remove(&uri);
+        }
+    }
+    followed
 }
 
 /// The URIs of a subscription.

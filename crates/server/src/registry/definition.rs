@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock, Weak};
 
 use arc_swap::ArcSwap;
-use futures_util::{StreamExt, future::join_all, stream};
+use futures_util::{FutureExt, StreamExt, future::join_all, stream};
 use larder_protocol::Announcement;
 use larder_store::session::SharedParts;
 use parking_lot::RwLock;
@@ -15,7 +15,7 @@ use super::{
     BuildError, OutputRules,
     catalog::Catalog,
     clients::SessionClients,
-    provider::{Followed, Instructions, Offer, SessionClient, Subscriber},
+    provider::{Instructions, Offer, SessionClient, Subscribed, Subscriber},
     providers::Providers,
     scope_rules::ScopeRules,
 };
@@ -212,15 +212,27 @@ impl Registry {
     }
 
     /// Follows resources of the providers for a subscriber.
-    pub async fn subscribe(&self, uris: &[&str], subscriber: &Subscriber) -> Vec<Followed> {
+    pub async fn subscribe(&self, uris: &[&str], subscriber: &Subscriber) -> Subscribed {
         let providers = self.definition.providers.load();
         let mut asked = Vec::new();
         for uri in uris {
-            asked.extend(providers.iter().map(|provider| provider.subscribe(uri, subscriber)));
+            asked.extend(
+                providers.iter().map(|provider| {
+                    provider.subscribe(uri, subscriber).map(|answer| (*uri, answer))
+                }),
+            );
         }
 
-        let followed = stream::iter(asked).buffer_unordered(MAX_CONCURRENT_SUBSCRIPTIONS);
-        followed.filter_map(std::future::ready).collect().await
+        let mut answers = stream::iter(asked).buffer_unordered(MAX_CONCURRENT_SUBSCRIPTIONS);
+        let mut subscribed = Subscribed::default();
+        while let Some((uri, answer)) = answers.next().await {
+            match answer {
+                Some(Ok(followed)) => subscribed.followed.push(followed),
+                Some(Err(refusal)) => subscribed.refused.push((uri.to_owned(), refusal)),
+                None => {}
+            }
+        }
+        subscribed
     }
 
     /// Stops following a resource for a subscriber.

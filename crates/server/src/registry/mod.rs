@@ -59,7 +59,7 @@ pub use prompt::Prompt;
 pub(crate) use provider::ListedBy;
 pub use provider::{
     Followed, FoundTool, Instructions, Offer, ProvidedTool, Provider, ProviderState, SessionClient,
-    Subscriber,
+    Subscribed, Subscriber,
 };
 pub(crate) use resource::ResourceStat;
 pub use resource::{CacheRule, Resource};

@@ -78,6 +78,15 @@ pub struct Instructions {
 /// the session ends or unsubscribes.
 pub type Followed = Box<dyn Any + Send + Sync>;
 
+/// Subscriptions to resources of providers.
+#[derive(Default)]
+pub struct Subscribed {
+    /// The subscriptions.
+    pub followed: Vec<Followed>,
+    /// The URIs that a provider's server has refused, and why.
+    pub refused: Vec<(String, Fault)>,
+}
+
 /// Lists and runs items, possibly different ones for each caller. Methods for kinds of
 /// items that a provider does not offer keep their defaults.
 #[async_trait]
@@ -196,8 +205,12 @@ pub trait Provider: Send + Sync + 'static {
     }
 
     /// Follows a resource: announces its updates to the subscriber. `None` if the
-    /// resource cannot be the provider's.
-    async fn subscribe(&self, _uri: &str, _subscriber: &Subscriber) -> Option<Followed> {
+    /// resource cannot be the provider's; an error if the provider's server refuses it.
+    async fn subscribe(
+        &self,
+        _uri: &str,
+        _subscriber: &Subscriber,
+    ) -> Option<Result<Followed, Fault>> {
         None
     }
 

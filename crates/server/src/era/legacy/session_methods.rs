@@ -41,20 +41,7 @@ impl Legacy {
         match method {
             Method::Subscribe => {
                 let SubscribeParams { uri } = params.parse()?;
-                let name = ResourceUri::parse(&uri);
-                let name = name.map_err(|e| Fault::invalid_params(e.to_string()))?;
-
-                // A missing link is refused, because it will never exist.
-                let shared = self.dispatcher.store().link_target(identity, &name).await?;
-                self.sessions.subscribe(session, &uri).await?;
-                let subscriber = self.subscriber(session, identity);
-                self.dispatcher.registry().subscribe(&[uri.as_str()], &subscriber).await;
-
-                if let Some(LinkTarget { owner, uri: resource, until }) = shared {
-                    let watch = Watch { reader: identity.owner().clone(), link: uri };
-                    let ttl = until.since(self.dispatcher.store().now());
-                    self.sessions.watch(&owner, resource.as_str(), watch, ttl).await?;
-                }
+                self.subscribe(session, uri, identity).await?;
             }
             Method::Unsubscribe => {
                 let SubscribeParams { uri } = params.parse()?;
@@ -79,6 +66,35 @@ impl Legacy {
         }
 
         Ok(Some(Reply::Empty))
+    }
+
+    async fn subscribe(
+        &self,
+        session: &Session,
+        uri: String,
+        identity: &Identity,
+    ) -> Result<(), Fault> {
+        let name = ResourceUri::parse(&uri);
+        let name = name.map_err(|e| Fault::invalid_params(e.to_string()))?;
+
+        // A missing link is refused, because it will never exist.
+        let shared = self.dispatcher.store().link_target(identity, &name).await?;
+        self.sessions.subscribe(session, &uri).await?;
+        let subscriber = self.subscriber(session, identity);
+        let subscribed = self.dispatcher.registry().subscribe(&[&*uri], &subscriber).await;
+        if let Some((_, refusal)) = subscribed.refused.into_iter().next()
+            && !self.dispatcher.has_own_resource(identity.owner(), &uri).await
+        {
+            self.sessions.unsubscribe(session, &uri).await?;
+            return Err(refusal);
+        }
+
+        if let Some(LinkTarget { owner, uri: resource, until }) = shared {
+            let watch = Watch { reader: identity.owner().clone(), link: uri };
+            let ttl = until.since(self.dispatcher.store().now());
+            self.sessions.watch(&owner, resource.as_str(), watch, ttl).await?;
+        }
+        Ok(())
     }
 
     fn subscriber(&self, session: &Session, identity: &Identity) -> Subscriber {
