@@ -98,14 +98,12 @@ impl Dispatcher {
         scope: Arc<Scope>,
     ) -> Result<Reply, Fault> {
         let text = params.required_text(Member::Uri)?;
-        let uri = ResourceUri::parse(&text).map_err(|e| Fault::invalid_params(e.to_string()))?;
-
-        let missing = match self.store.read(&scope.identity, &uri).await {
+        let missing = match self.store.read_named(&scope.identity, &text).await {
             Ok(found) => return self.read_dynamic(&found),
             Err(missing) => missing,
         };
 
-        // A static resource is served even if the store is unavailable.
+        // A static resource is served even if the store is unavailable, or cannot hold its URI.
         let hint = self.registry.cache_rule(&text).map_or(CacheHint::NO_CACHE, CacheHint::from);
         if let Some(read) = self.registry.read(&text, scope).await {
             let contents = read?.into_iter().map(|read| content_reply(&text, read)).collect();

@@ -24,6 +24,8 @@ use crate::handler::{Contents, Scope};
 /// How many tools are named in place of one that does not exist.
 const MEANT_TOOLS: usize = 3;
 
+/// The longest URI of a resource that is not stored: servers list longer ones than the store takes.
+const MAX_URI_BYTES: usize = 16 << 10;
 impl Registry {
     /// The tool's arguments that clients mirror into headers.
     pub fn header_parameters(&self, tool: &str) -> Vec<HeaderParameter> {
@@ -285,6 +287,10 @@ impl Registry {
     /// The handler's error, as the caller may see it.
     pub async fn read(&self, uri: &str, scope: Arc<Scope>) -> Option<Result<Contents, Fault>> {
         let catalog = self.catalog();
+        if uri.len() > MAX_URI_BYTES {
+            return None;
+        }
+
         let checked =
             self.check_scopes(&scope.identity, &"resources/read", || self.uri_scopes(uri));
         if let Err(refused) = checked {

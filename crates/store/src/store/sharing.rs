@@ -208,6 +208,19 @@ impl Store {
         self.read_revision(reader, uri, None).await
     }
 
+    /// Looks up a resource as [`read`](Self::read) does, by a name that may be no URI.
+    ///
+    /// # Errors
+    /// The errors of [`Store::read`]; [`StoreError::InvalidUri`] for a name that no stored resource
+    /// can have.
+    pub async fn read_named(
+        &self,
+        reader: &Identity,
+        name: &str,
+    ) -> Result<StoredResource, StoreError> {
+        self.read(reader, &ResourceUri::parse(name)?).await
+    }
+
     /// Looks up one revision, as [`read`](Self::read) does.
     ///
     /// # Errors

@@ -60,6 +60,12 @@ impl ResourceUri {
         }
     }
 
+    /// The name of a resource outside of the store, as another server chose it: it need not be a
+    /// URI. The store never holds such a name.
+    pub fn of_listed(name: &str) -> Self {
+        Self(name.into())
+    }
+
     /// A URI for a result of a tool. It cannot be guessed if `id` is random. It
     /// names the tool, so that the error for an expired result can name the tool
     /// to run again.

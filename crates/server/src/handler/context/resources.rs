@@ -133,7 +133,7 @@ impl<S> Context<S> {
     /// [`StoreError::NotFound`], [`StoreError::Expired`].
     pub async fn read_resource(&self, uri: &str) -> Result<StoredResource, StoreError> {
         let scope = self.scope();
-        scope.store.read(&scope.identity, &ResourceUri::parse(uri)?).await
+        scope.store.read_named(&scope.identity, uri).await
     }
 
     /// The stored revisions of one of the caller's resources, oldest first; the
@@ -188,7 +188,7 @@ impl<S> Context<S> {
         let ReadContent { uri, mime_type, content, .. } = read;
         let scope = self.scope();
         let details = Details { mime_type, ..Details::default() };
-        let uri = ResourceUri::parse(uri.as_deref().unwrap_or(of)).map_err(StoreError::from)?;
+        let uri = ResourceUri::of_listed(uri.as_deref().unwrap_or(of));
         let owner = scope.identity.owner().clone();
         Ok(StoredResource::detached(uri, owner, content, details, scope.store.now()).await?)
     }

@@ -9,7 +9,7 @@ use larder_oauth::Identity;
 use larder_protocol::{has_at_most_values, json_size};
 use larder_records::words::count;
 use larder_runtime::compute::Compute;
-use larder_store::store::{ContentStream, Kind, ResourceUri, StoreError};
+use larder_store::store::{ContentStream, Kind, StoreError};
 use serde_json::Value;
 
 use super::{
@@ -109,11 +109,10 @@ impl Registry {
         limit: ContentLimit,
         scope: &Arc<Scope>,
     ) -> Result<ReferencedContent, String> {
-        let name = ResourceUri::parse(uri).map_err(|error| error.to_string())?;
         self.check_scopes(&scope.identity, &"resources/read", || self.uri_scopes(uri))
             .map_err(|e| e.to_string())?;
 
-        let missing = match scope.store.read(&scope.identity, &name).await {
+        let missing = match scope.store.read_named(&scope.identity, uri).await {
             Ok(found) => {
                 let entry = &found.entry;
                 if entry.size > limit.left {
