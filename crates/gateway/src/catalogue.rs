@@ -4,6 +4,7 @@ mod cut;
 mod load;
 mod pool;
 mod record;
+mod template;
 #[cfg(test)]
 mod tests;
 
@@ -126,6 +127,24 @@ impl Catalogue {
     /// Whether a resource is offered under this URI.
     pub(super) fn has_resource(&self, uri: &str) -> bool {
         self.resources.iter().any(|resource| resource.uri == uri)
+    }
+
+    /// Whether a resource of this URI is listed, or a template expands to it.
+    pub(super) fn covers(&self, uri: &str) -> bool {
+        let mut templates = self.templates.iter();
+        self.has_resource(uri)
+            || templates.any(|listed| template::is_expansion(&listed.uri_template, uri))
+    }
+
+    /// Whether the upstream itself has the part of a resource that this URI selects: it lists the
+    /// whole URI, or a template that names each of these query parameters.
+    pub(super) fn has_part(&self, uri: &str, parameters: &[&str]) -> bool {
+        let mut templates = self.templates.iter().map(|listed| &*listed.uri_template);
+        self.has_resource(uri)
+            || templates.any(|listed| {
+                parameters.iter().all(|parameter| template::names_parameter(listed, parameter))
+                    && template::is_expansion(listed, uri)
+            })
     }
 
     /// The upstream's own name of a prompt.

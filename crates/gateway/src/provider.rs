@@ -28,7 +28,7 @@ use rmcp::model::{self, CallToolResult, JsonObject};
 use serde_json::{Value, json};
 use tokio::{sync::broadcast, time::Instant};
 
-use self::logged_in::ask_to_log_in;
+use self::{logged_in::ask_to_log_in, reading::Asked};
 use super::{
     budget::MessageBudget,
     catalogue::Catalogue,
@@ -346,7 +346,12 @@ impl Provider for Upstream {
             return None;
         }
 
-        self.read_own(&own, &connection, scope).await
+        let is_listed = self.naming.is_prefixed || catalogue.covers(uri);
+        self.read_own(Asked { uri: &own, is_listed }, &connection, scope).await
+    }
+
+    fn has_part(&self, uri: &str, parameters: &[&str]) -> bool {
+        self.connections.known(|known| known.has_part(uri, parameters).then_some(())).is_some()
     }
 
     async fn complete(

@@ -21,6 +21,7 @@ mod questions;
 mod reading;
 mod references;
 mod roots;
+mod scripted;
 mod starts;
 mod streaming;
 mod subscriptions;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use larder_protocol::{
     Fault,
     quote::{quoted, shortened},
+    uri_template::{UriTemplate, Variables},
 };
 use rmcp::model;
 use serde_json::{Value, json};
@@ -15,7 +16,7 @@ use super::{
     definition::Registry,
     headers::HeaderParameter,
     prompt,
-    provider::{FoundTool, ListedBy, ProvidedTool, as_object, unknown_tool},
+    provider::{FoundTool, ListedBy, ProvidedTool, Provider, as_object, unknown_tool},
     resource::CacheRule,
     tool_search::rank_tools,
 };
@@ -23,9 +24,9 @@ use crate::handler::{Contents, Scope};
 
 /// How many tools are named in place of one that does not exist.
 const MEANT_TOOLS: usize = 3;
-
 /// The longest URI of a resource that is not stored: servers list longer ones than the store takes.
 const MAX_URI_BYTES: usize = 16 << 10;
+
 impl Registry {
     /// The tool's arguments that clients mirror into headers.
     pub fn header_parameters(&self, tool: &str) -> Vec<HeaderParameter> {
@@ -286,11 +287,11 @@ impl Registry {
     /// # Errors
     /// The handler's error, as the caller may see it.
     pub async fn read(&self, uri: &str, scope: Arc<Scope>) -> Option<Result<Contents, Fault>> {
-        let catalog = self.catalog();
         if uri.len() > MAX_URI_BYTES {
             return None;
         }
 
+        let catalog = self.catalog();
         let checked =
             self.check_scopes(&scope.identity, &"resources/read", || self.uri_scopes(uri));
         if let Err(refused) = checked {
@@ -302,9 +303,14 @@ impl Registry {
         }
 
         for template in catalog.templates.iter() {
-            if let Some(variables) = template.body.template.matches(uri) {
-                return Some(template.read(uri, variables, scope).await);
+            let Some(variables) = template.body.template.matches(uri) else { continue };
+            if let Some(provider) = self.provider_of_part(&template.body.template, uri, &variables)
+                && let Some(read) = provider.read(uri, &scope).await
+            {
+                scope.store.add_origins(provider.origin());
+                return Some(read);
             }
+            return Some(template.read(uri, variables, scope).await);
         }
 
         for provider in &self.definition.providers {
@@ -317,6 +323,22 @@ impl Registry {
         // Pages of a server behind this one read its resources by its own URIs.
         let offered = self.offered_resource(uri)?;
         Box::pin(self.read(&offered, scope)).await
+    }
+}
+
+impl Registry {
+    /// The provider that itself has the part of a resource that this URI selects. A template of
+    /// parts of any resource does not hide resources whose own URIs have such a query.
+    fn provider_of_part(
+        &self,
+        template: &UriTemplate,
+        uri: &str,
+        variables: &Variables,
+    ) -> Option<Arc<dyn Provider>> {
+        let base = template.base_uri_variable()?;
+        let parameters = variables.keys().map(String::as_str).filter(|name| *name != base);
+        let parameters: Vec<_> = parameters.collect();
+        self.definition.providers.iter().find(|provider| provider.has_part(uri, &parameters))
     }
 }
 

@@ -192,6 +192,12 @@ pub trait Provider: Send + Sync + 'static {
         None
     }
 
+    /// Whether the provider itself is known to have the part of a resource that these query
+    /// parameters of the URI select.
+    fn has_part(&self, _uri: &str, _parameters: &[&str]) -> bool {
+        false
+    }
+
     /// Suggests values for an argument. `None` if the prompt or template is not
     /// the provider's.
     async fn complete(

@@ -49,6 +49,8 @@ pub fn error_code(fault: &Fault, era: Era) -> i32 {
         | Fault::TokenExpired
         | Fault::Limited { .. }
         | Fault::TooMany(_) => -32600,
+        // A server behind this one may be of the other era.
+        Fault::Relayed { code: -32002, .. } if era == Era::Modern => -32602,
         Fault::Relayed { code, .. } => *code,
         Fault::MethodNotFound(_) => -32601,
         Fault::ResourceNotFound { .. } if era == Era::Legacy => -32002,
