@@ -30,7 +30,8 @@ impl Signals {
     fn new() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
 
-        let (terminate, interrupt) = (SignalKind::terminate(), SignalKind::interrupt());
+        let terminate = SignalKind::terminate();
+        let interrupt = SignalKind::interrupt();
         Ok(Self { terminate: signal(terminate)?, interrupt: signal(interrupt)? })
     }
 

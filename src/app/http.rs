@@ -48,7 +48,8 @@ pub(super) struct LiveHttp {
 
 impl HttpSetup {
     pub(super) fn new(config: &Config, authenticator: &Authenticator) -> Result<Self, ConfigError> {
-        let (auth, public_url) = (&config.auth, config.public_url()?);
+        let auth = &config.auth;
+        let public_url = config.public_url()?;
         let protected = match (auth.mode, &public_url) {
             (AuthMode::OAuth | AuthMode::Login, Some(url)) => ProtectedResource::new(
                 url.as_str(),

@@ -82,7 +82,8 @@ pub(super) async fn run(args: DemoArgs) -> Result<(), ClientError> {
         return Err(ClientError::Failed("What was read is not what was stored.".into()));
     }
 
-    let (seen, stored) = (number(model.seen_bytes as u64), number(text.len() as u64));
+    let seen = number(model.seen_bytes as u64);
+    let stored = number(text.len() as u64);
     say(&format!("{stored} bytes, identical."))?;
 
     model.step("Bytes that the model saw, of bytes stored:")?;

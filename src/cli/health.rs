@@ -63,7 +63,8 @@ pub(super) async fn run(args: HealthArgs) -> ExitCode {
                 code = fail(1, &format_args!("{url}: {cause}"));
             }
             Ok(response) => {
-                let (status, text) = (response.status(), response.text().await.unwrap_or_default());
+                let status = response.status();
+                let text = response.text().await.unwrap_or_default();
                 if status.is_success() {
                     println!("{text}");
                     return ExitCode::SUCCESS;

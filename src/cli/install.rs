@@ -58,7 +58,8 @@ fn parse_variable(text: &str) -> Result<(String, String), String> {
 }
 
 pub(super) fn run(args: &InstallArgs, subcommand: &[&str]) -> Result<ExitCode, String> {
-    let (name, entry) = (name(args)?, entry(args, subcommand)?);
+    let name = name(args)?;
+    let entry = entry(args, subcommand)?;
     let section = args.client.section();
     let example = json!({ section: { &name: &entry } });
 

@@ -56,7 +56,8 @@ async fn export(args: ExportArgs) -> Result<(), ClientError> {
         // An incomplete export never has the name of the file.
         let mut partial = args.file.clone().into_os_string();
         partial.push(".partial");
-        let (partial, name) = (PathBuf::from(partial), args.file.display().to_string());
+        let partial = PathBuf::from(partial);
+        let name = args.file.display().to_string();
         let local = |error: io::Error| ClientError::local(&name, &error);
 
         let mut options = OpenOptions::new();

@@ -390,7 +390,8 @@ impl TokenConfig {
         })?;
         let expires = expires.map(|time| u64::try_from(time.timestamp_millis()).unwrap_or(0));
 
-        let (name, groups) = (self.name.clone(), self.groups.clone());
+        let name = self.name.clone();
+        let groups = self.groups.clone();
         let expires = expires.map(Timestamp::from_millis);
         Ok(StaticToken { name, sha256, scopes, groups, expires })
     }

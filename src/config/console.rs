@@ -130,7 +130,8 @@ impl ConsoleOidcConfig {
         public_url: &PublicUrl,
     ) -> Result<AccessClientOptions, ConfigError> {
         const SECTION: &str = "console.oidc";
-        let (file, env) = (self.client_secret_file.as_deref(), self.client_secret_env.as_deref());
+        let file = self.client_secret_file.as_deref();
+        let env = self.client_secret_env.as_deref();
 
         let mut scopes = self.scopes.clone();
         if scopes.is_empty() {

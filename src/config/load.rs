@@ -104,7 +104,8 @@ fn with_setting(error: &toml::de::Error) -> String {
 fn without_values(problem: &str) -> String {
     const QUOTED: &str = "string \"";
 
-    let (mut shown, mut rest) = (String::new(), problem);
+    let mut shown = String::new();
+    let mut rest = problem;
     while let Some((before, quoted)) = rest.split_once(QUOTED) {
         let mut escaped = false;
         let end = quoted.find(|c| match c {

@@ -237,7 +237,8 @@ impl Config {
             return Ok(is_safe.then(|| url.as_str().to_owned()));
         }
 
-        let (listen, server) = (self.server.listen, &self.server);
+        let listen = self.server.listen;
+        let server = &self.server;
         let scheme = if server.tls.is_some() { "https" } else { "http" };
         let is_known = listen.ip().is_loopback() && listen.port() != 0;
         Ok(is_known.then(|| format!("{scheme}://{listen}{}", server.path.trim_end_matches('/'))))

@@ -190,7 +190,8 @@ impl TestClient {
         method: &str,
         member: &str,
     ) -> Result<Vec<T>, TestError> {
-        let (mut all, mut params) = (Vec::new(), json!({}));
+        let mut all = Vec::new();
+        let mut params = json!({});
 
         loop {
             let mut result = self.request(method, params).await?.result;

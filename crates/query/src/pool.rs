@@ -172,7 +172,8 @@ impl Queries {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         warm.push(Warm { key, worker, number });
 
-        let (idle, after) = (Arc::downgrade(&self.warm), self.limits.warm);
+        let idle = Arc::downgrade(&self.warm);
+        let after = self.limits.warm;
         tokio::spawn(async move {
             tokio::time::sleep(after).await;
             let Some(idle) = idle.upgrade() else { return };

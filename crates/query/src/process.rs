@@ -134,7 +134,8 @@ impl Worker {
                 None => (wire::END, Bytes::new()),
             };
 
-            let (input, messages) = (&mut self.input, &mut self.messages);
+            let input = &mut self.input;
+            let messages = &mut self.messages;
             let mut sending = std::pin::pin!(wire::send(input, tag, &block));
 
             let sent = loop {

@@ -357,7 +357,8 @@ mod tests {
             turns.next(&owner("b"), PATIENCE).await.expect("it is free"),
         ];
 
-        let (c, later) = (owner("c"), PATIENCE);
+        let c = owner("c");
+        let later = PATIENCE;
         let asking = turns.next(&c, later);
         assert!(asking.await.is_none(), "the others ignore it");
 

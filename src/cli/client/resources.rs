@@ -231,7 +231,9 @@ impl<'a> Resources<'a> {
 
         let tag = response.headers().get(header::ETAG).cloned();
         let bar = bar(response.content_length());
-        let (mut received, mut before, mut retries) = (0, 0, Retries::default());
+        let mut received = 0;
+        let mut before = 0;
+        let mut retries = Retries::default();
 
         loop {
             let failure = match self.print_body(response, &mut received, &bar).await? {
@@ -387,7 +389,8 @@ async fn rest_of(
     file.seek(SeekFrom::Start(offset)).await.map_err(|error| local(&error))?;
 
     Ok(stream::try_unfold(file, move |mut file| {
-        let (bar, name) = (bar.clone(), name.clone());
+        let bar = bar.clone();
+        let name = name.clone();
         async move {
             let mut piece = Vec::with_capacity(PIECE_BYTES);
             let read = (&mut file).take(PIECE_BYTES as u64).read_to_end(&mut piece).await;

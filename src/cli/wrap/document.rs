@@ -55,7 +55,8 @@ impl Document {
             None => {}
             Some(ast::Value::Object(servers)) => {
                 for server in servers.properties {
-                    let (start, end) = (server.value.start(), server.value.end());
+                    let start = server.value.start();
+                    let end = server.value.end();
                     let name = server.name.into_string();
                     match Value::from(server.value) {
                         Value::Object(value) => {
@@ -95,7 +96,8 @@ impl Document {
         let indentation = &line[..line.len() - line.trim_start_matches([' ', '\t']).len()];
 
         // An entry is two levels deep.
-        let (half, is_even) = (indentation.len() / 2, indentation.len().is_multiple_of(2));
+        let half = indentation.len() / 2;
+        let is_even = indentation.len().is_multiple_of(2);
         let unit = if half > 0 && is_even { &indentation[..half] } else { "  " };
 
         let mut json = Vec::new();

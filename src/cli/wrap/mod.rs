@@ -178,7 +178,8 @@ fn wrap(document: &Document, names: &[String], larder: &[String]) -> Plan {
     for entry in chosen(document, names) {
         match entry::wrap(&entry.value, larder) {
             Ok(value) => {
-                let (name, text) = (entry.name.clone(), document.format(entry, &value));
+                let name = entry.name.clone();
+                let text = document.format(entry, &value);
                 plan.changes.push(Change { name, value, text });
             }
             Err(why) => plan.unchanged.push((entry.name.clone(), why)),

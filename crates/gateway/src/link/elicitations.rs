@@ -11,14 +11,12 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use super::{Event, Link};
+use crate::received::{visit_of_question, visits_of_error};
 
 /// The most visits of one upstream that are remembered; the oldest one is forgotten first.
 const MAX_OPEN: usize = 256;
 /// The longest ID of a visit that is remembered, in bytes.
 const MAX_ID_BYTES: usize = 1 << 10;
-/// The code of an error that names URLs to visit before the request is sent again (2025-11-25,
-/// elicitation).
-const URL_REQUIRED: i64 = -32042;
 
 /// The visits that clients were asked for.
 #[derive(Default)]
@@ -43,22 +41,24 @@ pub(crate) struct Elicitation {
 }
 
 impl Elicitations {
-    fn remember(&self, id: &Value, request: i64, scope: &Scope) {
+    fn remember(&self, id: &str, request: i64, scope: &Scope) {
         let url_question = json!({ "mode": "url" });
         let has_urls =
             can_be_asked(&scope.client.capabilities, "elicitation/create", &url_question);
         let session = scope.client_session.as_ref().filter(|_| has_urls);
-        let id = id.as_str().filter(|id| id.len() <= MAX_ID_BYTES);
-        let (Some(session), Some(id)) = (session, id) else { return };
+        let Some(session) = session.filter(|_| id.len() <= MAX_ID_BYTES) else { return };
 
         let mut open = self.open.lock();
         open.retain(|known| known.id != id);
         if open.len() >= MAX_OPEN {
             open.pop_front();
         }
-        let (id, session) = (id.to_owned(), Arc::clone(session));
-        let principal = scope.identity.principal().clone();
-        open.push_back(Elicitation { id, session, principal, request });
+        open.push_back(Elicitation {
+            id: id.to_owned(),
+            session: Arc::clone(session),
+            principal: scope.identity.principal().clone(),
+            request,
+        });
     }
 
     fn take(&self, id: &str) -> Option<Elicitation> {
@@ -71,17 +71,15 @@ impl Elicitations {
 impl Link {
     /// A client is asked a question during a request, which may be to visit a URL.
     pub(crate) fn note_question(&self, params: &Value, request: i64, scope: &Scope) {
-        if params["mode"] == "url" {
-            self.elicitations.remember(&params["elicitationId"], request, scope);
+        if let Some(id) = visit_of_question(params) {
+            self.elicitations.remember(id, request, scope);
         }
     }
 
     /// A request has ended with an error, which may name URLs to visit.
     pub(crate) fn note_error(&self, error: &ErrorResponse, request: i64, scope: &Scope) {
-        let data = error.data.as_ref().filter(|_| error.code == URL_REQUIRED);
-        let visits = data.and_then(|data| data["elicitations"].as_array());
-        for visit in visits.into_iter().flatten().take(MAX_OPEN) {
-            self.elicitations.remember(&visit["elicitationId"], request, scope);
+        for id in visits_of_error(error).take(MAX_OPEN) {
+            self.elicitations.remember(id, request, scope);
         }
     }
 

@@ -7,6 +7,9 @@ use super::{MESSAGE_CHARS, object::Object, problem::shown, repair::repair};
 
 /// The code of an error that names none.
 const INTERNAL: i64 = -32603;
+/// The code of an error that names URLs to visit before the request is sent again (2025-11-25,
+/// elicitation).
+const URL_REQUIRED: i64 = -32042;
 /// The most bytes of an error's data.
 const DATA_BYTES: usize = 16 << 10;
 
@@ -38,6 +41,14 @@ pub(crate) fn without_id(body: &[u8]) -> Option<ErrorResponse> {
     let (json, _) = repair(body);
     let mut body = Object::of(serde_json::from_str(&json).ok()?, "the body").ok()?;
     body.take("error").filter(Value::is_object).map(read)
+}
+
+/// The IDs of the visits that an error asks for.
+pub(crate) fn visits_of_error(error: &ErrorResponse) -> impl Iterator<Item = &str> {
+    let data = error.data.as_ref().filter(|_| error.code == URL_REQUIRED);
+    let visits = data.and_then(|data| data.get("elicitations")).and_then(Value::as_array);
+    let ids = visits.into_iter().flatten().filter_map(|visit| visit.get("elicitationId"));
+    ids.filter_map(Value::as_str)
 }
 
 fn code(code: &Value) -> Option<i64> {

@@ -44,6 +44,12 @@ impl Question {
     }
 }
 
+/// The ID of the visit that a question asks for, if it asks to visit a URL.
+pub(crate) fn visit_of_question(params: &Value) -> Option<&str> {
+    let is_visit = params.get("mode").is_some_and(|mode| mode == "url");
+    params.get("elicitationId").and_then(Value::as_str).filter(|_| is_visit)
+}
+
 /// Params, which are an empty object unless they are one.
 fn object(params: Value) -> Value {
     if params.is_object() { params } else { Value::Object(Map::new()) }

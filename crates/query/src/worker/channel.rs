@@ -70,7 +70,8 @@ pub(super) struct Change {
 
 impl Channel {
     pub(super) fn new() -> Self {
-        let (input, output) = (io::stdin().lock(), io::stdout().lock());
+        let input = io::stdin().lock();
+        let output = io::stdout().lock();
         Self {
             input,
             output,

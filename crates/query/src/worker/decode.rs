@@ -65,9 +65,9 @@ pub(super) fn no_value(table: &str, at: &Pointer) -> QueryError {
     QueryError::Content { table: table.to_owned(), problem }
 }
 
-/// The error of a record that is not JSON and cannot be repaired. People count from one.
+/// The error of a record that is not JSON and cannot be repaired, by its offset.
 pub(super) fn broken(table: &str, number: u64) -> QueryError {
-    let problem = format!("record {} is not JSON", number + 1);
+    let problem = format!("record {number} is not JSON");
     QueryError::Content { table: table.to_owned(), problem }
 }
 

@@ -221,7 +221,8 @@ fn renamed(columns: &ColumnNames) -> Notes {
         let name = columns.names()[renamed.column].clone();
         let written = shortened(&renamed.written).into_owned();
         let text = format!("a further column {written} of the result");
-        let (kind, column) = (NoteKind::Renamed, Some(name));
+        let kind = NoteKind::Renamed;
+        let column = Some(name);
         notes.add(Note { kind, table: None, column, count: 1, first: None, text });
     }
     notes

@@ -16,7 +16,8 @@ use super::{
     definition::Registry,
     headers::HeaderParameter,
     prompt,
-    provider::{FoundTool, ListedBy, ProvidedTool, Provider, as_object, unknown_tool},
+    provided_tool::{FoundTool, ListedBy, ProvidedTool, as_object, unknown_tool},
+    provider::Provider,
     resource::CacheRule,
     tool_search::rank_tools,
 };

@@ -15,7 +15,8 @@ use super::{
     BuildError, OutputRules,
     catalog::Catalog,
     clients::SessionClients,
-    provider::{Instructions, Offer, SessionClient, Subscribed, Subscriber},
+    offer::Offer,
+    provider::{Instructions, SessionClient, Subscribed, Subscriber},
     providers::Providers,
     scope_rules::ScopeRules,
 };

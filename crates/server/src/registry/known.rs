@@ -8,46 +8,9 @@ use rmcp::model::JsonObject;
 
 use super::{
     catalog::Catalog,
-    provider::{Offer, Provider},
+    offer::{ItemName, Knowledge},
+    provider::Provider,
 };
-
-/// An item, by its name or URI.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ItemName<'a> {
-    /// A tool.
-    Tool(&'a str),
-    /// A static resource, by its URI.
-    Resource(&'a str),
-}
-
-impl<'a> ItemName<'a> {
-    /// The kind of the item.
-    pub fn kind(self) -> Offer {
-        match self {
-            Self::Tool(_) => Offer::Tools,
-            Self::Resource(_) => Offer::Resources,
-        }
-    }
-
-    fn name(self) -> &'a str {
-        match self {
-            Self::Tool(name) | Self::Resource(name) => name,
-        }
-    }
-}
-
-/// What a provider knows of an item without a request to its server.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Knowledge {
-    /// The item cannot be the provider's.
-    Foreign,
-    /// Only the use of the item shows whether it exists.
-    Unknown,
-    /// The provider has listed it. A tool has its input schema, in JSON Schema 2020-12.
-    Listed(Option<Arc<JsonObject>>),
-    /// The lists that the provider has read last lack it. They have these names.
-    Missing(Vec<String>),
-}
 
 /// An item that a definition names.
 #[derive(Debug, Clone, PartialEq)]
@@ -80,7 +43,9 @@ impl KnownItems<'_> {
             return Lookup::Found { schema, is_own: true };
         }
 
-        let (mut is_unknown, mut is_missing, mut names) = (false, false, self.own_names(item));
+        let mut is_unknown = false;
+        let mut is_missing = false;
+        let mut names = self.own_names(item);
         for provider in &self.providers {
             match provider.knowledge(item) {
                 Knowledge::Foreign => {}

@@ -10,8 +10,9 @@ use rmcp::model;
 use super::{
     apps::{has_app, is_app_only, remove_app},
     definition::Registry,
+    offer::Offer,
     paging::{self, ListPage},
-    provider::{Offer, ProvidedTool},
+    provided_tool::ProvidedTool,
     tool,
 };
 use crate::handler::Scope;

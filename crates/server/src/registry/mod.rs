@@ -21,11 +21,13 @@ mod item;
 mod known;
 mod listing;
 mod login;
+mod offer;
 mod output;
 mod output_rules;
 mod paging;
 mod permissions;
 mod prompt;
+mod provided_tool;
 mod provider;
 mod providers;
 mod references;
@@ -47,19 +49,19 @@ pub use clients::{NoAnswer, SessionClients};
 pub use complete::CompletionInput;
 pub use definition::Registry;
 pub use headers::HeaderParameter;
-pub use known::{ItemName, Knowledge};
 pub(crate) use known::{KnownItems, Lookup};
 pub use login::{LoginProblem, LoginRedirect, LoginRequest, LoginSite, ProviderLogin};
+pub use offer::{ItemName, Knowledge, Offer};
 pub use output_rules::READING_TOOL;
 pub use output_rules::is_match;
 pub use output_rules::lookup;
 pub use output_rules::{OutputRules, Spill};
 pub use paging::{Cursor, ListPage};
 pub use prompt::Prompt;
-pub(crate) use provider::ListedBy;
+pub(crate) use provided_tool::ListedBy;
+pub use provided_tool::{FoundTool, ProvidedTool};
 pub use provider::{
-    Followed, FoundTool, Instructions, Offer, ProvidedTool, Provider, ProviderState, SessionClient,
-    Subscribed, Subscriber,
+    Followed, Instructions, Provider, ProviderState, SessionClient, Subscribed, Subscriber,
 };
 pub(crate) use resource::ResourceStat;
 pub use resource::{CacheRule, Resource};

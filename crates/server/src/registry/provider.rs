@@ -10,9 +10,9 @@ use std::{
 
 use async_trait::async_trait;
 use larder_oauth::Identity;
-use larder_protocol::{Announcement, ClientFacts, Fault, quote::shortened, schema::Validator};
+use larder_protocol::{Announcement, ClientFacts, Fault};
 use larder_store::{session::SharedParts, store::ChangeFeed};
-use rmcp::model::{self, CallToolResult, JsonObject};
+use rmcp::model::{self, CallToolResult};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
@@ -20,26 +20,10 @@ use tokio::sync::broadcast;
 use super::{
     clients::SessionClients,
     complete::CompletionInput,
-    headers::{self, HeaderParameter},
-    known::{ItemName, Knowledge},
-    output_rules::Spill,
-    spilled_schema::allow_spilled,
-    structured_output,
+    offer::{ItemName, Knowledge, Offer},
+    provided_tool::{FoundTool, ProvidedTool},
 };
-use crate::handler::{Contents, IntoToolResult, Scope, ToolError};
-
-/// The kinds of items that a provider can offer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Offer {
-    /// Tools.
-    Tools,
-    /// Prompts.
-    Prompts,
-    /// Resources and templates.
-    Resources,
-    /// Completion of arguments.
-    Completions,
-}
+use crate::handler::{Contents, Scope, ToolError};
 
 /// A caller that follows a resource.
 #[derive(Debug, Clone)]
@@ -339,170 +323,4 @@ impl ProviderState {
         }
         trouble
     }
-}
-
-/// The server that lists a tool.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum ListedBy {
-    /// This server.
-    Server,
-    /// Another server behind this one, by its name.
-    Upstream(Arc<str>),
-}
-
-/// A tool that a call names, as a provider has found it.
-#[derive(Debug, Clone)]
-pub enum FoundTool {
-    /// The provider lists it.
-    Listed(Arc<ProvidedTool>),
-    /// The provider has no list for this caller now, so the caller may have made up the name.
-    /// Only the call shows whether the tool exists.
-    Unlisted,
-}
-
-/// A provider's tool.
-#[derive(Debug)]
-pub struct ProvidedTool {
-    /// The definition. An output schema is in JSON Schema 2020-12.
-    pub listed: model::Tool,
-    pub(super) headers: Vec<HeaderParameter>,
-    /// The output schema that also allows a preview.
-    pub(super) spillable_schema: Option<Arc<JsonObject>>,
-    /// The rule by which results are stored; `None` for a tool that bounds its results itself.
-    pub(super) spill: Option<Spill>,
-    /// The time to live of stored results; `None` for the store's default.
-    pub(super) ttl: Option<Duration>,
-    /// Whether arguments and structured content are validated here. Otherwise
-    /// the provider does it.
-    validates: bool,
-    /// The input schema in JSON Schema 2020-12.
-    input: Option<JsonObject>,
-}
-
-impl ProvidedTool {
-    /// A tool of a provider that validates arguments itself. Results that are
-    /// too large are stored. `input` is the input schema in JSON Schema 2020-12,
-    /// for arguments that were resolved from references.
-    pub fn new(listed: model::Tool, input: Option<JsonObject>) -> Self {
-        let headers = headers::from_schema(&listed.input_schema).unwrap_or_else(|problem| {
-            tracing::warn!(tool = %listed.name, problem, "no argument is mirrored into a header");
-            Vec::new()
-        });
-
-        let spillable_schema =
-            listed.output_schema.as_deref().map(|own| Arc::new(allow_spilled(own)));
-        let spill = Some(Spill::default());
-        Self { listed, headers, spillable_schema, spill, ttl: None, validates: false, input }
-    }
-
-    /// Sets the rule by which results are stored, and their time to live.
-    #[must_use]
-    pub fn with_results(mut self, spill: Spill, ttl: Option<Duration>) -> Self {
-        self.spill = Some(spill);
-        self.ttl = ttl;
-        self
-    }
-
-    /// A tool of a custom handler, which relies on valid arguments.
-    pub(super) fn custom(listed: model::Tool) -> Self {
-        Self {
-            listed,
-            headers: Vec::new(),
-            spillable_schema: None,
-            spill: None,
-            ttl: None,
-            validates: true,
-            input: None,
-        }
-    }
-
-    /// The arguments that clients mirror into headers.
-    pub fn headers(&self) -> &[HeaderParameter] {
-        &self.headers
-    }
-
-    /// Makes the arguments fit the input schema, where it can be read and the tool does not check
-    /// them itself.
-    ///
-    /// # Errors
-    /// What does not fit.
-    pub(super) fn fit(&self, arguments: &mut Value) -> Result<(), String> {
-        let schema = self.input.clone().filter(|_| !self.validates);
-        match schema.map(Validator::new) {
-            Some(Ok(validator)) => {
-                validator.fit(arguments);
-                validator.check(arguments)
-            }
-            Some(Err(_)) | None => Ok(()),
-        }
-    }
-
-    /// The input schema in JSON Schema 2020-12, if it can be read.
-    pub fn input(&self) -> Option<&JsonObject> {
-        self.input.as_ref()
-    }
-
-    /// Validates arguments that were resolved from references. A schema that
-    /// does not compile is left to the provider.
-    pub(super) fn check(&self, arguments: &Value) -> Result<(), String> {
-        match self.input.clone().map(Validator::new) {
-            Some(Ok(validator)) => validator.check(arguments),
-            Some(Err(_)) | None => Ok(()),
-        }
-    }
-
-    /// Calls the tool.
-    pub(super) async fn call(
-        &self,
-        provider: &dyn Provider,
-        arguments: Option<Value>,
-        scope: Arc<Scope>,
-    ) -> Result<CallToolResult, Fault> {
-        let mut arguments = arguments.unwrap_or_else(|| Value::Object(JsonObject::new()));
-        if !self.validates {
-            return provider.call_tool(self, as_object(arguments)?, scope).await;
-        }
-
-        let tool = &self.listed;
-        // Validators are not cached, because the list may differ from call to call.
-        let input = Validator::new(JsonObject::clone(&tool.input_schema))
-            .map_err(|problem| invalid_schema(&problem))?;
-        let output = tool
-            .output_schema
-            .as_deref()
-            .cloned()
-            .map(Validator::for_output)
-            .transpose()
-            .map_err(|problem| invalid_schema(&problem))?;
-
-        input.fit(&mut arguments);
-        if let Err(problem) = input.check(&arguments) {
-            return Ok(ToolError::new(problem).into_tool_result());
-        }
-
-        let mut result = provider.call_tool(self, as_object(arguments)?, scope).await?;
-        match &output {
-            Some(output) => result = structured_output::validate(output, &tool.name, result),
-            // Structured content without a schema only repeats the text.
-            None => result.structured_content = None,
-        }
-
-        Ok(result)
-    }
-}
-
-pub(super) fn as_object(arguments: Value) -> Result<JsonObject, Fault> {
-    match arguments {
-        Value::Object(arguments) => Ok(arguments),
-        _ => Err(Fault::invalid_params("\"arguments\" must be an object.")),
-    }
-}
-
-fn invalid_schema(problem: &str) -> Fault {
-    tracing::error!(%problem, "the tools/list handler returned an invalid schema");
-    Fault::Internal("The tool is listed with an invalid schema.".into())
-}
-
-pub(super) fn unknown_tool(name: &str) -> Fault {
-    Fault::invalid_params(format!("Unknown tool: {}", shortened(name)))
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::{
     definition::Registry,
-    provider::{FoundTool, ProvidedTool},
+    provided_tool::{FoundTool, ProvidedTool},
 };
 use crate::handler::Scope;
 

@@ -70,7 +70,9 @@ async fn check<S>(
         ToolError::new("The store is not available now; try again shortly.")
     })?;
 
-    let (uri, owner, store) = (&receipt.uri, ctx.identity().owner(), ctx.resource_store());
+    let uri = &receipt.uri;
+    let owner = ctx.identity().owner();
+    let store = ctx.resource_store();
     let open = match used {
         UploadUse::Stored(_) => None,
         _ => store.open_upload(owner, &receipt.id).await?,

@@ -122,7 +122,8 @@ pub(super) async fn content(
         (Some(text), None, None) => Ok(text.into()),
         (None, Some(blob), None) => Ok(decoded(caller, blob).await?.into()),
         (None, None, Some(StoredJson(json))) => {
-            let (bytes, json) = (json.len(), move || Content::json(json.as_bytes()));
+            let bytes = json.len();
+            let json = move || Content::json(json.as_bytes());
             let content = Compute::run(caller.as_str(), bytes, json).done().await;
             Ok(content.map_err(StoreError::from)?.with_mime_type("application/json"))
         }

@@ -47,7 +47,8 @@ async fn describe<S>(
     args: &DescribeResource,
     budget: usize,
 ) -> Result<String, ToolError> {
-    let (uri, revision) = (&args.uri, args.revision);
+    let uri = &args.uri;
+    let revision = args.revision;
     let found = ctx.read_any_revision(uri, revision).await?;
     let entry = &found.entry;
 

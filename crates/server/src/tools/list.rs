@@ -137,8 +137,10 @@ async fn add_own<S>(
     skip: usize,
     page: &mut Page,
 ) -> Result<usize, ToolError> {
-    let (owner, grant) = (ctx.identity().owner(), ctx.identity().grant());
-    let (catalog, registry) = (ctx.registry().catalog(), ctx.registry());
+    let owner = ctx.identity().owner();
+    let grant = ctx.identity().grant();
+    let catalog = ctx.registry().catalog();
+    let registry = ctx.registry();
     let provided = ctx.provided_listing().await;
     let (more_resources, more_templates) =
         provided.map_err(|fault| ToolError::new(fault.to_string()))?;

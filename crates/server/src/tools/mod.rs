@@ -191,7 +191,8 @@ pub fn writing<S: Send + Sync + 'static>() -> impl FnOnce(Builder<S>) -> Builder
 }
 
 fn hints(title: &str, destructive: bool, idempotent: bool) -> ToolAnnotations {
-    let (title, closed_world) = (Some(title.to_owned()), Some(false));
+    let title = Some(title.to_owned());
+    let closed_world = Some(false);
     ToolAnnotations::from_raw(title, Some(false), Some(destructive), Some(idempotent), closed_world)
 }
 

@@ -141,7 +141,8 @@ impl Hits {
 
 impl LineSink for Hits {
     fn matched(&mut self, part: &LinePart<'_>) {
-        let (line, text) = (part.line, part.text);
+        let line = part.line;
+        let text = part.text;
         let terms = if self.by_term.len() == 1 { 1 } else { self.query.terms_in(text, part.stop) };
 
         // A long line comes in parts.
@@ -159,7 +160,8 @@ impl LineSink for Hits {
             let offset = part.matches().next().map_or(0, |found| found.start);
             let text = line_excerpt(text, offset, LINE_BYTES);
             let index = self.best.partition_point(|known| known.terms.count_ones() >= term_count);
-            let (rank, is_piece) = (self.lines, part.is_piece);
+            let rank = self.lines;
+            let is_piece = part.is_piece;
             self.best.insert(index, Snippet { terms, line, text, rank, is_piece });
             self.best.truncate(MAX_SNIPPETS);
         }
@@ -180,7 +182,8 @@ pub(super) fn rank<T>(found: &mut [(T, Hits)], searched: usize, size: impl Fn(&T
     let having = |term: usize| found.iter().filter(|(_, hits)| hits.by_term[term] > 0).count();
     let rarity: Vec<f64> = (0..terms)
         .map(|term| {
-            let (all, having) = (float(searched as u64), float(having(term) as u64));
+            let all = float(searched as u64);
+            let having = float(having(term) as u64);
             (1.0 + (all - having + 0.5).max(0.0) / (having + 0.5)).ln()
         })
         .collect();

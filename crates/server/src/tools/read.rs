@@ -125,7 +125,8 @@ async fn read_lines(
 
     let name = format!("{}{}", entry.uri, revision_suffix(args.revision));
     let total = count(entry.lines, "line");
-    let (first, end) = (window.lines.start, window.lines.end);
+    let first = window.lines.start;
+    let end = window.lines.end;
 
     let head = match (&window.end, first == end) {
         (_, true) if entry.lines == 0 => format!("{name} is empty."),
@@ -188,7 +189,8 @@ async fn read_bytes(
         Kind::Text => "",
         Kind::Binary => " in base64",
     };
-    let (first, end) = (window.range.start, window.range.end);
+    let first = window.range.start;
+    let end = window.range.end;
 
     let head = match window.end {
         _ if entry.size == 0 => format!("{name} is empty."),

@@ -140,7 +140,8 @@ impl Request<'_> {
         let name = format!("{}{}{place}", found.entry.uri, revision_suffix(self.revision));
         let all = index.total();
         let total = count(all, "record");
-        let (first, end) = (window.records.start, window.records.end);
+        let first = window.records.start;
+        let end = window.records.end;
 
         match first == end {
             true if all == 0 => format!("{name} has no records. Complete."),

@@ -85,7 +85,9 @@ fn requirement(hir: &Hir) -> Requirement {
 
 /// A part that is certain to be in each match, the best one.
 fn concatenation(parts: &[Hir]) -> Requirement {
-    let (mut best, mut adjacent, mut is_exact) = (Vec::new(), Vec::new(), true);
+    let mut best = Vec::new();
+    let mut adjacent = Vec::new();
+    let mut is_exact = true;
 
     for part in parts {
         match requirement(part) {
@@ -133,7 +135,8 @@ fn only_letter(class: &Class) -> Option<u8> {
     match class {
         Class::Unicode(class) => {
             for range in class.ranges() {
-                let (start, end) = (u32::from(range.start()), u32::from(range.end()));
+                let start = u32::from(range.start());
+                let end = u32::from(range.end());
                 if start != end {
                     return None;
                 }

@@ -176,7 +176,8 @@ async fn candidates<S>(
     args: &SearchResources,
     coverage: &mut Coverage,
 ) -> Result<Vec<StoredResource>, ToolError> {
-    let (owner, prefix) = (ctx.identity().owner(), args.prefix.as_deref().unwrap_or_default());
+    let owner = ctx.identity().owner();
+    let prefix = args.prefix.as_deref().unwrap_or_default();
     let mut listed: Vec<StoredResource> = Vec::new();
 
     loop {

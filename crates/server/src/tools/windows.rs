@@ -153,7 +153,8 @@ impl WindowRequest {
     }
 
     async fn bytes(&self, range: Range) -> Result<Window, ResourceError> {
-        let (entry, max_bytes) = (&self.found.entry, self.max_bytes);
+        let entry = &self.found.entry;
+        let max_bytes = self.max_bytes;
         if range.first >= entry.size && entry.size > 0 {
             return Err(self.past_end("bytes", 0, entry.size - 1));
         }

@@ -109,7 +109,8 @@ impl SequentialWorkflow {
         description: impl Into<String>,
         required: bool,
     ) -> Self {
-        let (name, description) = (name.into(), description.into());
+        let name = name.into();
+        let description = description.into();
         self.arguments.push(Argument { name, description, required, kind });
         self
     }

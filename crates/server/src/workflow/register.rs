@@ -53,7 +53,8 @@ pub fn prompt_showing<S: Send + Sync + 'static>(
 }
 
 fn as_prompt<S: Send + Sync + 'static>(workflow: Arc<SequentialWorkflow>) -> Prompt<S> {
-    let (name, description) = (workflow.name.clone(), workflow.description.clone());
+    let name = workflow.name.clone();
+    let description = workflow.description.clone();
     let schema = schema(&workflow);
 
     Prompt::new(move |ctx: Context<S>, arguments: JsonObject| {
@@ -82,7 +83,8 @@ struct WorkflowOutput {
 }
 
 fn as_tool<S: Send + Sync + 'static>(workflow: Arc<SequentialWorkflow>, also: Also) -> Tool<S> {
-    let (name, description) = (workflow.name.clone(), workflow.description.clone());
+    let name = workflow.name.clone();
+    let description = workflow.description.clone();
     let schema = schema(&workflow);
 
     Tool::new(move |ctx: Context<S>, arguments: JsonObject| {

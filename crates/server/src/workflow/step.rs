@@ -207,7 +207,8 @@ impl WorkflowStep {
     /// A step that leaves the rest to the model: the workflow ends here, with this
     /// guidance and the list of the remaining steps.
     pub fn handoff(name: impl Into<String>, guidance: impl Into<String>) -> Self {
-        let (name, guidance) = (name.into(), Some(guidance.into()));
+        let name = name.into();
+        let guidance = Some(guidance.into());
         Self { name, guidance, handoff: true, ..Self::default() }
     }
 

@@ -77,7 +77,8 @@ impl Transcript {
     /// is not text. Embedded text resources become part of the text, because not
     /// all hosts show them.
     pub(super) fn into_content(self) -> (String, Vec<ContentBlock>) {
-        let (mut texts, mut others) = (Vec::new(), Vec::new());
+        let mut texts = Vec::new();
+        let mut others = Vec::new();
 
         for message in self.messages {
             match message.content {
@@ -133,7 +134,8 @@ impl Transcript {
         }
 
         let bytes = found.bytes().await?;
-        let (uri, mime_type) = (entry.uri.as_str(), entry.mime_type.as_str());
+        let uri = entry.uri.as_str();
+        let mime_type = entry.mime_type.as_str();
         let contents = match entry.kind {
             Kind::Text => ResourceContents::text(String::from_utf8_lossy(&bytes), uri),
             Kind::Binary => ResourceContents::blob(BASE64_STANDARD.encode(&bytes), uri),
@@ -179,10 +181,13 @@ pub(super) async fn value_of_resource<S>(
     ctx: &Context<S>,
     found: &StoredResource,
 ) -> Result<Value, String> {
-    let (entry, max_bytes) = (&found.entry, ctx.read_bytes());
+    let entry = &found.entry;
+    let max_bytes = ctx.read_bytes();
 
     if entry.kind == Kind::Binary {
-        let (uri, mime_type, size) = (&entry.uri, &entry.mime_type, entry.size);
+        let uri = &entry.uri;
+        let mime_type = &entry.mime_type;
+        let size = entry.size;
         return Ok(json!({ "uri": uri, "mime_type": mime_type, "size": size }));
     }
 

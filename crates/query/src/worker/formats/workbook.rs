@@ -275,7 +275,8 @@ fn hours(days: f64) -> String {
     let millis = (days * 86_400_000.0).round() as i64;
     let sign = if millis < 0 { "-" } else { "" };
     let millis = millis.unsigned_abs();
-    let (seconds, rest) = (millis / 1_000, millis % 1_000);
+    let seconds = millis / 1_000;
+    let rest = millis % 1_000;
     let fraction = if rest == 0 { String::new() } else { format!(".{rest:03}") };
     format!("{sign}{:02}:{:02}:{:02}{fraction}", seconds / 3_600, seconds / 60 % 60, seconds % 60)
 }

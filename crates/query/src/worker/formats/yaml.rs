@@ -87,7 +87,8 @@ fn rounded(documents: &[Value]) -> Option<Note> {
         }
     }
 
-    let (mut number, mut first) = (0, None);
+    let mut number = 0;
+    let mut first = None;
     for document in documents {
         count_in(document, &mut number, &mut first);
     }

@@ -5,15 +5,10 @@ use std::ops;
 use jaq_core::{ValR, ops::Math};
 use jaq_json::{Num, Val};
 
-use super::value::{Error, JqValue};
+use super::value::{Error, JqValue, done};
 
 /// The longest text that a multiplication makes, in bytes.
 const MAX_REPEATED: usize = 1 << 30;
-
-/// The result of jaq's operation on operands that it accepts.
-pub(super) fn done(result: jaq_json::ValR) -> ValR<JqValue> {
-    result.map(JqValue).map_err(Error::str)
-}
 
 impl ops::Add for JqValue {
     type Output = ValR<Self>;
@@ -113,7 +108,8 @@ impl ops::Rem for JqValue {
 
         // The rest of the integers: jq cuts off fractions.
         #[allow(clippy::cast_possible_truncation, reason = "fractions are cut off")]
-        let (l, r) = (l as i64, r as i64);
+        let l = l as i64;
+        let r = r as i64;
         if r == 0 {
             return Err(Error::str(format_args!(
                 "{self} and {other} cannot be divided because the divisor is zero"

@@ -39,7 +39,9 @@ pub(super) fn root(value: &Val) -> String {
 
 /// The end of the first value of a text that begins with one.
 pub(super) fn end_of_value(text: &[u8]) -> usize {
-    let (mut depth, mut in_string, mut is_escaped) = (0_usize, false, false);
+    let mut depth = 0_usize;
+    let mut in_string = false;
+    let mut is_escaped = false;
 
     for (at, byte) in text.iter().enumerate() {
         if in_string {

@@ -25,7 +25,7 @@ pub(super) fn funs() -> impl Iterator<Item = Fun<Data>> {
             unary(cv, |value, part| contains(&value.0, &part.0).map(Into::into))
         }),
         ("has", v(1), |cv| unary(cv, |value, key| has(&value, &key))),
-        ("indices", v(1), |cv| unary(cv, |value, part| indices(&value, &part))),
+        ("indices", v(1), |cv| unary(cv, |value, part| value.indices(&part))),
         ("bsearch", v(1), |cv| unary(cv, |value, wanted| search(&value, &wanted))),
         ("floor", v(0), |cv| bome(rounded(cv.1, f64::floor))),
         ("ceil", v(0), |cv| bome(rounded(cv.1, f64::ceil))),
@@ -74,7 +74,8 @@ fn from_base64(value: &JqValue) -> ValR<JqValue> {
     let Some(text) = as_text(value) else { return Err(Error::typ(value.clone(), "string")) };
     let invalid = || Error::str(format_args!("{} is not valid base64 data", cut(&text, 100)));
 
-    let (mut bits, mut count) = (0_u32, 0_u32);
+    let mut bits = 0_u32;
+    let mut count = 0_u32;
     let mut bytes = Vec::new();
     for character in text.bytes().take_while(|byte| *byte != b'=') {
         let code = ALPHABET.iter().position(|known| *known == character).ok_or_else(invalid)?;
@@ -123,7 +124,8 @@ fn from_base32(value: &JqValue) -> ValR<JqValue> {
     let Some(text) = as_text(value) else { return Err(Error::typ(value.clone(), "string")) };
     let invalid = || Error::str(format_args!("{} is not valid base32 data", cut(&text, 100)));
 
-    let (mut bits, mut count) = (0_u32, 0_u32);
+    let mut bits = 0_u32;
+    let mut count = 0_u32;
     let mut bytes = Vec::new();
     for character in text.bytes().take_while(|byte| *byte != b'=') {
         let code = match character {
@@ -216,7 +218,8 @@ fn contains(value: &Val, part: &Val) -> Result<bool, Error> {
             Ok(true)
         }
         (Val::TStr(text), Val::TStr(part)) => {
-            let (text, part) = (String::from_utf8_lossy(text), String::from_utf8_lossy(part));
+            let text = String::from_utf8_lossy(text);
+            let part = String::from_utf8_lossy(part);
             Ok(text.contains(&*part))
         }
         (Val::Null, Val::Null) | (Val::Num(_), Val::Num(_)) | (Val::Bool(_), Val::Bool(_)) => {
@@ -242,31 +245,6 @@ fn has(value: &JqValue, key: &JqValue) -> ValR<JqValue> {
         }
         _ => Err(Error::str(format_args!("cannot check whether {value} has the key {key}"))),
     }
-}
-
-/// The places of a part: of a text in bytes, of items in a list.
-pub(super) fn indices(value: &JqValue, part: &JqValue) -> ValR<JqValue> {
-    let places: Vec<usize> = match (&value.0, &part.0) {
-        (Val::Null, Val::Null | Val::TStr(_) | Val::Num(_)) => return Ok(JqValue::default()),
-        (Val::Obj(members), key @ Val::TStr(_)) => {
-            return Ok(JqValue(members.get(key).cloned().unwrap_or_default()));
-        }
-        (Val::TStr(_), Val::TStr(part)) if part.is_empty() => Vec::new(),
-        (Val::TStr(text), Val::TStr(part)) => {
-            let starts = text.windows(part.len()).enumerate();
-            starts.filter(|(_, window)| *window == &part[..]).map(|(at, _)| at).collect()
-        }
-        (Val::Arr(_), Val::Arr(part)) if part.is_empty() => Vec::new(),
-        (Val::Arr(items), Val::Arr(part)) => {
-            let starts = items.windows(part.len()).enumerate();
-            starts.filter(|(_, window)| *window == &part[..]).map(|(at, _)| at).collect()
-        }
-        (Val::Arr(items), part) => {
-            items.iter().enumerate().filter(|(_, item)| *item == part).map(|(at, _)| at).collect()
-        }
-        _ => return Err(Error::index(value.clone(), part.clone())),
-    };
-    Ok(places.into_iter().map(JqValue::from).collect())
 }
 
 fn search(value: &JqValue, wanted: &JqValue) -> ValR<JqValue> {

@@ -79,7 +79,8 @@ impl Expression {
         let pattern = if before_line_feed { with_ends(pattern) } else { Cow::Borrowed(pattern) };
         let mut builder = RegexBuilder::new(&pattern);
         builder.delegate_size_limit(MAX_COMPILED_BYTES).backtrack_limit(MAX_BACKTRACKS);
-        let (mut is_global, mut skips_empty) = (false, false);
+        let mut is_global = false;
+        let mut skips_empty = false;
 
         for flag in flags.chars() {
             match flag {
@@ -107,7 +108,9 @@ impl Expression {
 
 /// The expression whose `$` is also before a line feed at the end of the text.
 fn with_ends(pattern: &str) -> Cow<'_, str> {
-    let (mut ends, mut is_escaped, mut in_class) = (String::new(), false, 0_usize);
+    let mut ends = String::new();
+    let mut is_escaped = false;
+    let mut in_class = 0_usize;
     if !pattern.contains('$') {
         return Cow::Borrowed(pattern);
     }

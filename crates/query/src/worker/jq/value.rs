@@ -12,7 +12,7 @@ use jaq_core::{
 };
 use jaq_json::{Map, Num, Rc, Val};
 
-use super::{arithmetic::done, write::write_value};
+use super::write::write_value;
 
 /// A JSON value.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,7 +63,8 @@ impl JqValue {
         let end = bound(range.end)?.map_or(length, absolute).min(length).ceil();
 
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within 0..len")]
-        let (start, end) = (start as usize, end as usize);
+        let start = start as usize;
+        let end = end as usize;
         Ok(start..end.max(start))
     }
 
@@ -86,6 +87,32 @@ impl JqValue {
         let index = if index < 0.0 { index + len as f64 } else { index };
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative")]
         (index >= 0.0).then_some(index as usize)
+    }
+
+    /// The places of a part: of a text in bytes, of items in a list.
+    pub(super) fn indices(&self, part: &Self) -> ValR<Self> {
+        let places: Vec<usize> = match (&self.0, &part.0) {
+            (Val::Null, Val::Null | Val::TStr(_) | Val::Num(_)) => return Ok(Self::default()),
+            (Val::Obj(members), key @ Val::TStr(_)) => {
+                return Ok(Self(members.get(key).cloned().unwrap_or_default()));
+            }
+            (Val::TStr(_), Val::TStr(part)) if part.is_empty() => Vec::new(),
+            (Val::TStr(text), Val::TStr(part)) => {
+                let starts = text.windows(part.len()).enumerate();
+                starts.filter(|(_, window)| *window == &part[..]).map(|(at, _)| at).collect()
+            }
+            (Val::Arr(_), Val::Arr(part)) if part.is_empty() => Vec::new(),
+            (Val::Arr(items), Val::Arr(part)) => {
+                let starts = items.windows(part.len()).enumerate();
+                starts.filter(|(_, window)| *window == &part[..]).map(|(at, _)| at).collect()
+            }
+            (Val::Arr(items), part) => {
+                let all = items.iter().enumerate();
+                all.filter(|(_, item)| *item == part).map(|(at, _)| at).collect()
+            }
+            _ => return Err(Error::index(self.clone(), part.clone())),
+        };
+        Ok(places.into_iter().map(Self::from).collect())
     }
 
     /// Whether a place must get a value that is an object, or a list, if it is null.
@@ -127,6 +154,11 @@ impl FromIterator<Self> for JqValue {
     fn from_iter<I: IntoIterator<Item = Self>>(items: I) -> Self {
         Self(Val::Arr(Rc::new(items.into_iter().map(|item| item.0).collect())))
     }
+}
+
+/// The result of jaq's operation on operands that it accepts.
+pub(super) fn done(result: jaq_json::ValR) -> ValR<JqValue> {
+    result.map(JqValue).map_err(Error::str)
 }
 
 const ITERABLE: &str = "iterable (array or object)";
@@ -179,7 +211,7 @@ impl ValT for JqValue {
                 at.and_then(|at| items.get(at)).cloned().unwrap_or_default()
             }
             (list @ Val::Arr(_), Val::Arr(_)) => {
-                return super::natives::indices(&Self(list), index);
+                return Self(list).indices(index);
             }
             (value @ (Val::Arr(_) | Val::TStr(_)), Val::Obj(slice)) => {
                 let slice = Self::slice_of(slice);
@@ -199,7 +231,8 @@ impl ValT for JqValue {
             Val::TStr(text) => {
                 let text = String::from_utf8_lossy(&text);
                 let bounds = Self::bounds(&range, text.chars().count())?;
-                let (skip, take) = (bounds.start, bounds.end - bounds.start);
+                let skip = bounds.start;
+                let take = bounds.end - bounds.start;
                 Val::utf8_str(text.chars().skip(skip).take(take).collect::<String>())
             }
             other => return Err(Error::typ(Self(other), "rangeable (array or string)")),

@@ -49,7 +49,8 @@ impl Authorizer {
     pub(super) fn install(&self, connection: &mut Connection) {
         *self.seen.lock() = Seen::default();
 
-        let (tables, seen) = (Arc::clone(&self.tables), Arc::clone(&self.seen));
+        let tables = Arc::clone(&self.tables);
+        let seen = Arc::clone(&self.seen);
         let check = move |context: AuthContext<'_>| check(&context, &tables, &mut seen.lock());
         // Setting an authorizer fails only for connections of other threads.
         let _ = connection.authorizer(Some(check));

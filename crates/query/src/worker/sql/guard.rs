@@ -92,7 +92,8 @@ impl Guard<'_> {
             return None;
         }
 
-        let (start, end) = (self.tokens[index + 1].end, self.tokens[as_].start);
+        let start = self.tokens[index + 1].end;
+        let end = self.tokens[as_].start;
         let inner = self.range(index + 2, as_, start, end);
         let rest = &self.sql[end..self.tokens[close].end];
         Some((format!("CAST(larder_castable({inner}) {rest}"), close + 1))
@@ -103,7 +104,8 @@ impl Guard<'_> {
             self.top_level(index + 2, close).any(|at| self.tokens[at].token == Token::Comma);
         let after = if is_scalar { close + 1 } else { self.after_call(close + 1, to) };
 
-        let (start, end) = (self.tokens[index + 1].end, self.tokens[after - 1].end);
+        let start = self.tokens[index + 1].end;
+        let end = self.tokens[after - 1].end;
         let inner = self.range(index + 2, after, start, end);
         if inner.len() > MAX_BYTES / 2 {
             self.is_too_long = true;

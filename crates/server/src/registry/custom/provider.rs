@@ -11,7 +11,9 @@ use crate::{
     handler::{Contents, Scope},
     registry::{
         complete::{CompletionInput, completion_info},
-        provider::{FoundTool, Offer, ProvidedTool, Provider},
+        offer::Offer,
+        provided_tool::{FoundTool, ProvidedTool},
+        provider::Provider,
     },
 };
 

@@ -10,7 +10,7 @@ use rmcp::model::{self, CallToolResult, JsonObject};
 use super::handlers::{self, ListHandler, check_pair, list_handler, run_list};
 use crate::{
     handler::{Context, IntoToolResult, Scope},
-    registry::{item::is_name, provider::unknown_tool},
+    registry::{item::is_name, provided_tool::unknown_tool},
 };
 
 type CallFuture = BoxFuture<'static, Result<CallToolResult, Fault>>;

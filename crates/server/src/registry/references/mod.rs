@@ -20,7 +20,7 @@ use rmcp::model::JsonObject;
 use serde_json::Value;
 
 use self::{content::ReferenceLimits, expected::Expected, flow::Flow, form::Reference};
-use super::{definition::Registry, provider::FoundTool};
+use super::{definition::Registry, provided_tool::FoundTool};
 use crate::handler::Scope;
 
 /// The most references in one call.

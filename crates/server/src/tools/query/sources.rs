@@ -36,7 +36,8 @@ pub(super) async fn find<S>(
         }
 
         let SourceOptions { rows, pattern, table, .. } = options;
-        let (encoding, conversion) = (form.encoding, form.conversion);
+        let encoding = form.encoding;
+        let conversion = form.conversion;
         let table = Table { name, layout, rows, pattern, encoding, conversion, options: table };
         sources.push((table, content));
     }

@@ -208,7 +208,9 @@ mod tests {
 
     fn search(query: &str) -> Search {
         let matcher = regex::matcher(query, regex::Syntax::default()).unwrap();
-        let (context, invert, counts) = (0, false, true);
+        let context = 0;
+        let invert = false;
+        let counts = true;
         Search {
             matcher,
             required: None,

@@ -39,8 +39,11 @@ struct Position {
 
 impl<K: LineSink> Gatherer<K> {
     pub(super) fn new(search: Search, sink: K) -> Self {
-        let (partial_line, before) = (PartialLine::default(), VecDeque::new());
-        let (is_within_line, after, next_line) = (false, 0, None);
+        let partial_line = PartialLine::default();
+        let before = VecDeque::new();
+        let is_within_line = false;
+        let after = 0;
+        let next_line = None;
         Self { search, sink, partial_line, is_within_line, before, after, next_line }
     }
 
@@ -153,12 +156,14 @@ impl<K: LineSink> Gatherer<K> {
         let mut position = Position { line: first, offset: 0 };
 
         for hit in &lines.hits {
-            let (line, range) = (first + hit.line(), hit.range());
+            let line = first + hit.line();
+            let range = hit.range();
             self.report_after(&lines.text, &mut position, range.start);
             self.remember(&lines.text, position.offset, range.start);
             self.report_before(line);
 
-            let (start, text) = (offset + range.start as u64, &lines.text[range.clone()]);
+            let start = offset + range.start as u64;
+            let text = &lines.text[range.clone()];
             let mut part = LinePart::whole(&self.search.matcher, line + 1, start, text, stop);
             part.count = hit.matches();
             self.sink.matched(&part);
@@ -187,7 +192,8 @@ impl<K: LineSink> Gatherer<K> {
     /// Remembers the last lines between these offsets as context of the next
     /// match.
     fn remember(&mut self, text: &Bytes, from: usize, until: usize) {
-        let (mut last, mut end) = (Vec::new(), until);
+        let mut last = Vec::new();
+        let mut end = until;
 
         while end > from && last.len() < self.search.context {
             let feed = memchr::memrchr(b'\n', &text[from..end - 1]);
@@ -349,7 +355,8 @@ mod tests {
             escapes: Arc::default(),
         };
 
-        let (stop, mut offset) = (Stop::default(), 0);
+        let stop = Stop::default();
+        let mut offset = 0;
         let mut gatherer = Gatherer::new(search.clone(), Offsets::default());
 
         for piece in text.as_bytes().chunks(256 << 10) {

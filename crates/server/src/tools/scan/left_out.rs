@@ -51,7 +51,8 @@ async fn stored(texts: &[(usize, &str)]) -> StoredResource {
     // Each test has content of its own, because all tests share the block cache.
     write!(log, "the end of {:?}", std::thread::current().name()).unwrap();
 
-    let (owner, uri) = (Owner::new("left-out"), ResourceUri::parse("log://all").unwrap());
+    let owner = Owner::new("left-out");
+    let uri = ResourceUri::parse("log://all").unwrap();
     let store =
         Store::memory(Arc::new(SystemClock), MemoryLimits::default(), StoreLimits::default());
     let entry = store.create(&owner, uri, log.into(), Details::default()).await.unwrap();

@@ -38,7 +38,9 @@ impl<'a> LinePart<'a> {
     ) -> Self {
         let text = without_break(matcher, text);
         let starts = 0..text.len() + 1;
-        let (count, is_piece, last_end) = (1, false, None);
+        let count = 1;
+        let is_piece = false;
+        let last_end = None;
         Self { line, offset, text, count, is_piece, matcher, starts, last_end, stop }
     }
 

@@ -64,7 +64,8 @@ impl PartialLine {
         let text = if ended { without_break(matcher, &self.text) } else { &self.text };
         // Matches that begin before `until` are complete, unless they are too long.
         let until = if ended { text.len() + 1 } else { text.len() - PIECE_MATCH_BYTES };
-        let (starts, last_end) = (self.next_start..until.max(self.next_start), self.last_end);
+        let starts = self.next_start..until.max(self.next_start);
+        let last_end = self.last_end;
 
         if self.head.is_none() {
             self.head = Some(Bytes::copy_from_slice(&text[..text.len().min(HEAD_BYTES)]));

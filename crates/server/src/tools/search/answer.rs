@@ -123,7 +123,8 @@ pub(super) fn result(
             } else {
                 result.complete = false;
                 let what = if args.invert { "Lines without a match" } else { "Matches" };
-                let (from, to) = (number(args.offset + 1), number(shown.passed));
+                let from = number(args.offset + 1);
+                let to = number(shown.passed);
                 let range = format!("{what} {from}-{to} of {}", number(rows.matches));
                 if is_end {
                     let limits = if exact { String::new() } else { format!(" {limits}") };

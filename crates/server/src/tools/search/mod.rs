@@ -254,7 +254,8 @@ async fn find_matches(
     args: &SearchResource,
     budget: usize,
 ) -> Result<(Rows, bool), ToolError> {
-    let (query, syntax) = (args.query.clone(), args.syntax());
+    let query = args.query.clone();
+    let syntax = args.syntax();
     let compiling = Compute::queue(caller.as_str(), move |_| {
         (matcher(&query, syntax), required_text(&query, syntax))
     });
@@ -270,7 +271,8 @@ async fn find_matches(
         count_only: args.count_only,
     });
 
-    let (context, invert) = (args.context, args.invert);
+    let context = args.context;
+    let invert = args.invert;
     let escapes = Arc::<AtomicBool>::default();
     let search = Search {
         matcher,

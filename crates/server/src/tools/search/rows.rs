@@ -121,7 +121,9 @@ impl Rows {
 
     fn add_line(&mut self, part: &LinePart<'_>) {
         let is_inverted = self.wanted.invert;
-        let (mut at, mut first, mut end) = (Vec::new(), 0, 0);
+        let mut at = Vec::new();
+        let mut first = 0;
+        let mut end = 0;
         let whole = part.text.strip_suffix(b"\n").unwrap_or(part.text).len();
         let mut found = part.offset..part.offset + whole as u64;
 

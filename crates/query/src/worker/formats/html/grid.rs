@@ -214,7 +214,8 @@ impl Table {
                 "{} that span rows or columns {verb} repeated in each",
                 count(self.repeated, "cell")
             );
-            let (kind, count) = (NoteKind::Repaired, self.repeated);
+            let kind = NoteKind::Repaired;
+            let count = self.repeated;
             notes.push(Note { kind, table: None, column: None, count, first: None, text });
         }
         if self.joined_heads > 0 {

@@ -131,7 +131,9 @@ fn cells_are_written_as_they_are_shown() {
 #[test]
 fn a_sheet_is_chosen_and_the_others_are_named() {
     let sheet = |name: &str| rows(1, &[&["'a", "'b"], &[&format!("'{name}"), "1"]]);
-    let (one, two, three) = (sheet("one"), sheet("two"), sheet("three"));
+    let one = sheet("one");
+    let two = sheet("two");
+    let three = sheet("three");
     let bytes = workbook(&[
         ("Empty", "visible", "<sheetData/>"),
         ("Hidden", "hidden", &one),
