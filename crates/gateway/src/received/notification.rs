@@ -54,7 +54,7 @@ impl Notification {
                     .map(|message| bounded(message, MESSAGE_CHARS).into_owned()),
             },
             "notifications/message" => Self::Log {
-                level: LogLevel::deserialize(params.take("level")?).ok()?,
+                level: level(params.text("level").unwrap_or_default()),
                 logger: params.text("logger").map(|name| bounded(name, MESSAGE_CHARS).into_owned()),
                 data: params.take("data").unwrap_or_default(),
             },
@@ -83,7 +83,52 @@ fn is_list(method: &str) -> bool {
     )
 }
 
+/// The level of a log message, also by the names of syslog and of logging libraries. A message at an
+/// unknown level is information.
+fn level(name: &str) -> LogLevel {
+    match name.trim().to_ascii_lowercase().as_str() {
+        "debug" => LogLevel::Debug,
+        "notice" => LogLevel::Notice,
+        "warning" | "warn" => LogLevel::Warning,
+        "error" | "err" => LogLevel::Error,
+        "critical" | "crit" | "fatal" => LogLevel::Critical,
+        "alert" => LogLevel::Alert,
+        "emergency" | "emerg" => LogLevel::Emergency,
+        _ => LogLevel::Info,
+    }
+}
+
 /// A number that Larder has sent, which may come back as a text.
 fn number(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| value.as_str()?.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_log_message_at_any_level_is_read() {
+        for (sent, level) in [
+            (json!("debug"), LogLevel::Debug),
+            (json!("warn"), LogLevel::Warning),
+            (json!(" WARNING "), LogLevel::Warning),
+            (json!("INFO"), LogLevel::Info),
+            (json!("Error"), LogLevel::Error),
+            (json!("fatal"), LogLevel::Critical),
+            (json!("trace"), LogLevel::Info),
+            (json!(""), LogLevel::Info),
+            (json!(4), LogLevel::Info),
+            (json!(null), LogLevel::Info),
+        ] {
+            let params = json!({ "level": sent, "data": "d" });
+            let read = Notification::read("notifications/message", params);
+            let Notification::Log { level: read, .. } = read else { panic!("{sent}") };
+            assert_eq!(read, level, "{sent}");
+        }
+        let read = Notification::read("notifications/message", json!({ "data": "d" }));
+        assert!(matches!(read, Notification::Log { level: LogLevel::Info, .. }));
+    }
 }
