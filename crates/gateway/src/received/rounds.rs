@@ -43,6 +43,42 @@ impl RawResult {
             Some(Value::String(state)) => Some(state),
             Some(other) => return Err(Problem::of("requestState must be a text", &other)),
         };
+        if requests.is_empty() && state.is_none() {
+            // The same request would be answered likewise again and again.
+            let expected = "a result that requires input must have inputRequests or requestState";
+            return Err(Problem::of(expected, &required.into_value()));
+        }
         Ok(Round::Asks(InputRequired { requests, state }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{super::repair::Repaired, *};
+
+    #[test]
+    fn a_round_that_asks_nothing_and_has_no_state_is_a_problem() {
+        let round = |mut result: Value| {
+            result["resultType"] = json!("input_required");
+            let result = RawResult::of_json(&result.to_string(), Repaired::default());
+            result.expect("it is JSON").round()
+        };
+
+        for sent in [
+            json!({}),
+            json!({ "inputRequests": {} }),
+            json!({ "inputRequests": null, "requestState": null }),
+        ] {
+            let problem = round(sent.clone()).err().expect("it is a problem").to_string();
+            assert!(problem.contains("inputRequests or requestState"), "{problem}");
+        }
+        for sent in [
+            json!({ "requestState": "" }),
+            json!({ "inputRequests": { "q": { "method": "roots/list" } } }),
+        ] {
+            assert!(matches!(round(sent), Ok(Round::Asks(_))));
+        }
     }
 }
