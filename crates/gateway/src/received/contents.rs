@@ -9,6 +9,11 @@ use super::{
     result::{Answer, RawResult},
 };
 
+/// The member of metadata that says which contents are left out.
+const LEFT_OUT: &str = "larder/left_out";
+/// The most contents of which it says so.
+const MAX_TOLD: usize = 20;
+
 /// The contents of a resource, at least one.
 pub(crate) struct ReadAnswer {
     pub(crate) first: ReceivedContent,
@@ -32,16 +37,44 @@ pub(crate) enum ReceivedBody {
 impl Answer for ReadAnswer {
     fn read(result: RawResult) -> Result<Self, Problem> {
         let what = shown(&result.value);
-        let contents = result.object()?.take_list("contents")?;
-        let mut contents = contents.into_iter().map(content).collect::<Result<Vec<_>, _>>()?;
-        if contents.is_empty() {
-            return Err(Problem::new(format!("a resource must have a content, in {what}")));
+        let mut result = result.object()?;
+        let contents = match result.take("contents") {
+            Some(one @ Value::Object(_)) => vec![one],
+            other => {
+                result.set("contents", other.unwrap_or_default());
+                result.take_list("contents")?
+            }
+        };
+
+        let mut left_out = Vec::new();
+        let mut read = Vec::with_capacity(contents.len());
+        for (index, value) in contents.into_iter().enumerate() {
+            match content(value) {
+                Ok(content) => read.push(content),
+                Err(problem) => left_out.push((index + 1, problem)),
+            }
         }
 
-        let further = contents.split_off(1);
-        let first = contents.into_iter().next();
-        let first = first.ok_or_else(|| Problem::new("a resource must have a content"))?;
-        Ok(Self { first, further })
+        let mut read = read.into_iter();
+        let Some(mut first) = read.next() else {
+            let none = || Problem::new(format!("a resource must have a content, in {what}"));
+            return Err(left_out.into_iter().next().map_or_else(none, |(_, problem)| problem));
+        };
+        first.tell_left_out(&left_out);
+        Ok(Self { first, further: read.collect() })
+    }
+}
+
+impl ReceivedContent {
+    /// Adds to the metadata which contents of the resource are left out, by their numbers from 1.
+    fn tell_left_out(&mut self, left_out: &[(usize, Problem)]) {
+        if left_out.is_empty() {
+            return;
+        }
+        let told = left_out.iter().take(MAX_TOLD);
+        let told = told.map(|(number, problem)| format!("content {number}: {problem}").into());
+        let told: Vec<Value> = told.collect();
+        self.meta.get_or_insert_default().insert(LEFT_OUT.to_owned(), told.into());
     }
 }
 
@@ -62,4 +95,39 @@ fn content(value: Value) -> Result<ReceivedContent, Problem> {
         meta: content.take_members("_meta"),
         body,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{super::repair::Repaired, *};
+
+    fn read(contents: &Value) -> Result<ReadAnswer, Problem> {
+        let result = json!({ "contents": contents }).to_string();
+        ReadAnswer::read(RawResult::of_json(&result, Repaired::default()).expect("it is JSON"))
+    }
+
+    #[test]
+    fn a_bad_content_costs_no_other_one_and_is_told() {
+        let good = json!({ "uri": "a:b", "text": "t", "_meta": { "a": 1 } });
+        let answer = read(&json!(["x", good, null, { "uri": "a:c" }, good]));
+        let ReadAnswer { first, further } = answer.expect("two are clear");
+
+        assert!(matches!(first.body, ReceivedBody::Text(text) if text == "t"));
+        assert_eq!(further.len(), 1);
+        let meta = first.meta.expect("it has metadata");
+        let told = meta[LEFT_OUT].as_array().expect("a list");
+        let begins = |index: usize, with: &str| {
+            told[index].as_str().is_some_and(|text| text.starts_with(with))
+        };
+        assert!(begins(0, "content 1: ") && begins(1, "content 3: ") && begins(2, "content 4: "));
+        assert_eq!((meta["a"].clone(), told.len()), (json!(1), 3));
+
+        let one = read(&good).expect("it is clear");
+        assert!(one.further.is_empty() && one.first.meta == good["_meta"].as_object().cloned());
+        for none in [json!([]), json!(null), json!([null]), json!("x"), json!({})] {
+            assert!(read(&none).is_err(), "{none}");
+        }
+    }
 }

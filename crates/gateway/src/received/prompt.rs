@@ -20,15 +20,13 @@ impl Answer for GotPrompt {
         let mut result = result.object()?;
         let messages = match result.take("messages") {
             Some(Value::Array(messages)) => messages,
+            Some(one @ Value::Object(_)) => vec![one],
             other => {
                 return Err(Problem::of("messages must be a list", &other.unwrap_or_default()));
             }
         };
 
-        let mut read = Vec::with_capacity(messages.len());
-        for message in messages {
-            read.extend(read_message(message)?);
-        }
+        let read = read_messages(messages)?;
 
         let mut description = result.take_text("description");
         description.as_mut().map(cut_description);
@@ -38,6 +36,34 @@ impl Answer for GotPrompt {
         prompt.description = description;
         prompt.meta = result.take_members("_meta").map(MetaObject);
         Ok(Self(prompt))
+    }
+}
+
+/// Reads the messages. One that cannot be read is left out, which a message in its place says.
+///
+/// # Errors
+/// None of them can be read.
+fn read_messages(messages: Vec<Value>) -> Result<Vec<PromptMessage>, Problem> {
+    let mut read = Vec::with_capacity(messages.len());
+    let mut first_problem = None;
+    let mut has_any = messages.is_empty();
+    for (index, message) in messages.into_iter().enumerate() {
+        match read_message(message) {
+            Ok(messages) => {
+                has_any = true;
+                read.extend(messages);
+            }
+            Err(problem) => {
+                let note = format!("(Message {} is left out: {problem}.)", index + 1);
+                read.push(PromptMessage::new(Role::User, ContentBlock::text(note)));
+                first_problem.get_or_insert(problem);
+            }
+        }
+    }
+
+    match first_problem {
+        Some(problem) if !has_any => Err(problem),
+        _ => Ok(read),
     }
 }
 
@@ -63,4 +89,35 @@ fn read_message(message: Value) -> Result<Vec<PromptMessage>, Problem> {
     };
 
     Ok(blocks.into_iter().map(|block| PromptMessage::new(role.clone(), block)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{super::repair::Repaired, *};
+
+    fn read(messages: &Value) -> Result<Value, Problem> {
+        let result = json!({ "messages": messages }).to_string();
+        let result = RawResult::of_json(&result, Repaired::default()).expect("it is JSON");
+        GotPrompt::read(result).map(|GotPrompt(prompt)| json!(prompt.messages))
+    }
+
+    #[test]
+    fn a_bad_message_costs_no_other_one_and_is_told() {
+        let good = json!({ "role": "assistant", "content": { "type": "text", "text": "a" } });
+        let system = json!({ "role": "system", "content": "b" });
+        let prompt = read(&json!([null, good, system])).expect("one is clear");
+
+        let note = |index: usize| prompt[index]["content"]["text"].as_str().unwrap_or_default();
+        assert!(note(0).starts_with("(Message 1 is left out: "), "{prompt}");
+        assert_eq!(prompt[1], good);
+        assert!(note(2).contains("\"system\""), "{prompt}");
+
+        assert_eq!(read(&good), Ok(json!([good])));
+        assert_eq!(read(&json!([])), Ok(json!([])));
+        for none in [json!([null]), json!(null), json!("x"), json!([{ "role": "user" }])] {
+            assert!(read(&none).is_err(), "{none}");
+        }
+    }
 }
