@@ -17,7 +17,7 @@ use rmcp::model;
 use self::{cut::Cut, load::Loading, pool::Digest};
 pub(super) use self::{
     cut::{CutList, Reader},
-    load::{Reading, Source},
+    load::{PageLimits, Reading, Source},
     pool::{CataloguePool, Kept, digest},
     record::Recorded,
 };

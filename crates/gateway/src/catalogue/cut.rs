@@ -5,7 +5,7 @@ use std::{fmt, time::Duration};
 use super::{MAX_ITEMS, MAX_PAGES};
 use crate::{
     error::{UpstreamError, bytes},
-    received::{List, ToolList},
+    received::{List, Problem, ToolList},
 };
 
 /// A list that is not offered to its end.
@@ -22,6 +22,8 @@ pub(crate) enum Cut {
     Pages,
     /// A cursor has come again.
     Circle,
+    /// A cursor is none, for this reason.
+    Cursor(Problem),
     /// With the other lists, it has more bytes than that.
     Bytes(usize),
     /// It took longer than that.
@@ -65,7 +67,7 @@ impl CutList {
         match &self.why {
             Cut::NoRoom(_) | Cut::Time(_) => true,
             Cut::Failed(failed) => !failed.is_final(),
-            Cut::Items | Cut::Pages | Cut::Circle | Cut::Bytes(_) => false,
+            Cut::Items | Cut::Pages | Cut::Circle | Cut::Cursor(_) | Cut::Bytes(_) => false,
         }
     }
 
@@ -84,7 +86,7 @@ impl CutList {
         match &self.why {
             _ if self.method != ToolList::METHOD => None,
             Cut::Failed(failed) => Some(failed.error.to_string()),
-            Cut::Time(_) => Some(self.to_string()),
+            Cut::Time(_) | Cut::Cursor(_) => Some(self.to_string()),
             _ => None,
         }
     }
@@ -120,6 +122,7 @@ impl fmt::Display for CutList {
             Cut::Items => write!(f, "it has more than {MAX_ITEMS} items"),
             Cut::Pages => write!(f, "it has more than {MAX_PAGES} pages"),
             Cut::Circle => f.write_str("one of its cursors comes again"),
+            Cut::Cursor(problem) => write!(f, "{problem}"),
             Cut::Bytes(max) => {
                 write!(f, "all lists are over {} (upstreams.max_catalogue)", bytes(*max))
             }

@@ -19,8 +19,8 @@ use crate::{
     link::Link,
     names::Naming,
     received::{
-        Definition, LeftOut, List, Page, PromptList, ResourceList, TemplateList, ToolDefinition,
-        ToolList,
+        Definition, LeftOut, List, NextPage, Page, PromptList, ResourceList, TemplateList,
+        ToolDefinition, ToolList,
     },
     settings::Settings,
 };
@@ -58,9 +58,17 @@ pub(crate) struct Reading<'a> {
     /// The catalogue that is known already.
     pub(crate) earlier: Option<&'a Catalogue>,
     /// How long one page may take.
-    pub(crate) limit: Duration,
+    pub(crate) limits: PageLimits,
     /// Whether nobody has used the process yet, so that others would be offered the same.
     pub(crate) is_fresh: bool,
+}
+
+/// How long one page of a list may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PageLimits {
+    pub(crate) tools: Duration,
+    /// Of every other list: none of them may withhold the tools for long.
+    pub(crate) others: Duration,
 }
 
 /// A list whose items a catalogue can have.
@@ -92,15 +100,17 @@ impl<'a> Loading<'a> {
         self.catalogue.instructions = link.instructions();
 
         let declared = link.capabilities();
-        if declared.tools.is_some() {
+        // An upstream that declares no list at all may have any.
+        let declares_none = !declared.has_lists();
+        if declared.tools.is_some() || declares_none {
             self.list::<ToolList>(&reading).await?;
             let tools = self.catalogue.tools.iter();
             link.mirrored.set(tools.map(|tool| (&tool.own_name, &tool.provided)));
         }
-        if declared.prompts.is_some() {
+        if declared.prompts.is_some() || declares_none {
             self.list::<PromptList>(&reading).await?;
         }
-        if declared.resources.is_some() {
+        if declared.resources.is_some() || declares_none {
             self.list::<ResourceList>(&reading).await?;
             self.list::<TemplateList>(&reading).await?;
         }
@@ -167,8 +177,9 @@ impl<'a> Loading<'a> {
 
     /// Reads a list up to its last page, or up to a bound.
     async fn list<L: Offered>(&mut self, reading: &Reading<'_>) -> Result<(), UpstreamError> {
-        let Reading { link, earlier, limit, .. } = reading;
-        let error = match self.pages::<L>(link, *limit).await {
+        let Reading { link, earlier, limits, .. } = reading;
+        let limit = if L::METHOD == ToolList::METHOD { limits.tools } else { limits.others };
+        let error = match self.pages::<L>(link, limit).await {
             Ok(Ok(())) => return Ok(()),
             Ok(Err(why)) => {
                 if let (Cut::Time(_), Some(earlier)) = (&why, earlier) {
@@ -182,8 +193,9 @@ impl<'a> Loading<'a> {
             Err(error) => error,
         };
 
-        // Older servers know no templates.
-        if L::METHOD == TemplateList::METHOD && error.is_unknown_method() {
+        // Older servers know no templates, and one that declares no list need not have any.
+        let may_lack = L::METHOD == TemplateList::METHOD || !link.capabilities().has_lists();
+        if may_lack && error.is_unknown_method() {
             return Ok(());
         }
 
@@ -239,8 +251,12 @@ impl<'a> Loading<'a> {
                 }
             }
 
-            let Some(cursor) = next else { return Ok(Ok(())) };
-            if !seen.insert(digest([cursor.as_bytes()])) {
+            let cursor = match next {
+                NextPage::End => return Ok(Ok(())),
+                NextPage::Cursor(cursor) => cursor,
+                NextPage::Unclear(problem) => return Ok(Err(Cut::Cursor(problem))),
+            };
+            if !seen.insert(digest([cursor.to_string().as_bytes()])) {
                 return Ok(Err(Cut::Circle));
             }
             params = json!({ "cursor": cursor });

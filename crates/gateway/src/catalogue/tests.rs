@@ -5,7 +5,7 @@ use std::{collections::HashSet, sync::Arc};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::{Catalogue, CataloguePool, MAX_ITEMS, MAX_PAGES, Reading, Source};
+use super::{Catalogue, CataloguePool, MAX_ITEMS, MAX_PAGES, PageLimits, Reading, Source};
 use crate::{
     budget::{MessageBudget, tests::of},
     link::{Era, Link},
@@ -43,9 +43,23 @@ async fn load(
     shared: &Shared,
     answer: impl Fn(&str, usize) -> Value + Send + 'static,
 ) -> Arc<Catalogue> {
+    let declared = json!({ "tools": {}, "prompts": {}, "resources": {} });
+    let answer = move |method: &str, cursor: &Value| {
+        let page = cursor.as_str().map_or(0, |cursor| cursor.parse().unwrap());
+        json!({ "result": answer(method, page) })
+    };
+    load_declared(shared, declared, answer).await
+}
+
+/// Reads the lists of an upstream that declares these capabilities and answers a method and a cursor
+/// so.
+async fn load_declared(
+    shared: &Shared,
+    declared: Value,
+    answer: impl Fn(&str, &Value) -> Value + Send + 'static,
+) -> Arc<Catalogue> {
     let settings = Arc::clone(&shared.settings);
     let (link, mut outgoing) = Link::new(settings, Arc::clone(&shared.budget), json!({}));
-    let declared = json!({ "tools": {}, "prompts": {}, "resources": {} });
     link.set_era(Era::Legacy, serde_json::from_value(declared).unwrap());
 
     let upstream = Arc::clone(&link);
@@ -53,11 +67,11 @@ async fn load(
         while let Some(request) = outgoing.recv().await {
             let request: Value = serde_json::from_slice(&request).unwrap();
             let Some(id) = request["id"].as_i64() else { continue };
-            let cursor = &request["params"]["cursor"];
-            let page = cursor.as_str().map_or(0, |cursor| cursor.parse().unwrap());
-            let result = answer(request["method"].as_str().unwrap(), page);
-            let message = json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string();
-            receive(&upstream, message.into()).await;
+            let method = request["method"].as_str().unwrap();
+            let mut message = answer(method, &request["params"]["cursor"]);
+            message["jsonrpc"] = json!("2.0");
+            message["id"] = json!(id);
+            receive(&upstream, message.to_string().into()).await;
         }
     });
 
@@ -68,7 +82,8 @@ async fn load(
         budget: &shared.budget,
     };
     let limit = shared.settings.call_timeout;
-    let reading = Reading { link: &link, earlier: None, limit, is_fresh: false };
+    let limits = PageLimits { tools: limit, others: limit };
+    let reading = Reading { link: &link, earlier: None, limits, is_fresh: false };
     let catalogue = Catalogue::load(source, reading).await.unwrap().catalogue;
 
     answering.abort();
@@ -113,6 +128,88 @@ fn page(method: &str, page: usize, items: usize, size: usize) -> Value {
     let member = all.first().map_or("none", |(member, _)| member);
     result[member] = all.into_iter().map(|(_, item)| item).collect();
     result
+}
+
+#[tokio::test]
+async fn a_cursor_that_is_no_text_costs_no_item() {
+    let tools = json!({ "tools": {} });
+    for (cursor, items, cut) in [
+        (json!(7), 2, None),
+        (json!(0), 2, None),
+        (json!("x"), 2, None),
+        (json!(false), 1, None),
+        (json!(""), 1, None),
+        (json!(null), 1, None),
+        (json!(true), 1, Some("nextCursor must be a text or a number, not true")),
+        (json!({ "a": 1 }), 1, Some("nextCursor must be a text or a number, not {\"a\":1}")),
+        (json!([]), 1, Some("nextCursor must be a text or a number, not []")),
+        (json!("x".repeat(20_000)), 1, Some("nextCursor must have at most 16384 bytes")),
+    ] {
+        let shared = shared(2 * MIB, &of(32 * MIB));
+        let sent = cursor.clone();
+        let answer = move |method: &str, cursor: &Value| {
+            let (member, first) = item(method, 1, 1);
+            if cursor.is_null() {
+                return json!({ "result": { member: [first], "nextCursor": sent } });
+            }
+            // The cursor comes back as it was sent.
+            let rest = if *cursor == sent { vec![item(method, 2, 1).1] } else { Vec::new() };
+            json!({ "result": { member: rest } })
+        };
+
+        let catalogue = load_declared(&shared, tools.clone(), answer).await;
+        assert_eq!(catalogue.items(), items, "{cursor}");
+        let cuts = cuts(&catalogue);
+        assert_eq!(cuts.len(), usize::from(cut.is_some()), "{cuts:?}");
+        assert!(cut.is_none_or(|cut| cuts[0].contains(cut)), "{cuts:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_upstream_that_declares_no_list_is_asked_for_all() {
+    for declared in [json!({}), json!(null), json!([]), json!({ "logging": {} })] {
+        let shared = shared(2 * MIB, &of(32 * MIB));
+        let answer = |method: &str, _: &Value| match method {
+            "tools/list" => json!({ "result": { "tools": [item(method, 1, 1).1] } }),
+            _ => json!({ "error": { "code": -32601, "message": "unknown" } }),
+        };
+        let catalogue = load_declared(&shared, declared.clone(), answer).await;
+        assert_eq!((catalogue.items(), cuts(&catalogue)), (1, Vec::new()), "{declared}");
+    }
+
+    // What is declared must be there, and nothing else is asked for.
+    let shared = shared(2 * MIB, &of(32 * MIB));
+    let answer = |_: &str, _: &Value| json!({ "error": { "code": -32601, "message": "unknown" } });
+    let catalogue = load_declared(&shared, json!({ "prompts": {} }), answer).await;
+    let cuts = cuts(&catalogue);
+    assert!(cuts.len() == 1 && cuts[0].starts_with("prompts/list"), "{cuts:?}");
+}
+
+#[tokio::test]
+async fn an_item_without_a_name_is_left_out_for_this_reason() {
+    let shared = shared(2 * MIB, &of(32 * MIB));
+    let catalogue = load(&shared, |method, _| match method {
+        "tools/list" => {
+            let schema = json!({ "type": "object" });
+            let named = |name: Value| json!({ "name": name, "inputSchema": schema });
+            json!({ "tools": [named(json!(null)), named(json!(5)), {}, named(json!("")), named(json!(" ")), named(json!("t"))] })
+        }
+        _ => json!({}),
+    })
+    .await;
+
+    let left_out = catalogue.left_out();
+    let reasons = [
+        "it has no name",
+        "its name must be a text, not 5",
+        "it has no name",
+        "its name is empty",
+        "its name is empty",
+    ];
+    assert_eq!((catalogue.items(), left_out.len()), (1, reasons.len()));
+    for (left_out, reason) in left_out.iter().zip(reasons) {
+        assert!(left_out.ends_with(reason), "{left_out}");
+    }
 }
 
 fn cuts(catalogue: &Catalogue) -> Vec<String> {

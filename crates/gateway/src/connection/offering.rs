@@ -9,7 +9,7 @@ use tokio::{sync::watch, time::Instant};
 
 use super::{Connection, Phase, backoff, pace::Pace};
 use crate::{
-    catalogue::{Catalogue, CutList, Loaded, Reader, Reading},
+    catalogue::{Catalogue, CutList, Loaded, PageLimits, Reader, Reading},
     error::UpstreamError,
     link::{Era, Link},
     settings::Target,
@@ -18,6 +18,10 @@ use crate::{
 
 /// How long the lists wait for the subscription to their changes.
 const SUBSCRIBED: Duration = Duration::from_secs(3);
+
+/// How long the first page of a list other than that of tools may take at most: where lists wait for
+/// a slow start, a list that hangs must not withhold the tools.
+const OTHER_PAGES: Duration = Duration::from_secs(5);
 
 /// How long a list waits for another one that is read again because it has failed.
 const ASKED_AGAIN: Duration = Duration::from_secs(1);
@@ -172,8 +176,8 @@ impl Connection {
             None => None,
         };
 
-        let limit = self.list_limit(failures);
-        let reading = Reading { link, earlier: earlier.as_deref(), limit, is_fresh };
+        let limits = self.page_limits(failures);
+        let reading = Reading { link, earlier: earlier.as_deref(), limits, is_fresh };
         match Catalogue::load(self.shared.source(), reading).await {
             Ok(loaded) => {
                 let has_failed = loaded.catalogue.cuts.iter().any(CutList::is_transient);
@@ -198,10 +202,16 @@ impl Connection {
 
     /// How long one page of a list may take after so many failures in a row: one that hangs must
     /// not hold up the others for long, and one that is slow must come at last.
-    fn list_limit(&self, failures: u32) -> Duration {
+    fn page_limits(&self, failures: u32) -> PageLimits {
         let settings = &self.shared.settings;
-        let limit = settings.list_timeout.saturating_mul(1 << failures.min(8));
-        limit.min(settings.call_timeout)
+        let after_failures = |first: Duration| {
+            let limit = first.saturating_mul(1 << failures.min(8));
+            limit.min(settings.call_timeout)
+        };
+        PageLimits {
+            tools: after_failures(settings.list_timeout),
+            others: after_failures(settings.list_timeout.min(OTHER_PAGES)),
+        }
     }
 
     /// Waits until the lists should be read again: they have changed, or a list that failed may
@@ -319,13 +329,19 @@ mod tests {
 
     fn connection() -> (Arc<Connection>, Arc<Link>, mpsc::Receiver<Bytes>) {
         let settings = Settings::new("odd", vec!["odd".to_owned()]);
+        connection_with(settings, json!({ "tools": { "listChanged": true } }))
+    }
+
+    fn connection_with(
+        settings: Settings,
+        declared: Value,
+    ) -> (Arc<Connection>, Arc<Link>, mpsc::Receiver<Bytes>) {
         let naming =
             Naming { upstream: "odd".into(), is_prefixed: false, reserved: HashSet::new() };
         let budget = Arc::new(MessageBudget::default());
         let shared = Shared::new(settings, naming, Arc::clone(&budget), Folder::default());
         let shared = Arc::new(shared);
         let (link, requests) = Link::new(Arc::clone(&shared.settings), budget, json!({}));
-        let declared = json!({ "tools": { "listChanged": true } });
         link.set_era(Era::Legacy, serde_json::from_value(declared).unwrap());
 
         let life = Life { forget: Box::new(|| false), ends_with_session: false, anew: None };
@@ -361,6 +377,46 @@ mod tests {
             _ = connection.serve(&link) => panic!("the upstream has not ended"),
             () = listed.answer(&link, requests) => panic!("the link has not ended"),
             () = changes => {}
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_list_that_hangs_does_not_withhold_the_tools_for_as_long_as_a_start() {
+        let settings = Settings::new("odd", vec!["odd".to_owned()]);
+        let settings = Settings { list_timeout: settings.start_timeout, ..settings };
+        let declared = json!({ "tools": {}, "resources": {} });
+        let (connection, link, mut requests) = connection_with(settings, declared);
+
+        let answers = async {
+            while let Some(request) = requests.recv().await {
+                let request: Value = serde_json::from_slice(&request).unwrap();
+                let result = match request["method"].as_str() {
+                    // A slow list of tools is waited for.
+                    Some("tools/list") => {
+                        sleep(Duration::from_secs(8)).await;
+                        json!({ "tools": [{ "name": "t", "inputSchema": { "type": "object" } }] })
+                    }
+                    Some("resources/templates/list") => json!({}),
+                    _ => continue,
+                };
+                send(&link, json!({ "id": request["id"], "result": result })).await;
+            }
+        };
+        let begun = Instant::now();
+        let listed = async {
+            while connection.known().is_none() {
+                sleep(Duration::from_millis(100)).await;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+            assert!(connection.known().unwrap().tool("t").is_some());
+            let problem = connection.degraded(Reader::Operator).unwrap();
+            assert!(problem.contains("resources/list is cut: it took over 5 s"), "{problem}");
+        };
+
+        tokio::select! {
+            _ = connection.serve(&link) => panic!("the upstream has not ended"),
+            () = answers => panic!("the link has not ended"),
+            () = listed => {}
         }
     }
 }

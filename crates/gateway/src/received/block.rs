@@ -1,12 +1,11 @@
 //! Content blocks of results and prompts.
 
-use larder_protocol::quote::shortened;
 use rmcp::model::{Annotations, ContentBlock, JsonObject, ResourceContents};
 use serde_json::Value;
 
 use super::{
+    decoration,
     members::{Excess, LongMembers},
-    mend,
     object::Object,
     problem::{Problem, shown},
 };
@@ -16,8 +15,8 @@ const MEMBER_BYTES: usize = 1_000;
 /// The media type of data of an unknown type (RFC 2046, section 4.5.1).
 const UNKNOWN_MEDIA_TYPE: &str = "application/octet-stream";
 
-/// Reads the blocks of a result. One that cannot be read is left out, which a text in its place
-/// says. `excess` says what becomes of members that are too long.
+/// Reads the blocks of a result; a text in place of a block is one. A block that cannot be read is
+/// left out, which a text in its place says. `excess` says what becomes of members that are too long.
 ///
 /// # Errors
 /// None of them can be read.
@@ -57,9 +56,8 @@ pub(super) fn read_all(content: Value, excess: Excess) -> Result<Vec<ContentBloc
 /// Reads a block. One of a type that clients do not know becomes several that they know. One whose
 /// meaning is in members that are too long becomes none.
 fn read(value: Value, long: &mut LongMembers) -> Result<Vec<ContentBlock>, Problem> {
-    if let Value::String(text) = &value {
-        // A text counts as a block only in place of the whole content.
-        return Err(Problem::of("a content block must be an object", &Value::from(text.as_str())));
+    if let Value::String(text) = value {
+        return Ok(vec![ContentBlock::text(text)]);
     }
     let what = shown(&value);
     let mut block = Object::of(value, "a content block")?;
@@ -106,15 +104,8 @@ fn complete_link(link: &mut Object) {
         link.drop_unfit::<String>(member);
     }
     link.drop_unfit::<u64>("size");
-    mend::icons(link);
-    if link.text("name").is_none()
-        && let Some(uri) = link.text("uri")
-    {
-        let path = uri.split(['?', '#']).next().unwrap_or(uri).trim_end_matches('/');
-        let last = path.rsplit(['/', ':']).next().filter(|part| !part.is_empty());
-        let name = shortened(last.unwrap_or(uri)).into_owned();
-        link.set("name", name);
-    }
+    decoration::icons(link);
+    decoration::name_by_uri(link, "uri");
 }
 
 /// An embedded resource, whose URI may be too long.
@@ -216,14 +207,21 @@ mod tests {
 
     #[test]
     fn only_a_result_without_any_block_is_an_error() {
-        assert!(shown_all(json!(["x", 5])).is_err());
+        assert!(shown_all(json!([null, 5])).is_err());
         assert!(shown_all(json!(5)).is_err());
 
-        let blocks =
-            shown_all(json!(["x", { "type": "text", "text": "a" }])).expect("one is clear");
+        let blocks = shown_all(json!([5, { "type": "text", "text": "a" }])).expect("one is clear");
         let note = blocks[0].as_text().map(|text| &*text.text);
-        assert!(note.is_some_and(|note| note.contains("\"x\"")), "{note:?}");
+        assert!(note.is_some_and(|note| note.contains("not 5")), "{note:?}");
         assert_eq!(shown_all(json!([])), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn texts_in_place_of_blocks_are_blocks() {
+        let blocks = shown_all(json!(["a", "", { "type": "text", "text": "b" }]));
+        let texts = blocks.expect("they are clear");
+        let texts: Vec<_> = texts.iter().filter_map(|block| block.as_text()).collect();
+        assert_eq!(texts.iter().map(|text| &*text.text).collect::<Vec<_>>(), ["a", "", "b"]);
     }
 
     #[test]

@@ -24,6 +24,11 @@ pub(crate) struct Features {
 }
 
 impl Capabilities {
+    /// Whether any list is declared.
+    pub(crate) fn has_lists(self) -> bool {
+        self.tools.is_some() || self.prompts.is_some() || self.resources.is_some()
+    }
+
     /// Whether the upstream announces changes of one of its lists.
     pub(crate) fn announces_lists(self) -> bool {
         let lists = [self.tools, self.prompts, self.resources];

@@ -65,7 +65,7 @@ fn translate(schema: &mut Value, is_old: bool) {
 /// A list of schemas in `items` is `prefixItems` now. `additionalItems: false`
 /// becomes `maxItems`, which all drafts read alike: some clients read every
 /// schema as draft-07, where `items: false` would allow no item at all.
-fn translate_tuple(members: &mut Map<String, Value>) {
+pub(super) fn translate_tuple(members: &mut Map<String, Value>) {
     if !members.get("items").is_some_and(Value::is_array) {
         members.remove("additionalItems");
         return;
@@ -101,7 +101,7 @@ fn translate_dependencies(members: &mut Map<String, Value>) {
 }
 
 /// In draft-04 the flag said that the bound itself is excluded.
-fn translate_exclusive(members: &mut Map<String, Value>, flag: &str, bound: &str) {
+pub(super) fn translate_exclusive(members: &mut Map<String, Value>, flag: &str, bound: &str) {
     match members.get(flag) {
         Some(Value::Bool(true)) => {
             members.remove(flag);

@@ -7,11 +7,12 @@ use rmcp::model::{self, JsonObject, ToolAnnotations};
 use serde_json::Value;
 
 use super::{
+    decoration,
     definition::{LeftOut, log_changed, presentable},
     draft::to_2020_12,
     mend,
     object::Object,
-    problem::Problem,
+    problem::{Problem, shown},
     result::{Answer, RawResult},
 };
 use crate::budget::VALUE_BYTES;
@@ -36,9 +37,19 @@ pub(crate) trait List {
 pub(crate) struct Page<L> {
     /// The items, which are not read yet.
     definitions: Vec<Value>,
-    /// The cursor of the next page.
-    pub(crate) next: Option<String>,
+    pub(crate) next: NextPage,
     list: PhantomData<fn() -> L>,
+}
+
+/// The page that follows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NextPage {
+    /// There is none.
+    End,
+    /// The page at that cursor: a text, or the number that some upstreams write.
+    Cursor(Value),
+    /// There may be one, but its cursor cannot be sent back.
+    Unclear(Problem),
 }
 
 /// The definition of an item as it can be shown, which is not read yet.
@@ -69,12 +80,26 @@ impl<L: List> Answer for Page<L> {
     fn read(result: RawResult) -> Result<Self, Problem> {
         let mut page = result.object()?;
         let definitions = page.take_list(L::MEMBER)?;
-        let next = match page.get("nextCursor") {
-            None | Some(Value::String(_)) => page.take_short_text("nextCursor", CURSOR_BYTES)?,
-            Some(other) => return Err(Problem::of("nextCursor must be a text", other)),
-        };
-        let next = next.filter(|cursor| !cursor.is_empty());
+        let next = NextPage::of(page.take("nextCursor"));
         Ok(Self { definitions, next, list: PhantomData })
+    }
+}
+
+impl NextPage {
+    /// The page at a cursor. An empty text and `false` are ways to write that there is none.
+    fn of(cursor: Option<Value>) -> Self {
+        match cursor {
+            None | Some(Value::Bool(false)) => Self::End,
+            Some(Value::String(text)) if text.is_empty() => Self::End,
+            Some(Value::String(text)) if text.len() > CURSOR_BYTES => {
+                let expected = format!("nextCursor must have at most {CURSOR_BYTES} bytes");
+                Self::Unclear(Problem::of(&expected, &Value::String(text)))
+            }
+            Some(cursor @ (Value::String(_) | Value::Number(_))) => Self::Cursor(cursor),
+            Some(other) => {
+                Self::Unclear(Problem::of("nextCursor must be a text or a number", &other))
+            }
+        }
     }
 }
 
@@ -89,6 +114,9 @@ impl<L: List> Definition<L> {
     /// A definition as it can be shown.
     pub(crate) fn of(value: Value) -> Result<Self, LeftOut> {
         let object = presentable(value, L::KEY)?;
+        if !object.text(L::KEY).is_some_and(|name| !name.trim().is_empty()) {
+            return Err(unnamed(&object, L::KEY));
+        }
         Ok(Self { object, list: PhantomData })
     }
 
@@ -119,6 +147,16 @@ impl<L: List> Definition<L> {
     }
 }
 
+/// The definition of an item without a name. `key` is the member that should have it.
+fn unnamed(definition: &Object, key: &str) -> LeftOut {
+    let why = match definition.get(key) {
+        None => format!("it has no {key}"),
+        Some(Value::String(_)) => format!("its {key} is empty"),
+        Some(other) => format!("its {key} must be a text, not {}", shown(other)),
+    };
+    LeftOut::new(&shown(&Value::Object(definition.members().clone())), &why)
+}
+
 /// About how much memory a value takes.
 fn memory(value: &Value) -> usize {
     VALUE_BYTES
@@ -139,8 +177,8 @@ impl List for ToolList {
     type Item = ToolDefinition;
 
     fn item(mut tool: Object) -> Result<ToolDefinition, LeftOut> {
-        mend::icons(&mut tool);
-        mend::annotations(&mut tool);
+        decoration::icons(&mut tool);
+        decoration::annotations(&mut tool);
         tool.drop_unfit::<ToolAnnotations>("annotations");
         tool.drop_unfit::<String>("title");
         tool.drop_unfit::<String>("description");
@@ -185,10 +223,11 @@ impl List for PromptList {
     type Item = model::Prompt;
 
     fn item(mut prompt: Object) -> Result<model::Prompt, LeftOut> {
-        mend::icons(&mut prompt);
+        decoration::icons(&mut prompt);
         prompt.drop_unfit::<String>("title");
         prompt.drop_unfit::<String>("description");
         prompt.drop_unfit::<JsonObject>("_meta");
+        decoration::prompt_arguments(&mut prompt);
         named(prompt, Self::KEY)
     }
 }
@@ -201,7 +240,7 @@ impl List for ResourceList {
 
     fn item(mut resource: Object) -> Result<model::Resource, LeftOut> {
         resource.drop_unfit::<u64>("size");
-        named(decorated(resource), Self::KEY)
+        named(decorated(resource, Self::KEY), Self::KEY)
     }
 }
 
@@ -212,13 +251,15 @@ impl List for TemplateList {
     type Item = model::ResourceTemplate;
 
     fn item(template: Object) -> Result<model::ResourceTemplate, LeftOut> {
-        named(decorated(template), Self::KEY)
+        named(decorated(template, Self::KEY), Self::KEY)
     }
 }
 
-/// A resource or template without what decorates it in a form that does not fit.
-fn decorated(mut item: Object) -> Object {
-    mend::icons(&mut item);
+/// A resource or template without what decorates it in a form that does not fit. `key` is the member
+/// with its URI.
+fn decorated(mut item: Object, key: &str) -> Object {
+    decoration::name_by_uri(&mut item, key);
+    decoration::icons(&mut item);
     item.drop_unfit::<model::Annotations>("annotations");
     item.drop_unfit::<JsonObject>("_meta");
     for member in ["title", "description", "mimeType"] {

@@ -1,11 +1,15 @@
-//! Definitions that are not quite what the protocol says, written as they are meant where that is
+//! Input schemas that are not quite what JSON Schema says, written as they are meant where that is
 //! clear.
 
+use std::collections::HashSet;
+
 use larder_protocol::quote::shortened;
-use rmcp::model::Icon;
 use serde_json::{Map, Value, json};
 
-use super::object::Object;
+use super::{
+    draft::{translate_exclusive, translate_tuple},
+    object::Object,
+};
 
 /// The most schemas within each other that are mended.
 const MAX_DEPTH: usize = 64;
@@ -122,6 +126,15 @@ fn mend_members(members: &mut Map<String, Value>, depth: usize) {
         }
     }
 
+    for (flag, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
+        translate_exclusive(members, flag, bound);
+    }
+    // All drafts read them alike then. Some hosts refuse a list without a schema of its items.
+    translate_tuple(members);
+    if allows_lists(members) {
+        members.entry("items").or_insert_with(|| json!({}));
+    }
+
     mend_properties(members, depth);
     for (keyword, value) in members {
         match (keyword.as_str(), &mut *value) {
@@ -139,6 +152,15 @@ fn mend_members(members: &mut Map<String, Value>, depth: usize) {
             ("items" | "additionalProperties" | "not", schema) => mend(schema, depth + 1),
             _ => {}
         }
+    }
+}
+
+/// Whether a schema names lists among its types.
+fn allows_lists(members: &Map<String, Value>) -> bool {
+    match members.get("type") {
+        Some(Value::String(name)) => name == "array",
+        Some(Value::Array(names)) => names.iter().any(|name| name == "array"),
+        _ => members.contains_key("prefixItems"),
     }
 }
 
@@ -169,6 +191,8 @@ fn mend_properties(members: &mut Map<String, Value>, depth: usize) {
         None => {}
     }
 
+    let mut seen = HashSet::new();
+    required.retain(|name| seen.insert(name.to_string()));
     if !required.is_empty() {
         members.insert("required".into(), required.into());
     }
@@ -216,7 +240,7 @@ fn type_name(name: &str) -> Option<&'static str> {
 fn mend_number(members: &mut Map<String, Value>, keyword: &str) {
     let parsed = match members.get(keyword) {
         Some(Value::String(text)) => serde_json::from_str::<serde_json::Number>(text.trim()).ok(),
-        // The flags of draft-04 are translated with the other old keywords.
+        // The flags of draft-04 are translated later.
         _ => return,
     };
     match parsed {
@@ -267,66 +291,6 @@ fn is_keyword(name: &str) -> bool {
     )
 }
 
-/// Writes icons as a list of objects, whose sizes are lists of texts.
-pub(super) fn icons(item: &mut Object) {
-    let icons = match item.take("icons") {
-        Some(Value::Array(icons)) => icons,
-        Some(one @ (Value::Object(_) | Value::String(_))) => vec![one],
-        _ => return,
-    };
-
-    let mended: Vec<Value> = icons.into_iter().filter_map(icon).collect();
-    if !mended.is_empty() {
-        item.set("icons", mended);
-        item.drop_unfit::<Vec<Icon>>("icons");
-    }
-}
-
-fn icon(icon: Value) -> Option<Value> {
-    let mut members = match icon {
-        Value::String(src) => Map::from_iter([("src".to_owned(), src.into())]),
-        Value::Object(members) => members,
-        _ => return None,
-    };
-    if !members.get("src").is_some_and(Value::is_string) {
-        return None;
-    }
-
-    let sizes: Option<Vec<Value>> = match members.remove("sizes") {
-        // Sizes in one text, as the attribute of HTML has them.
-        Some(Value::String(sizes)) => {
-            let sizes = sizes.split(|c: char| c.is_whitespace() || c == ',');
-            Some(sizes.filter(|size| !size.is_empty()).map(Value::from).collect())
-        }
-        Some(Value::Array(sizes)) => Some(sizes.into_iter().filter(Value::is_string).collect()),
-        Some(Value::Number(size)) => Some(vec![format!("{size}x{size}").into()]),
-        _ => None,
-    };
-    if let Some(sizes) = sizes.filter(|sizes| !sizes.is_empty()) {
-        members.insert("sizes".into(), sizes.into());
-    }
-    for member in ["mimeType", "theme"] {
-        if members.get(member).is_some_and(|value| !value.is_string()) {
-            members.remove(member);
-        }
-    }
-    Some(members.into())
-}
-
-/// Keeps the hints of a tool that are clear.
-pub(super) fn annotations(tool: &mut Object) {
-    let Some(members) = tool.take_members("annotations") else { return };
-    let mut hints = Object::from(members);
-
-    for hint in ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] {
-        if let Ok(Some(flag)) = hints.take_flag(hint) {
-            hints.set(hint, flag);
-        }
-    }
-    hints.drop_unfit::<String>("title");
-    tool.set("annotations", hints.into_value());
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -371,12 +335,57 @@ mod tests {
             (
                 json!({ "properties": { "type": { "type": "array", "items": null }, "required": { "type": ["STRING", null] } } }),
                 json!({ "type": "object", "properties": {
-                    "type": { "type": "array" }, "required": { "type": ["string", "null"] },
+                    "type": { "type": "array", "items": {} }, "required": { "type": ["string", "null"] },
                 } }),
             ),
         ] {
             assert_eq!(mended(sent.clone()), Ok(meant), "{sent}");
         }
+    }
+
+    #[test]
+    fn what_hosts_refuse_is_written_in_2020_12() {
+        let integer = || json!({ "type": "integer" });
+        for (sent, meant) in [
+            (json!({ "type": "array" }), json!({ "type": "array", "items": {} })),
+            (
+                json!({ "type": ["array", "null"] }),
+                json!({ "type": ["array", "null"], "items": {} }),
+            ),
+            (
+                json!({ "type": "array", "items": { "type": "list" } }),
+                json!({ "type": "array", "items": { "type": "array", "items": {} } }),
+            ),
+            (
+                json!({ "anyOf": [{ "type": "array" }, { "type": "int" }] }),
+                json!({ "anyOf": [{ "type": "array", "items": {} }, integer()] }),
+            ),
+            (
+                json!({ "type": "array", "items": [integer(), "str"], "additionalItems": false }),
+                json!({ "type": "array", "prefixItems": [integer(), { "type": "string" }], "items": {}, "maxItems": 2 }),
+            ),
+            (
+                json!({ "items": [integer()], "additionalItems": integer() }),
+                json!({ "prefixItems": [integer()], "items": integer() }),
+            ),
+            (
+                json!({ "minimum": 0, "exclusiveMinimum": true, "maximum": 9, "exclusiveMaximum": false }),
+                json!({ "exclusiveMinimum": 0, "maximum": 9 }),
+            ),
+            (json!({ "exclusiveMaximum": true }), json!({})),
+            (json!({ "exclusiveMaximum": 5 }), json!({ "exclusiveMaximum": 5 })),
+            (
+                json!({ "properties": { "a": {} }, "required": ["a", 5, "a", "b", "a"] }),
+                json!({ "properties": { "a": {} }, "required": ["a", "b"] }),
+            ),
+        ] {
+            let schema =
+                |property: Value| json!({ "type": "object", "properties": { "p": property } });
+            assert_eq!(mended(schema(sent.clone())), Ok(schema(meant)), "{sent}");
+        }
+
+        let own = json!({ "type": "object", "required": ["a", "a"] });
+        assert_eq!(mended(own), Ok(json!({ "type": "object", "required": ["a"] })));
     }
 
     #[test]
@@ -392,28 +401,5 @@ mod tests {
             let why = mended(sent.clone()).expect_err("it is refused");
             assert!(why.contains(said), "{sent}: {why}");
         }
-    }
-
-    #[test]
-    fn icons_are_lists_of_objects_with_lists_of_sizes() {
-        let of = |icons: Value| {
-            let mut item = Object::from(Map::from_iter([("icons".to_owned(), icons)]));
-            super::icons(&mut item);
-            item.take("icons")
-        };
-        let sized = |sizes: Value| Some(json!([{ "src": "a", "sizes": sizes }]));
-
-        assert_eq!(of(json!([{ "src": "a", "sizes": "48x48" }])), sized(json!(["48x48"])));
-        assert_eq!(
-            of(json!([{ "src": "a", "sizes": "16x16 32x32" }])),
-            sized(json!(["16x16", "32x32"]))
-        );
-        assert_eq!(of(json!({ "src": "a", "sizes": 48 })), sized(json!(["48x48"])));
-        assert_eq!(
-            of(json!([{ "src": "a", "sizes": ["any", 5] }, { "sizes": "any" }])),
-            sized(json!(["any"]))
-        );
-        assert_eq!(of(json!(["a"])), Some(json!([{ "src": "a" }])));
-        assert_eq!(of(json!(5)), None);
     }
 }

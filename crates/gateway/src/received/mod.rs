@@ -11,6 +11,7 @@ mod call;
 mod capabilities;
 mod completion;
 mod contents;
+mod decoration;
 mod definition;
 mod draft;
 mod envelope;
@@ -39,7 +40,8 @@ pub(super) use self::{
     envelope::{AnswerTo, Outcome, Received, read},
     error::{visits_of_error, without_id},
     lists::{
-        Definition, List, Page, PromptList, ResourceList, TemplateList, ToolDefinition, ToolList,
+        Definition, List, NextPage, Page, PromptList, ResourceList, TemplateList, ToolDefinition,
+        ToolList,
     },
     notification::Notification,
     problem::Problem,
