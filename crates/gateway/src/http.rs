@@ -3,6 +3,7 @@
 
 mod outline;
 mod redirect;
+mod refused;
 mod response;
 mod session;
 mod stream;
@@ -15,7 +16,7 @@ use larder_protocol::ProtocolVersion;
 use parking_lot::Mutex;
 use reqwest::{
     Client, Method as Verb, RequestBuilder, Response, Url,
-    header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
+    header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
     redirect::Policy,
 };
 use tokio::{
@@ -26,8 +27,8 @@ use tokio_util::sync::CancellationToken;
 
 use self::{
     outline::Outline,
-    redirect::MAX_REDIRECTS,
-    response::{describe, is_stream, read_body, refusal},
+    refused::{RefusedRequest, is_session_error},
+    response::{describe, encoding, is_stream, read_body},
 };
 use super::{
     account::Account,
@@ -50,7 +51,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The requests to one upstream.
 struct Http {
     client: Client,
-    /// The URL of requests, after the redirects so far.
+    /// The URL of requests, after the permanent redirects so far.
     url: Mutex<Url>,
     headers: HeaderMap,
     max_message: usize,
@@ -77,7 +78,21 @@ pub(super) fn run(
         Client::builder().redirect(Policy::none()).connect_timeout(CONNECT_TIMEOUT).build();
     let client = client.map_err(|error| describe(&error))?;
 
+    let headers = headers_of(remote)?;
+    let url = Url::parse(&remote.url).map_err(|error| format!("its URL is not valid: {error}"))?;
+    let http =
+        Arc::new(Http { client, url: Mutex::new(url), headers, max_message, session, account });
+    Ok(serve(http, link, outgoing, stop))
+}
+
+/// The headers of each request.
+///
+/// # Errors
+/// A header that cannot be sent.
+fn headers_of(remote: &Remote) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
+    // Without it, a server may choose any encoding (RFC 9110, section 12.5.3).
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     for (name, value) in &remote.headers {
         let invalid = || format!("the header {name} is not valid");
         let mut value = HeaderValue::try_from(value).map_err(|_| invalid())?;
@@ -85,10 +100,7 @@ pub(super) fn run(
         headers.insert(HeaderName::try_from(name).map_err(|_| invalid())?, value);
     }
 
-    let url = Url::parse(&remote.url).map_err(|error| format!("its URL is not valid: {error}"))?;
-    let http =
-        Arc::new(Http { client, url: Mutex::new(url), headers, max_message, session, account });
-    Ok(serve(http, link, outgoing, stop))
+    Ok(headers)
 }
 
 async fn serve(
@@ -195,11 +207,20 @@ impl Http {
     ) -> Result<(), UpstreamError> {
         let session = self.session.now.lock().clone();
         let response = self.post(link, &session, message, outline).await?;
-        let status = response.status();
 
-        if self.has_lost(&session, &response, outline).await {
-            return Err(self.gone(link, outline, "its session ended"));
+        if !response.status().is_success() {
+            let refused = RefusedRequest::read(response).await;
+            if self.has_lost(&session, &refused, outline).await {
+                let reason = format!("its session ended ({})", refused.summary());
+                return Err(self.gone(link, outline, &reason));
+            }
+            return Err(refused.into_error(link));
         }
+        if let Some(encoding) = encoding(&response) {
+            let problem = format!("its response has the Content-Encoding {encoding}");
+            return Err(link.no_answer(&problem));
+        }
+
         if outline.method == "initialize" {
             self.session.now.lock().id = response.headers().get(SESSION).cloned();
         }
@@ -212,20 +233,23 @@ impl Http {
                 self.resume(link, id, outline.caller.as_ref(), &session, &mut position).await;
             }
             // The error has no effect if the response has come.
-            return Err(link.no_answer("it closed the stream without a response"));
-        }
-
-        if !status.is_success() {
-            return Err(refusal(link, response).await);
+            return Err(link.unanswered(outline.id, "it closed the stream without a response"));
         }
 
         let body = read_body(response, Assembly::of(self.max_message, link, outline.id)).await;
         let body = body.map_err(|error| link.no_answer(&error))?;
         let body = body.map_err(|why| link.refusal_error(why))?;
         let Some(id) = outline.id else { return Ok(()) };
+        if session.id.is_some()
+            && is_session_error(&body.bytes)
+            && !self.knows(&session, outline).await
+        {
+            return Err(self.gone(link, outline, "its session ended"));
+        }
+
         link.receive(Source::Body(id), body).await;
         // The error has no effect if the response has come.
-        Err(link.no_answer("there is no response in its body"))
+        Err(link.unanswered(outline.id, "there is no response in its body"))
     }
 
     /// The response to a message.
@@ -236,8 +260,8 @@ impl Http {
         message: Bytes,
         outline: &Outline,
     ) -> Result<Response, UpstreamError> {
-        let response = self.send_with_token(outline.caller.as_ref(), |token| {
-            let mut request = self.request(Verb::POST, session, token);
+        let response = self.send_with_token(outline.caller.as_ref(), |url, token| {
+            let mut request = self.request(Verb::POST, url, session, token);
             request = request
                 .header(ACCEPT, "application/json, text/event-stream")
                 .header(CONTENT_TYPE, "application/json")
@@ -271,16 +295,16 @@ impl Http {
     async fn send_with_token(
         &self,
         caller: Option<&Identity>,
-        request: impl Fn(Option<&str>) -> RequestBuilder,
+        request: impl Fn(&Url, Option<&str>) -> RequestBuilder,
     ) -> Result<reqwest::Result<Response>, UpstreamError> {
         let Some(account) = &self.account else {
-            return Ok(self.send_within_origin(|| request(None)).await);
+            return Ok(self.send_within_origin(|url| request(url, None)).await);
         };
 
         let mut may_retry = true;
         loop {
             let token = account.token(caller).await?;
-            let sent = self.send_within_origin(|| request(token.as_deref())).await;
+            let sent = self.send_within_origin(|url| request(url, token.as_deref())).await;
             let response = match sent {
                 Ok(response) if matches!(response.status().as_u16(), 401 | 403) => response,
                 response => return Ok(response),
@@ -297,32 +321,15 @@ impl Http {
         }
     }
 
-    /// Sends a request, and again to where the server redirects it within its origin, which later
-    /// requests find at once.
-    async fn send_within_origin(
-        &self,
-        request: impl Fn() -> RequestBuilder,
-    ) -> reqwest::Result<Response> {
-        let before = self.url.lock().clone();
-        let mut response = request().send().await?;
-        for _ in 0..MAX_REDIRECTS {
-            let url = self.url.lock().clone();
-            let Some(next) = redirect::target(&url, &response) else { break };
-            *self.url.lock() = next;
-            response = request().send().await?;
-        }
-
-        // A page of a login is no endpoint: the next request begins where this one did.
-        if !response.status().is_success() {
-            *self.url.lock() = before;
-        }
-        Ok(response)
-    }
-
     /// A request with the headers of the settings and of the session.
-    fn request(&self, verb: Verb, session: &Session, token: Option<&str>) -> RequestBuilder {
-        let url = self.url.lock().clone();
-        let mut request = self.client.request(verb, url).headers(self.headers.clone());
+    fn request(
+        &self,
+        verb: Verb,
+        url: &Url,
+        session: &Session,
+        token: Option<&str>,
+    ) -> RequestBuilder {
+        let mut request = self.client.request(verb, url.clone()).headers(self.headers.clone());
         if let Some(token) = token {
             request = request.bearer_auth(token);
         }
@@ -348,3 +355,6 @@ impl Http {
         error
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,7 @@ mod errors;
 mod incoming;
 mod outside;
 mod receiving;
+mod running;
 
 use std::{
     collections::BTreeMap,
@@ -17,9 +18,9 @@ use std::{
 };
 
 use bytes::Bytes;
-use larder_oauth::{Identity, Owner};
+use larder_oauth::Identity;
 use larder_protocol::{LogLevel, RequestId};
-use larder_server::handler::{ReceivedResult, Receiving};
+use larder_server::handler::ReceivedResult;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -32,8 +33,10 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-pub(super) use self::{elicitations::Elicitation, incoming::Source, outside::AskedOutside};
-use self::{elicitations::Elicitations, outside::Outside};
+pub(super) use self::{
+    elicitations::Elicitation, incoming::Source, outside::AskedOutside, running::Expects,
+};
+use self::{elicitations::Elicitations, outside::Outside, running::Running};
 use super::{
     budget::{Charge, MessageBudget},
     error::UpstreamError,
@@ -120,31 +123,6 @@ struct LinkState {
 struct WaitingQuestion {
     question: Question,
     since: Instant,
-}
-
-/// A running request.
-struct Running {
-    reply: oneshot::Sender<Result<Answered, UpstreamError>>,
-    events: mpsc::Sender<Event>,
-    /// Whose call it is; `None` for Larder's own requests.
-    caller: Option<Identity>,
-    expects: Expects,
-    /// Whether it waits for its client's next round: nobody can be told its progress.
-    is_parked: bool,
-}
-
-impl Running {
-    fn owner(&self) -> Option<&Owner> {
-        self.caller.as_ref().map(Identity::owner)
-    }
-}
-
-/// What a request is answered by.
-pub(super) enum Expects {
-    /// A tool's result or the contents of a resource, whose long texts may be stored while they
-    /// arrive.
-    Texts(Option<Arc<Receiving>>),
-    Other,
 }
 
 /// The answer to a request.
@@ -290,7 +268,7 @@ impl Link {
         };
         let questions = questions.into_iter().map(|waiting| waiting.question).collect();
 
-        state.running.insert(id, Running { reply, events, caller, expects, is_parked: false });
+        state.running.insert(id, Running::new(reply, events, caller, expects));
         Ok(Opened { id, answer, events: messages, questions, era: state.era })
     }
 

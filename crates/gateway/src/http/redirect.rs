@@ -1,20 +1,54 @@
 //! Redirects, which are followed within the origin of an upstream: many frameworks send `/mcp` to
 //! `/mcp/`. Headers have secrets, so nothing is sent to another origin.
 
-use reqwest::{Response, StatusCode, Url, header::LOCATION};
+use reqwest::{RequestBuilder, Response, StatusCode, Url, header::LOCATION};
+
+use super::{Http, response::may_be_endpoint};
 
 /// The most redirects of one request.
-pub(super) const MAX_REDIRECTS: usize = 3;
+const MAX_REDIRECTS: usize = 3;
+
+impl Http {
+    /// Sends a request, and again to where the server redirects it within its origin. Later
+    /// requests find at once what a permanent redirect has led to (RFC 9110, section 15.4), if an
+    /// endpoint answers there: the page of a login is none.
+    pub(super) async fn send_within_origin(
+        &self,
+        request: impl Fn(&Url) -> RequestBuilder,
+    ) -> reqwest::Result<Response> {
+        let mut url = self.url.lock().clone();
+        let mut response = request(&url).send().await?;
+
+        // The URL behind the permanent redirects before the first temporary one.
+        let mut moved = None;
+        let mut is_permanent = true;
+        for _ in 0..MAX_REDIRECTS {
+            let Some(next) = target(&url, &response) else { break };
+            is_permanent &= lasts(response.status());
+            url = next;
+            if is_permanent {
+                moved = Some(url.clone());
+            }
+            response = request(&url).send().await?;
+        }
+
+        if let Some(moved) = moved.filter(|_| may_be_endpoint(&response)) {
+            *self.url.lock() = moved;
+        }
+        Ok(response)
+    }
+}
+
+/// Whether a redirect holds for later requests.
+fn lasts(status: StatusCode) -> bool {
+    matches!(status, StatusCode::MOVED_PERMANENTLY | StatusCode::PERMANENT_REDIRECT)
+}
 
 /// The URL to which the response sends the request, within the origin of `url`.
-pub(super) fn target(url: &Url, response: &Response) -> Option<Url> {
-    let is_redirect = matches!(
-        response.status(),
-        StatusCode::MOVED_PERMANENTLY
-            | StatusCode::FOUND
-            | StatusCode::TEMPORARY_REDIRECT
-            | StatusCode::PERMANENT_REDIRECT
-    );
+fn target(url: &Url, response: &Response) -> Option<Url> {
+    let is_temporary =
+        matches!(response.status(), StatusCode::FOUND | StatusCode::TEMPORARY_REDIRECT);
+    let is_redirect = is_temporary || lasts(response.status());
     let location = response.headers().get(LOCATION)?.to_str().ok()?;
     if is_redirect { within_origin(url, location) } else { None }
 }

@@ -3,28 +3,53 @@
 use std::error::Error;
 
 use futures_util::StreamExt;
-use larder_protocol::quote::{bounded, shortened};
+use larder_protocol::quote::shortened;
 use reqwest::{
-    Response,
-    header::{CONTENT_TYPE, RETRY_AFTER},
+    Response, StatusCode,
+    header::{CONTENT_ENCODING, CONTENT_TYPE},
 };
 
-use crate::{
-    error::{StatusError, UpstreamError},
-    link::Link,
-    message::{Arrived, Assembly, ByteOrderMark, Refusal},
-    received::{MESSAGE_CHARS, without_id},
-};
+use crate::message::{Arrived, Assembly, ByteOrderMark, Refusal};
 
-/// The most bytes of an error's body.
-const ERROR_BYTES: usize = 64 << 10;
+/// The media type of a stream of events.
+const STREAM: &str = "text/event-stream";
 
 /// Whether the body is a stream of events.
 pub(super) fn is_stream(response: &Response) -> bool {
-    let media_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let essence = media_type.and_then(|value| value.split([';', ',']).next());
-    response.status().is_success()
-        && essence.is_some_and(|name| name.trim().eq_ignore_ascii_case("text/event-stream"))
+    response.status().is_success() && is_labelled_stream(response)
+}
+
+/// Whether the response says that its body is a stream of events, whatever its status.
+pub(super) fn is_labelled_stream(response: &Response) -> bool {
+    media_type(response).as_deref() == Some(STREAM)
+}
+
+/// The encoding of the body, for which Larder never asks. `None` if it comes as it is.
+pub(super) fn encoding(response: &Response) -> Option<String> {
+    let encodings = response.headers().get_all(CONTENT_ENCODING).into_iter();
+    let names: Vec<_> = encodings.map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
+    let names = names.join(", ");
+    let is_identity = |name: &str| name.is_empty() || name.eq_ignore_ascii_case("identity");
+    let is_encoded = !names.split(',').map(str::trim).all(is_identity);
+    is_encoded.then(|| shortened(&names).into_owned())
+}
+
+/// Whether an endpoint of the protocol may have answered so: with JSON, with a stream of events, or
+/// that it has accepted a message.
+pub(super) fn may_be_endpoint(response: &Response) -> bool {
+    let is_accepted = response.status() == StatusCode::ACCEPTED;
+    match media_type(response).as_deref() {
+        Some("application/json" | STREAM) => response.status().is_success(),
+        None => is_accepted,
+        Some(_) => is_accepted && response.content_length() == Some(0),
+    }
+}
+
+/// The media type of the body, without its parameters, in lower case.
+fn media_type(response: &Response) -> Option<String> {
+    let media_type = response.headers().get(CONTENT_TYPE)?.to_str().ok()?;
+    let essence = media_type.split([';', ',']).next()?;
+    Some(essence.trim().to_ascii_lowercase())
 }
 
 /// Reads the body into the message.
@@ -41,44 +66,6 @@ pub(super) async fn read_body(
         }
     }
     Ok(Ok(message.finish()))
-}
-
-/// The error of a response with a status that is no success. An error of JSON-RPC in its body keeps
-/// its meaning, also without an id, as of a request that the server has not read.
-pub(super) async fn refusal(link: &Link, response: Response) -> UpstreamError {
-    let status = response.status().as_u16();
-    let retry_after = response.headers().get(RETRY_AFTER);
-    let retry_after =
-        retry_after.map(|value| shortened(&String::from_utf8_lossy(value.as_bytes())).into_owned());
-
-    let body = beginning(response).await;
-    if let Some(mut error) = without_id(&body) {
-        let retry = retry_after.map(|after| format!(", Retry-After: {after}"));
-        error.message.push_str(&format!(" (HTTP {status}{})", retry.unwrap_or_default()));
-        return UpstreamError::Refused(error);
-    }
-
-    let body = bounded(String::from_utf8_lossy(&body).trim(), MESSAGE_CHARS).into_owned();
-    UpstreamError::Status(Box::new(StatusError {
-        name: link.name().into(),
-        status,
-        retry_after,
-        body,
-    }))
-}
-
-/// The first bytes of a body.
-async fn beginning(response: Response) -> Vec<u8> {
-    let mut chunks = response.bytes_stream();
-    let mut body = Vec::new();
-    while let Some(Ok(chunk)) = chunks.next().await {
-        let room = ERROR_BYTES - body.len();
-        body.extend_from_slice(&chunk[..chunk.len().min(room)]);
-        if body.len() == ERROR_BYTES {
-            break;
-        }
-    }
-    body
 }
 
 /// The innermost cause, without the URL, which may have secrets.

@@ -104,8 +104,8 @@ impl Http {
             let Some(last) = position.last_id.clone() else { return };
             tokio::time::sleep(pauses.next(position)).await;
 
-            let opened = self.send_with_token(caller, |token| {
-                let stream = self.request(Verb::GET, session, token);
+            let opened = self.send_with_token(caller, |url, token| {
+                let stream = self.request(Verb::GET, url, session, token);
                 stream.header(ACCEPT, "text/event-stream").header(LAST_EVENT, &last)
             });
             match opened.await {
@@ -134,8 +134,8 @@ impl Http {
 
         loop {
             let session = self.session.now.lock().clone();
-            let opened = self.send_with_token(None, |token| {
-                let stream = self.request(Verb::GET, &session, token);
+            let opened = self.send_with_token(None, |url, token| {
+                let stream = self.request(Verb::GET, url, &session, token);
                 let stream = stream.header(ACCEPT, "text/event-stream");
                 match &position.last_id {
                     Some(last) => stream.header(LAST_EVENT, last),

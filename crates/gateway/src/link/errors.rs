@@ -16,6 +16,17 @@ impl Link {
         UpstreamError::NoAnswer { name: Arc::clone(&self.name), problem: problem.to_owned() }
     }
 
+    /// The error for a request at the end of its stream or body, with what came there instead of
+    /// its answer.
+    pub(crate) fn unanswered(&self, request: Option<i64>, end: &str) -> UpstreamError {
+        let state = self.state.lock();
+        let running = request.and_then(|id| state.running.get(&id));
+        let problem = running.and_then(|running| running.problem.as_ref());
+        let problem = problem.map(|problem| format!("{end}: {problem}"));
+        drop(state);
+        self.no_answer(problem.as_deref().unwrap_or(end))
+    }
+
     /// The error for a request that the upstream has not processed.
     pub(crate) fn not_processed(&self, reason: &str) -> UpstreamError {
         UpstreamError::NotProcessed { name: Arc::clone(&self.name), reason: reason.to_owned() }

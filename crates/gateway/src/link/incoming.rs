@@ -159,12 +159,15 @@ impl Link {
         };
         let running = named.and_then(|id| state.running.remove(&id));
 
-        let (running, answer) = match (running, source.request()) {
-            (Some(running), _) => (running, answer),
-            (None, Some(request)) => match state.running.remove(&request) {
-                Some(running) => (running, Err(self.invalid("it answers another request"))),
-                None => return,
-            },
+        let running = match (running, source.request()) {
+            (Some(running), _) => running,
+            (None, Some(request)) => {
+                // The answer may follow: what came instead is told at the end.
+                if let Some(running) = state.running.get_mut(&request) {
+                    running.problem = Some("it answers another request".to_owned());
+                }
+                return;
+            }
             (None, None) => {
                 drop(state);
                 return self.answered_nobody(to, answer.err());
@@ -208,23 +211,29 @@ impl Link {
         }
     }
 
-    /// What came is no message. If it looks like an answer, its request fails at once.
+    /// What came is no message. If it looks like an answer, its request fails at once. Otherwise
+    /// the request that is answered there fails at the end, unless its answer follows.
     fn received_nothing(&self, source: Source, answers: Option<i64>, problem: &received::Problem) {
-        let request = match source {
-            Source::Body(request) => Some(request),
+        let mut state = self.state.lock();
+        let answered = match source {
+            Source::Body(request) => answers.map(|_| request),
             Source::Shared | Source::Stream(_) => answers,
         };
-        let running = request.and_then(|id| self.state.lock().running.remove(&id));
-        let Some(running) = running else {
-            self.log_ignored("an upstream sent no valid message", Some(&problem));
+        let running = answered.and_then(|id| state.running.remove(&id));
+        if running.is_none()
+            && let Some(running) = source.request().and_then(|id| state.running.get_mut(&id))
+        {
+            running.problem = Some(problem.to_string());
             return;
-        };
+        }
+        drop(state);
 
-        let error = match answers {
-            Some(_) => self.invalid(&problem.to_string()),
-            None => self.no_answer(&format!("there is no response in its body: {problem}")),
-        };
-        let _ = running.reply.send(Err(error));
+        match running {
+            Some(running) => {
+                let _ = running.reply.send(Err(self.invalid(&problem.to_string())));
+            }
+            None => self.log_ignored("an upstream sent no valid message", Some(&problem)),
+        }
     }
 
     /// Logs, at a limited rate, that a message is ignored.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use larder_protocol::count_values;
 use larder_server::handler::Receiving;
 
-use super::{Expects, Link, Running};
+use super::{Link, Running};
 use crate::{
     budget::{Charge, Payer, VALUE_BYTES},
     message::{Calls, line::answered_first},
@@ -78,23 +78,5 @@ impl Link {
         let values = count_values(message, self.settings.max_values)?;
         charge.try_cover_all(message.len() + values * VALUE_BYTES).ok()?;
         Some(charge)
-    }
-}
-
-impl Running {
-    fn expects_texts(&self) -> bool {
-        matches!(self.expects, Expects::Texts(_))
-    }
-
-    fn receiving(&self) -> Option<&Arc<Receiving>> {
-        match &self.expects {
-            Expects::Texts(receiving) => receiving.as_ref(),
-            Expects::Other => None,
-        }
-    }
-
-    /// Whether it can be given what is received so.
-    pub(super) fn takes(&self, receiving: &Receiving) -> bool {
-        self.receiving().is_some_and(|own| own.is_interchangeable_with(receiving))
     }
 }

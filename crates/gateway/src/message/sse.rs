@@ -4,6 +4,7 @@ use std::{io, time::Duration};
 
 use bytes::BytesMut;
 use reqwest::header::HeaderValue;
+use serde::de::IgnoredAny;
 use tokio::io::AsyncBufRead;
 
 use super::{
@@ -14,6 +15,9 @@ use super::{
 
 /// The longest ID of an event, in bytes.
 const MAX_ID_BYTES: usize = 1 << 10;
+
+/// The bytes of a line beside the data, which do not count as part of the message.
+const FIELD_BYTES: usize = "data: ".len() + 1;
 
 /// The event after which a stream goes on once its connection has ended.
 #[derive(Debug, Default)]
@@ -53,7 +57,7 @@ impl Position {
 }
 
 /// Reads the data of the next event that has any. `request` is the one that the stream answers,
-/// if it answers one.
+/// if it answers one. JSON counts as data without a field, and without the line that ends its event.
 pub(crate) async fn read_event(
     input: &mut (impl AsyncBufRead + Unpin),
     max_bytes: usize,
@@ -61,12 +65,10 @@ pub(crate) async fn read_event(
     request: Option<i64>,
     position: &mut Position,
 ) -> io::Result<Incoming> {
-    // The field's name is not counted as part of the message.
-    const FIELD: usize = "data: ".len() + 1;
-
     let mut data: Option<Arrived> = None;
+    let mut is_bare = false;
     loop {
-        let max = max_bytes + FIELD;
+        let max = max_bytes + FIELD_BYTES;
         let line = match data {
             None => Assembly::of(max, calls, request),
             // Only the beginning of the message shows where its texts are and who pays.
@@ -74,13 +76,20 @@ pub(crate) async fn read_event(
         };
 
         match read_line(input, line).await? {
-            Incoming::End => return Ok(Incoming::End),
+            Incoming::End => {
+                let last = data.filter(|last| is_json(&last.bytes));
+                return Ok(last.map_or(Incoming::End, |last| {
+                    position.arrived();
+                    Incoming::Message(last)
+                }));
+            }
             refused @ Incoming::Refused { .. } => return Ok(refused),
             Incoming::Message(mut line) => {
                 let bytes = line.bytes;
                 let bytes = bytes.slice(..bytes.len() - usize::from(bytes.ends_with(b"\r")));
                 if bytes.is_empty() {
                     position.arrived();
+                    is_bare = false;
                     match data.take() {
                         // A priming event has no data.
                         Some(message) if !message.bytes.is_empty() => {
@@ -90,11 +99,13 @@ pub(crate) async fn read_event(
                     }
                 }
 
-                let Some(value) = bytes.strip_prefix(b"data:") else {
+                // No field begins so: a body of JSON is labelled as a stream.
+                is_bare |= data.is_none() && bytes.starts_with(b"{");
+                let Some(value) = data_in(&bytes, is_bare) else {
                     position.read(&bytes);
                     continue;
                 };
-                line.bytes = bytes.slice_ref(value.strip_prefix(b" ").unwrap_or(value));
+                line.bytes = bytes.slice_ref(value);
                 data = Some(match data {
                     None => line,
                     Some(before) => match join(before, line, max_bytes, calls, request).await {
@@ -107,8 +118,22 @@ pub(crate) async fn read_event(
     }
 }
 
-/// The data of an event so far, with its next line.
-async fn join(
+/// The data in a line, which is the line itself where JSON has no field. `None` for another field.
+fn data_in(line: &[u8], is_bare: bool) -> Option<&[u8]> {
+    if is_bare {
+        return Some(line);
+    }
+    let value = line.strip_prefix(b"data:")?;
+    Some(value.strip_prefix(b" ").unwrap_or(value))
+}
+
+/// Whether data is JSON as a whole.
+fn is_json(data: &[u8]) -> bool {
+    serde_json::from_slice::<IgnoredAny>(data).is_ok()
+}
+
+/// The data of an event, or a message, so far, with its next line.
+pub(super) async fn join(
     mut before: Arrived,
     line: Arrived,
     max_bytes: usize,
@@ -193,6 +218,32 @@ mod tests {
                 .await
                 .unwrap();
         assert!(matches!(event, Incoming::Refused { why: Refusal::TooLong, .. }));
+    }
+
+    #[tokio::test]
+    async fn json_is_read_without_the_end_of_its_event_and_without_a_field() {
+        for (text, expected) in [
+            ("data: {\"a\":1}", vec!["{\"a\":1}"]),
+            ("data: {\"a\":1}\n", vec!["{\"a\":1}"]),
+            ("id: 1\ndata: {\"a\":\ndata: 1}\n", vec!["{\"a\":\n1}"]),
+            ("data: [1]\n\ndata: {\"a\":1}", vec!["[1]", "{\"a\":1}"]),
+            ("{\"a\":1}", vec!["{\"a\":1}"]),
+            ("\n{\n  \"data\":\n1\n}\n", vec!["{\n  \"data\":\n1\n}"]),
+            ("{\"a\":1}\n\ndata: {\"b\":1}\n\n", vec!["{\"a\":1}", "{\"b\":1}"]),
+            ("data: {\"a\"", vec![]),
+            ("{\"a\"", vec![]),
+            ("event: x\nmore: {}\n", vec![]),
+        ] {
+            let mut input = text.as_bytes();
+            let mut position = Position::default();
+            let mut messages = Vec::new();
+            while let Incoming::Message(message) =
+                read_event(&mut input, 100, &NoCalls::default(), None, &mut position).await.unwrap()
+            {
+                messages.push(String::from_utf8(message.bytes.to_vec()).unwrap());
+            }
+            assert_eq!(messages, expected, "{text:?}");
+        }
     }
 
     #[tokio::test]
