@@ -22,10 +22,7 @@ use super::{
     guarded::{PANICKED, guarded},
     http,
     link::{Era, Link, Source},
-    message::{
-        Assembly,
-        line::{Incoming, read_line},
-    },
+    message::{MessageLines, line::Incoming},
     process::Process,
     received::Done,
     remote_session::{KeptSession, RemoteSession, SavedSession},
@@ -330,9 +327,10 @@ async fn run(
 
 /// Reads messages until the output ends.
 async fn read(link: Arc<Link>, stdout: ChildStdout, max_message: usize) {
-    let mut stdout = BufReader::with_capacity(64 << 10, stdout);
+    let stdout = BufReader::with_capacity(64 << 10, stdout);
+    let mut lines = MessageLines::new(stdout, max_message, &*link);
     loop {
-        match read_line(&mut stdout, Assembly::of(max_message, &*link, None)).await {
+        match lines.read().await {
             Ok(Incoming::Message(line)) if line.bytes.trim_ascii().is_empty() => {}
             Ok(Incoming::Message(line)) => link.receive(Source::Shared, line).await,
             Ok(Incoming::Refused { what, why }) => link.refuse_message(Source::Shared, what, why),

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, value::RawValue};
 
-use super::{Fault, Params, RequestId, params::describe};
+use super::{Fault, Params, RequestId, params::describe, torn::request_id};
 use crate::quote::parse_error;
 
 /// A JSON-RPC message. Its parameters are not parsed yet.
@@ -109,7 +109,7 @@ fn text<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Cow<'de, str>>, D::Err
 pub fn parse(body: &Bytes) -> Result<Message, (Fault, Option<RequestId>)> {
     let text = std::str::from_utf8(body).map_err(|e| {
         let message = format!("The body is not UTF-8: byte {} is invalid.", e.valid_up_to());
-        (Fault::Parse(message), None)
+        (Fault::Parse(message), request_id(body))
     })?;
 
     if text.trim_start().starts_with('[') {
@@ -124,7 +124,7 @@ pub fn parse(body: &Bytes) -> Result<Message, (Fault, Option<RequestId>)> {
         } else {
             Fault::Parse(format!("The body is not valid JSON: {}.", parse_error(&e.to_string())))
         };
-        (fault, None)
+        (fault, request_id(body))
     })?;
 
     let id = match wire.id.map(read_id).transpose() {

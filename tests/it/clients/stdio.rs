@@ -139,6 +139,28 @@ async fn invalid_lines_are_answered_with_errors_and_the_server_goes_on() {
 }
 
 #[tokio::test]
+async fn several_requests_on_a_line_and_one_after_a_mark_are_answered_by_their_ids() {
+    let mut pipe = Pipe::open();
+    pipe.write(&format!("\u{feff}{}", Legacy::initialize("2025-11-25"))).await;
+    assert_eq!(pipe.message().await["id"], 0);
+
+    let ping = |id: u32| json!({ "jsonrpc": "2.0", "id": id, "method": "ping" }).to_string();
+    pipe.write(&format!("{}{} {}", ping(1), ping(2), ping(3))).await;
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        let answer = pipe.message().await;
+        assert_eq!(answer["result"], json!({}));
+        ids.push(answer["id"].as_i64().unwrap());
+    }
+    ids.sort_unstable();
+    assert_eq!(ids, [1, 2, 3]);
+
+    pipe.write(r#"{"jsonrpc":"2.0","id":4,"method":"ping","params":{"#).await;
+    let answer = pipe.message().await;
+    assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(-32700), &json!(4)));
+}
+
+#[tokio::test]
 async fn a_subscription_is_cancelled_by_notification() {
     let mut pipe = Pipe::open();
     let asked = json!({ "notifications": { "resourcesListChanged": true } });

@@ -14,7 +14,7 @@ async fn an_invalid_request_gets_its_error_code_and_its_id_if_it_has_one() {
         (String::new(), -32700, None),
         ("{".into(), -32700, None),
         ("no json".into(), -32700, None),
-        (format!(r#"{{"jsonrpc":"2.0","id":1,{list}}} and more"#), -32700, None),
+        (format!(r#"{{"jsonrpc":"2.0","id":1,{list}}} and more"#), -32700, Some(json!(1))),
         ("[]".into(), -32600, None),
         (format!(r#"[{{"jsonrpc":"2.0","id":1,{list}}}]"#), -32600, None),
         ("7".into(), -32600, None),
@@ -42,7 +42,8 @@ async fn an_invalid_request_gets_its_error_code_and_its_id_if_it_has_one() {
 async fn text_that_is_not_utf8_is_a_parse_error() {
     let server = Server::start().await;
     let body = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\xfe\"}";
-    assert_eq!(Raw::post(&server, JSON, body).await.refusal(), (400, -32700, None));
+    let refusal = Raw::post(&server, JSON, body).await.refusal();
+    assert_eq!(refusal, (400, -32700, Some(json!(1))));
     assert_goes_on(&server).await;
 }
 

@@ -6,9 +6,11 @@ mod extractor;
 pub(super) mod line;
 mod line_ends;
 mod refusal;
+mod several_lines;
 pub(super) mod sse;
 mod utf8;
 
 pub(super) use assembly::{Arrived, Assembly, Calls, StoredTexts};
 pub(super) use line_ends::{ByteOrderMark, LineEnds};
 pub(super) use refusal::Refusal;
+pub(super) use several_lines::MessageLines;

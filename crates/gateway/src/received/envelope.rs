@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use larder_protocol::{ErrorResponse, RequestId, quote::parse_error};
+use larder_protocol::{ErrorResponse, RequestId, consecutive, quote::parse_error};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    batch::Batch,
+    batch::{Batch, MAX_BATCH},
     error,
     notification::Notification,
     problem::{Problem, shown_bytes},
@@ -115,7 +115,10 @@ fn read_json(message: &Bytes, repaired: Repaired) -> Result<Received, Torn> {
         }));
     }
 
-    let wire: Wire<'_> = serde_json::from_str(text).map_err(|error| torn(&error))?;
+    let wire: Wire<'_> = match serde_json::from_str(text) {
+        Ok(wire) => wire,
+        Err(error) => return several(message, text).ok_or_else(|| torn(&error)),
+    };
     let Some(method) = wire.method else { return answer(&wire, text, repaired) };
 
     let params = match wire.params {
@@ -140,6 +143,21 @@ fn read_json(message: &Bytes, repaired: Repaired) -> Result<Received, Torn> {
             Received::Nothing(None, Problem::new(problem))
         }
     })
+}
+
+/// Several messages that follow each other, as when a line break between them is lost. `None` for
+/// anything else.
+fn several(message: &Bytes, text: &str) -> Option<Received> {
+    let values = consecutive(text, MAX_BATCH)?;
+    if !values.iter().all(|value| value.starts_with('{')) {
+        return None;
+    }
+    if values.len() > MAX_BATCH {
+        return Some(Received::LongBatch);
+    }
+
+    let messages = values.iter().map(|one| message.slice_ref(one.as_bytes()));
+    Some(Received::Batch(messages.collect()))
 }
 
 /// An answer: an `error` that is null beside a result says nothing, nor does a result that is null
@@ -207,7 +225,7 @@ fn what_is_wrong(error: &serde_json::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::batch::MAX_BATCH, *};
+    use super::*;
 
     fn read_text(text: &str) -> Received {
         read(&Bytes::from(text.to_owned()), |_| Some(9))
@@ -255,6 +273,19 @@ mod tests {
     fn a_batch_is_its_messages() {
         let Received::Batch(messages) = read_text(r#" [{"id":1}, 5 ,[]]"#) else { panic!() };
         assert_eq!(messages, [&br#"{"id":1}"#[..], b"5", b"[]"]);
+    }
+
+    #[test]
+    fn messages_that_follow_each_other_are_a_batch() {
+        for text in [r#"{"id":1}{"id":2}"#, r#"{"id":1} {"id":2} "#, "{\"id\":1}\n{\"id\":2}\r"] {
+            let Received::Batch(messages) = read_text(text) else { panic!("{text}") };
+            assert_eq!(messages, [&br#"{"id":1}"#[..], br#"{"id":2}"#]);
+        }
+        for text in [r#"{"id":1}{"id""#, r#"{"id":1} 5"#, r#"{"id":1}]"#, r#"{"id":1}["a"]"#] {
+            assert!(!matches!(read_text(text), Received::Batch(_)), "{text}");
+        }
+        let many = r#"{"id":1}"#.repeat(MAX_BATCH + 1);
+        assert!(matches!(read_text(&many), Received::LongBatch));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use bytes::Bytes;
-use larder_protocol::{Fault, ProtocolVersion, quote::parse_error};
+use larder_protocol::{Fault, ProtocolVersion, consecutive, quote::parse_error};
 use larder_store::session::Session;
 use serde::{
     Deserialize, Deserializer,
@@ -40,6 +40,26 @@ pub fn messages(body: &Bytes) -> Result<Vec<Bytes>, Fault> {
         }
         _ => Ok(messages.iter().map(|raw| body.slice_ref(raw.get().as_bytes())).collect()),
     }
+}
+
+/// The messages of a line on which several follow each other, as when the line break between them
+/// is lost. `None` for any other line.
+///
+/// # Errors
+/// There are too many messages.
+pub fn consecutive_messages(line: &Bytes) -> Option<Result<Vec<Bytes>, Fault>> {
+    // Few messages have these bytes, so few are looked through.
+    let may_be = [&b"}{"[..], b"} {", b"}\t{", b"}\r{"];
+    if !may_be.iter().any(|bytes| memchr::memmem::find(line, bytes).is_some()) {
+        return None;
+    }
+
+    let messages = consecutive(std::str::from_utf8(line).ok()?, MAX_MESSAGES)?;
+    if messages.len() > MAX_MESSAGES {
+        let message = format!("A line has at most {MAX_MESSAGES} messages.");
+        return Some(Err(Fault::InvalidRequest(message)));
+    }
+    Some(Ok(messages.iter().map(|message| line.slice_ref(message.as_bytes())).collect()))
 }
 
 /// The messages of a batch, up to the first one that is too many.
@@ -86,6 +106,16 @@ mod tests {
         }
         let many = format!("[{}1]", "1,".repeat(MAX_MESSAGES));
         assert!(of(&many).is_none());
+
+        let follow = |text: &str| {
+            consecutive_messages(&Bytes::copy_from_slice(text.as_bytes())).map(Result::ok)
+        };
+        let two = vec![Bytes::from(r#"{"a":1}"#), Bytes::from(r#"{"b":"}{"}"#)];
+        assert_eq!(follow(r#"{"a":1}{"b":"}{"}"#), Some(Some(two.clone())));
+        assert_eq!(follow("{\"a\":1}\r{\"b\":\"}{\"}\r"), Some(Some(two)));
+        assert_eq!(follow(r#"{"b":"}{"}"#), None);
+        assert_eq!(follow(r#"{"a":1}{"b""#), None);
+        assert_eq!(follow(&"{}".repeat(MAX_MESSAGES + 1)), Some(None));
 
         assert!(is_batch(b"\n [1]") && !is_batch(b"{}") && !is_batch(b""));
     }

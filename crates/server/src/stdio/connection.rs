@@ -23,6 +23,9 @@ use crate::{
 /// How long the client has to receive the last messages.
 pub(super) const STOP_MARGIN: Duration = Duration::from_secs(1);
 
+/// The mark with which some clients begin their output (RFC 8259, section 8.1).
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// The connection to the client.
 pub(super) struct Connection {
     stdio: Stdio,
@@ -52,13 +55,21 @@ impl Connection {
         }
     }
 
-    /// Handles a line: a message, or a batch of them, whose requests are answered one by one.
+    /// Handles a line: a message, or several of them, whose requests are answered one by one.
     pub(super) async fn handle(&mut self, line: Bytes) {
-        if !batch::is_batch(&line) || !self.session.as_deref().is_some_and(batch::has_batches) {
-            return self.handle_message(line).await;
-        }
+        let mark = if line.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+        let line = line.slice(mark..);
 
-        match batch::messages(&line) {
+        let messages = if batch::is_batch(&line) {
+            match self.session.as_deref() {
+                Some(session) if batch::has_batches(session) => batch::messages(&line),
+                _ => Ok(vec![line]),
+            }
+        } else {
+            batch::consecutive_messages(&line).unwrap_or_else(|| Ok(vec![line]))
+        };
+
+        match messages {
             Ok(messages) => {
                 for message in messages {
                     self.handle_message(message).await;
