@@ -16,6 +16,7 @@ use super::{
     definition::Registry,
     headers::HeaderParameter,
     prompt,
+    provided_call::call_provided,
     provided_tool::{FoundTool, ListedBy, ProvidedTool, as_object, unknown_tool},
     provider::Provider,
     resource::CacheRule,
@@ -115,7 +116,9 @@ impl Registry {
             let Some(found) = provider.tool(name, &scope).await? else { continue };
             self.check_tool_scopes(&scope.identity, name)?;
             return match found {
-                FoundTool::Listed(tool) => Box::pin(tool.call(&*provider, arguments, scope)).await,
+                FoundTool::Listed(tool) => {
+                    Box::pin(call_provided(&*provider, &tool, arguments, scope)).await
+                }
                 FoundTool::Unlisted => {
                     let arguments = as_object(arguments.unwrap_or_else(|| json!({})))?;
                     provider.call_unlisted(name, arguments, scope).await

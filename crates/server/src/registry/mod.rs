@@ -27,6 +27,7 @@ mod output_rules;
 mod paging;
 mod permissions;
 mod prompt;
+mod provided_call;
 mod provided_tool;
 mod provider;
 mod providers;

@@ -3,16 +3,14 @@
 use std::{sync::Arc, time::Duration};
 
 use larder_protocol::{Fault, quote::shortened, schema::Validator};
-use rmcp::model::{self, CallToolResult, JsonObject};
+use rmcp::model::{self, JsonObject};
 use serde_json::Value;
 
 use super::{
     headers::{self, HeaderParameter},
     output_rules::Spill,
     spilled_schema::allow_spilled,
-    structured_output,
 };
-use crate::handler::{IntoToolResult, Scope, ToolError};
 
 /// The server that lists a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +45,7 @@ pub struct ProvidedTool {
     pub(super) ttl: Option<Duration>,
     /// Whether arguments and structured content are validated here. Otherwise
     /// the provider does it.
-    validates: bool,
+    pub(super) validates: bool,
     /// The input schema in JSON Schema 2020-12.
     input: Option<JsonObject>,
 }
@@ -123,45 +121,6 @@ impl ProvidedTool {
             Some(Err(_)) | None => Ok(()),
         }
     }
-
-    /// Calls the tool.
-    pub(super) async fn call(
-        &self,
-        provider: &dyn Provider,
-        arguments: Option<Value>,
-        scope: Arc<Scope>,
-    ) -> Result<CallToolResult, Fault> {
-        let mut arguments = arguments.unwrap_or_else(|| Value::Object(JsonObject::new()));
-        if !self.validates {
-            return provider.call_tool(self, as_object(arguments)?, scope).await;
-        }
-
-        let tool = &self.listed;
-        // Validators are not cached, because the list may differ from call to call.
-        let input = Validator::new(JsonObject::clone(&tool.input_schema))
-            .map_err(|problem| invalid_schema(&problem))?;
-        let output = tool
-            .output_schema
-            .as_deref()
-            .cloned()
-            .map(Validator::for_output)
-            .transpose()
-            .map_err(|problem| invalid_schema(&problem))?;
-
-        input.fit(&mut arguments);
-        if let Err(problem) = input.check(&arguments) {
-            return Ok(ToolError::new(problem).into_tool_result());
-        }
-
-        let mut result = provider.call_tool(self, as_object(arguments)?, scope).await?;
-        match &output {
-            Some(output) => result = structured_output::validate(output, &tool.name, result),
-            // Structured content without a schema only repeats the text.
-            None => result.structured_content = None,
-        }
-
-        Ok(result)
-    }
 }
 
 pub(super) fn as_object(arguments: Value) -> Result<JsonObject, Fault> {
@@ -169,11 +128,6 @@ pub(super) fn as_object(arguments: Value) -> Result<JsonObject, Fault> {
         Value::Object(arguments) => Ok(arguments),
         _ => Err(Fault::invalid_params("\"arguments\" must be an object.")),
     }
-}
-
-fn invalid_schema(problem: &str) -> Fault {
-    tracing::error!(%problem, "the tools/list handler returned an invalid schema");
-    Fault::Internal("The tool is listed with an invalid schema.".into())
 }
 
 pub(super) fn unknown_tool(name: &str) -> Fault {

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use larder_oauth::Identity;
 use larder_protocol::{Announcement, ClientFacts, Fault};
 use larder_store::{session::SharedParts, store::ChangeFeed};
-use rmcp::model::{self, CallToolResult};
+use rmcp::model::{self, CallToolResult, JsonObject};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
@@ -21,9 +21,9 @@ use super::{
     clients::SessionClients,
     complete::CompletionInput,
     offer::{ItemName, Knowledge, Offer},
-    provided_tool::{FoundTool, ProvidedTool},
+    provided_tool::{FoundTool, ProvidedTool, unknown_tool},
 };
-use crate::handler::{Contents, Scope, ToolError};
+use crate::handler::{Contents, Scope};
 
 /// A caller that follows a resource.
 #[derive(Debug, Clone)]

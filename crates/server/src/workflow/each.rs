@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::{
     DataSource, ResourceHandle, UriPattern, WorkflowStep,
-    run::{Run, StepResult, missing_value},
-    source::Origin,
+    source::{Bindings, Origin},
+    step_result::{StepResult, missing_value},
 };
 
 /// A resource that a step reads.
@@ -106,7 +106,7 @@ fn first_items(value: &Value, limit: usize) -> Result<(Vec<Item>, usize), &'stat
     }
 }
 
-impl<S> Run<'_, S> {
+impl Bindings {
     /// The resources of the step.
     ///
     /// # Errors
@@ -116,7 +116,7 @@ impl<S> Run<'_, S> {
         for resource in &step.resources {
             match resource {
                 ResourceHandle::From { uri } => {
-                    let uri = uri.text(&self.bindings);
+                    let uri = uri.text(self);
                     readings.push(uri.map_err(|error| missing_value("the resource", &error))?);
                 }
                 ResourceHandle::Uri(uri) => {
@@ -149,7 +149,7 @@ impl<S> Run<'_, S> {
             let source =
                 source.ok_or_else(|| StepResult::failed(format!("{{{variable}}} is not bound")))?;
             source
-                .text(&self.bindings)
+                .text(self)
                 .map_err(|e| missing_value(&format!("{{{variable}}} in {pattern}"), &e))
         })?;
         expanded.map_err(|error| StepResult::failed(format!("{pattern} cannot be read: {error}")))
@@ -170,7 +170,7 @@ impl<S> Run<'_, S> {
             (None, None) => return Ok(Readings::default()),
         };
 
-        let value = source.items(&self.bindings).map_err(|e| missing_value(&location, &e))?;
+        let value = source.items(self).map_err(|e| missing_value(&location, &e))?;
         let is_object = value.is_object();
         let (items, total) = first_items(&value, each.limit).map_err(|kind| {
             StepResult::failed(format!(
@@ -206,7 +206,7 @@ impl<S> Run<'_, S> {
         key: Option<&str>,
         value: Value,
     ) -> Result<String, StepResult> {
-        self.bindings.item = Some(match key {
+        self.item = Some(match key {
             Some(key) => Value::Object(Map::from_iter([
                 ("key".to_owned(), json!(key)),
                 ("value".to_owned(), value),
@@ -215,7 +215,7 @@ impl<S> Run<'_, S> {
         });
 
         let uri = self.uri(step, pattern, None);
-        self.bindings.item = None;
+        self.item = None;
         uri
     }
 }

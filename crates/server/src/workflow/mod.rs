@@ -47,6 +47,7 @@ mod register;
 mod run;
 mod source;
 mod step;
+mod step_result;
 mod transcript;
 mod uri_pattern;
 

@@ -20,35 +20,15 @@ use super::{
     outcome::{Outcome, Status},
     path::Bound,
     source::Bindings,
+    step_result::{StepResult, missing_value},
     transcript::{Transcript, all_text, bound, value_of_resource, value_of_result},
 };
 use crate::handler::{Context, is_permanent};
 
-/// The result of a step.
-pub(super) enum StepResult {
-    Done,
-    Skipped(String),
-    Failed { reason: String, retryable: bool },
-}
-
-impl StepResult {
-    pub(super) fn failed(reason: impl Into<String>) -> Self {
-        Self::Failed { reason: reason.into(), retryable: false }
-    }
-
-    /// Why the step was skipped or has failed.
-    pub(super) fn into_reason(self) -> String {
-        match self {
-            Self::Done => String::new(),
-            Self::Skipped(reason) | Self::Failed { reason, .. } => reason,
-        }
-    }
-}
-
 /// A run in progress.
 pub(super) struct Run<'a, S> {
     ctx: &'a Context<S>,
-    pub(super) bindings: Bindings,
+    bindings: Bindings,
     transcript: Transcript,
 }
 
@@ -122,7 +102,7 @@ impl<S> Run<'_, S> {
         }
 
         // A step that lacks a value adds nothing to the transcript.
-        let readings = match self.readings(step) {
+        let readings = match self.bindings.readings(step) {
             Ok(readings) => readings,
             Err(end) => return end,
         };
@@ -364,7 +344,7 @@ impl<S> Run<'_, S> {
                 let _ = write!(text, ": call {tool} with {}", Value::Object(known));
             }
 
-            match self.readings(step) {
+            match self.bindings.readings(step) {
                 Ok(readings) => {
                     for uri in readings.all.iter().filter_map(|reading| reading.uri.as_ref().ok()) {
                         let _ = write!(text, ": read {uri}");
@@ -378,17 +358,6 @@ impl<S> Run<'_, S> {
         }
 
         self.transcript.user(text);
-    }
-}
-
-/// The result of a step that lacks a value: skipped if an optional value is
-/// missing, failed otherwise.
-pub(super) fn missing_value(location: &str, error: &SourceError) -> StepResult {
-    match error {
-        SourceError::NoArgument(_) | SourceError::NotBound(_) => {
-            StepResult::Skipped(format!("{location} has no value: {error}"))
-        }
-        _ => StepResult::failed(format!("{location} has no value: {error}")),
     }
 }
 
