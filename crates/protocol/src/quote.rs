@@ -64,7 +64,8 @@ fn found(message: &str) -> Option<&'static str> {
 
 /// The end of such a message in words of JSON: it names what the parser expected, by types of Rust.
 fn expected(message: &str) -> Cow<'_, str> {
-    let Some((start, name)) = message.split_once("expected ") else { return message.into() };
+    let Some((start, rest)) = message.split_once("expected ") else { return message.into() };
+    let (name, position) = rest.split_at(rest.find(" at line ").unwrap_or(rest.len()));
     let is_one = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
 
     let known = match name {
@@ -91,7 +92,7 @@ fn expected(message: &str) -> Cow<'_, str> {
         _ if is_one(&["unit struct"]) => "null",
         _ => return message.into(),
     };
-    format!("{start}expected {known}").into()
+    format!("{start}expected {known}{position}").into()
 }
 
 /// The whole text, with the characters escaped that a reader cannot see.
