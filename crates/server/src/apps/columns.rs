@@ -256,8 +256,9 @@ mod tests {
             assert_eq!(column(&fields, false), (kind, cells(&shown)), "{fields:?}");
         }
 
-        let nulls = column(&["", "NA", "+3"], false);
-        assert_eq!(nulls, (Type::Number, vec![None, None, Some("3".to_owned())]));
+        let nulls = column(&["", "NA", "+3", "4"], false);
+        let shown = vec![None, None, Some("3".to_owned()), Some("4".to_owned())];
+        assert_eq!(nulls, (Type::Number, shown));
     }
 
     #[test]
