@@ -14,7 +14,7 @@ async fn count(ctx: &Context) -> &'static str {
 
 fn main() -> ExitCode {
     let mut config = Config::default();
-    config.log.level = "debug".to_owned();
+    "debug".clone_into(&mut config.log.level);
     // Answers with one JSON message, and never with a stream.
     config.server.json_response = true;
     config.store.default_ttl = 60;

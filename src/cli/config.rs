@@ -64,7 +64,7 @@ pub(super) fn run(command: ConfigCommand) -> ExitCode {
         ConfigCommand::Show { file } => {
             let shown = ServeArgs::from(file).configure().and_then(|config| config.show());
             match shown {
-                Ok(shown) => printed(&shown.to_string()),
+                Ok(shown) => printed(&shown),
                 Err(error) => fail(USAGE, &error),
             }
         }

@@ -506,7 +506,8 @@ fn every_json_rpc_code_is_listed() {
     let crates = ["protocol", "runtime", "oauth", "store", "query", "login", "server", "macros"];
     let folders = crates.map(|name| format!("crates/{name}/src"));
     let folders = folders.iter().map(String::as_str).chain(["src"]);
-    for source in folders.flat_map(sources) {
+    let sources: Vec<_> = folders.flat_map(sources).collect();
+    for source in &sources {
         for (at, _) in source.match_indices("-32") {
             let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
             let code = source.get(at..at + 6).filter(|code| digits(&code[1..]));

@@ -114,7 +114,7 @@ impl<L: List> Definition<L> {
     /// A definition as it can be shown.
     pub(crate) fn of(value: Value) -> Result<Self, LeftOut> {
         let object = presentable(value, L::KEY)?;
-        if !object.text(L::KEY).is_some_and(|name| !name.trim().is_empty()) {
+        if object.text(L::KEY).is_none_or(|name| name.trim().is_empty()) {
             return Err(unnamed(&object, L::KEY));
         }
         Ok(Self { object, list: PhantomData })

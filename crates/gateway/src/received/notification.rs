@@ -56,7 +56,7 @@ impl Notification {
             "notifications/message" => Self::Log {
                 level: level(params.text("level").unwrap_or_default()),
                 logger: params.text("logger").map(|name| bounded(name, MESSAGE_CHARS).into_owned()),
-                data: params.take("data").unwrap_or_default(),
+                data: params.take("data")?,
             },
             "notifications/cancelled" => {
                 Self::Cancelled(RequestId::deserialize(params.take("requestId")?).ok()?)

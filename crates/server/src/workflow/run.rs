@@ -241,10 +241,11 @@ impl<S> Run<'_, S> {
         }
     }
 
-    /// Names that are near to the URI of a resource that does not exist, as a sentence.
+    /// Names that are near to the URI of a resource that does not exist, as a sentence. An upstream
+    /// says that by the code of its era.
     async fn near_resources(&self, uri: &str, error: &Fault) -> String {
         match error {
-            Fault::ResourceNotFound { .. } => {
+            Fault::ResourceNotFound { .. } | Fault::Relayed { code: -32_002 | -32_602, .. } => {
                 self.ctx.registry().near_resources(uri, self.ctx.scope()).await
             }
             _ => String::new(),

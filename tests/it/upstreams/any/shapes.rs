@@ -6,14 +6,12 @@ use super::{super::text, Any, WAYS, Way, response, result};
 use crate::support::patiently;
 
 /// Results of a call that mean nothing, and what of them the caller reads.
-const MEANINGLESS: [(&str, &str); 9] = [
+const MEANINGLESS: [(&str, &str); 7] = [
     ("[]", "[]"),
     ("5", "5"),
     (r#""x""#, r#""x""#),
     ("null", "null"),
-    ("{}", "{}"),
     (r#"{"content":5}"#, "5"),
-    (r#"{"content":["x"]}"#, r#""x""#),
     (r#"{"content":[{"type":"text"}]}"#, r#"{"type":"text"}"#),
     (r#"{"content":[],"isError":"perhaps"}"#, r#""perhaps""#),
 ];
@@ -29,8 +27,13 @@ async fn a_call_whose_result_has_any_shape_says_that_the_tool_was_executed() {
             assert!(said.starts_with(begin) && said.contains(shown), "{way:?} {sent}: {said}");
             assert_eq!(answer["isError"], true, "{way:?} {sent}");
         }
-        let fine = any.call(result(r#"{"content":[{"type":"text","text":"fine"}]}"#)).await;
-        assert_eq!(text(&fine.result()), "fine", "{way:?}");
+        for sent in [r#"{"content":[{"type":"text","text":"fine"}]}"#, r#"{"content":["fine"]}"#] {
+            assert_eq!(text(&any.call(result(sent)).await.result()), "fine", "{way:?}");
+        }
+        for sent in ["{}", r#"{"content":null}"#] {
+            let empty = any.call(result(sent)).await.result();
+            assert_eq!(empty["content"], json!([]), "{way:?} {sent}");
+        }
     }
 }
 
@@ -180,7 +183,7 @@ async fn blocks_that_no_client_knows_are_shown() {
     let video = r#"{"type":"video","uri":"file:///a.mp4","seconds":3}"#;
     let link = r#"{"type":"resource_link","uri":"file:///folder/report.pdf"}"#;
     let annotated = r#"{"type":"text","text":"fine","annotations":{"priority":"high"}}"#;
-    let sent = format!(r#"{{"content":[{video},{link},{annotated},"lost"]}}"#);
+    let sent = format!(r#"{{"content":[{video},{link},{annotated},7]}}"#);
     let answer = any.call(result(&sent)).await.result();
     let blocks = &answer["content"];
     let shown = blocks[0]["text"].as_str().unwrap();
@@ -188,7 +191,7 @@ async fn blocks_that_no_client_knows_are_shown() {
     assert_eq!(blocks[1]["name"], "report.pdf", "{answer}");
     assert_eq!(blocks[2]["text"], "fine", "{answer}");
     let lost = blocks[3]["text"].as_str().unwrap();
-    assert!(lost.contains(r#""lost""#) && lost.contains("left out"), "{answer}");
+    assert!(lost.contains('7') && lost.contains("left out"), "{answer}");
 }
 
 /// Answers to a known request that are no messages.

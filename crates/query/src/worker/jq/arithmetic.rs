@@ -108,14 +108,14 @@ impl ops::Rem for JqValue {
 
         // The rest of the integers: jq cuts off fractions.
         #[allow(clippy::cast_possible_truncation, reason = "fractions are cut off")]
-        let l = l as i64;
-        let r = r as i64;
+        let whole = |number: f64| number as i64;
+        let r = whole(r);
         if r == 0 {
             return Err(Error::str(format_args!(
                 "{self} and {other} cannot be divided because the divisor is zero"
             )));
         }
-        let rest = l.wrapping_rem(r);
+        let rest = whole(l).wrapping_rem(r);
         Ok(Self(Val::Num(Num::from_integral(rest))))
     }
 }

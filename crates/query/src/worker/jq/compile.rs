@@ -119,7 +119,7 @@ fn parse(text: &str) -> Result<Term<&str>, QueryError> {
         return Err(refused("modules cannot be imported"));
     }
 
-    Parser::new(&tokens).parse(|parser| parser.term()).map_err(|errors| match errors.first() {
+    Parser::new(&tokens).parse(Parser::term).map_err(|errors| match errors.first() {
         Some((kind, found)) => expected(kind.as_str(), Token::opt_as_str(*found, text)),
         None => refused("it is not a filter"),
     })

@@ -20,7 +20,7 @@ pub(super) fn funs() -> impl Iterator<Item = Fun<Data>> {
         ("fromjson", v(0), |cv| bome(from_json(&cv.1))),
         ("tonumber", v(0), |cv| bome(to_number(cv.1))),
         ("tojson", v(0), |cv| bome(Ok(JqValue::text(cv.1.to_json())))),
-        ("length", v(0), |cv| bome(length(cv.1))),
+        ("length", v(0), |cv| bome(length(&cv.1))),
         ("contains", v(1), |cv| {
             unary(cv, |value, part| contains(&value.0, &part.0).map(Into::into))
         }),
@@ -181,11 +181,11 @@ fn to_number(value: JqValue) -> ValR<JqValue> {
     parse_number(&text).map(|number| JqValue(Val::Num(number))).ok_or_else(invalid)
 }
 
-fn length(value: JqValue) -> ValR<JqValue> {
+fn length(value: &JqValue) -> ValR<JqValue> {
     Ok(match &value.0 {
         Val::Null => 0_usize.into(),
         Val::Num(Num::Int(number)) => number.unsigned_abs().into(),
-        Val::Num(_) => jaq_std::ValT::as_f64(&value).unwrap_or_default().abs().into(),
+        Val::Num(_) => jaq_std::ValT::as_f64(value).unwrap_or_default().abs().into(),
         Val::Arr(items) => items.len().into(),
         Val::Obj(members) => members.len().into(),
         Val::TStr(text) => String::from_utf8_lossy(text).chars().count().into(),

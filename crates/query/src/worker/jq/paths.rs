@@ -48,11 +48,16 @@ pub(super) fn funs() -> impl Iterator<Item = Fun<Data>> {
         })
         .with_paths(|mut cv| {
             let (f, ctx) = cv.0.pop_fun();
-            let none = (JqValue::default(), Default::default());
+            let none = at_root(JqValue::default());
             box_once(f.paths((ctx, cv.1)).try_fold(none, |_, output| output))
         })
     });
     funs.into_iter().map(run::<Data>).chain([last])
+}
+
+/// A value with the empty path, in the form that jaq gives paths.
+fn at_root<P: Default>(value: JqValue) -> (JqValue, P) {
+    (value, P::default())
 }
 
 /// The paths that a filter finds in a value, each with its last part first. No reference to the value
@@ -62,7 +67,7 @@ fn find<'a>(
     ctx: Ctx<'a, Data>,
     value: &JqValue,
 ) -> Result<Vec<Vec<JqValue>>, Exn<'a, JqValue>> {
-    let found = paths.paths((ctx, (value.clone(), Default::default())));
+    let found = paths.paths((ctx, at_root(value.clone())));
     found.map(|found| Ok(found?.1.iter().cloned().collect())).collect()
 }
 
@@ -91,7 +96,7 @@ fn modify(mut cv: Cv<'_, Data>) -> ValX<'_, JqValue> {
         // A part of null is made, and a slice changed, only if there is a new value.
         let is_slice = path.iter().any(|key| matches!(key.0, Val::Obj(_)));
         if is_slice || value.lacks(&path) {
-            let part = path.iter().rev().try_fold(value.clone(), |value, key| value.index(key))?;
+            let part = path.iter().rev().try_fold(value.clone(), JqValue::index)?;
             if update.run((update_ctx.clone(), part)).next().is_none() {
                 deleted.push(path.into_iter().rev().collect());
                 continue;

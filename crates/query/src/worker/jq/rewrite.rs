@@ -220,7 +220,7 @@ fn is_unknown_format(name: &str) -> bool {
     name.starts_with('@') && !FORMATS.contains(&name)
 }
 
-fn text<'s>(text: &'s str) -> Term<&'s str> {
+fn text(text: &str) -> Term<&str> {
     Term::Str(None, vec![StrPart::Str(text)])
 }
 
@@ -256,11 +256,15 @@ fn fold<'s>(
     Term::Fold(name, inputs, pattern, args)
 }
 
+/// The functions that assign one value to all paths.
+const ASSIGNMENTS: [&str; 7] =
+    ["assign_", "alternative_", "add_", "subtract_", "multiply_", "divide_", "remainder_"];
+
 /// Whether a term has exactly one output, or an error, judging by its form.
 fn is_single(term: &Term<&str>) -> bool {
     let all = |terms: &[&Term<&str>]| terms.iter().all(|term| is_single(term));
     match term {
-        Term::Id | Term::Num(_) | Term::Var(_) | Term::Arr(_) => true,
+        Term::Id | Term::Num(_) | Term::Var(_) | Term::Arr(_) | Term::Call("modify_", _) => true,
         Term::Str(_, parts) => parts.iter().all(|part| match part {
             StrPart::Term(term) => is_single(term),
             StrPart::Str(_) | StrPart::Char(_) => true,
@@ -270,20 +274,16 @@ fn is_single(term: &Term<&str>) -> bool {
             .all(|(key, value)| is_single(key) && value.as_ref().is_none_or(is_single)),
         Term::Neg(value) => is_single(value),
         Term::BinOp(left, op, right) => match op {
-            BinaryOp::Comma | BinaryOp::Alt => false,
-            BinaryOp::Pipe(None | Some(Pattern::Var(_))) => all(&[left, right]),
-            BinaryOp::Pipe(Some(_)) => false,
-            BinaryOp::Update => true,
+            BinaryOp::Pipe(None | Some(Pattern::Var(_)))
+            | BinaryOp::Or
+            | BinaryOp::And
+            | BinaryOp::Math(_)
+            | BinaryOp::Cmp(_) => all(&[left, right]),
             BinaryOp::Assign | BinaryOp::UpdateMath(_) | BinaryOp::UpdateAlt => is_single(right),
-            BinaryOp::Or | BinaryOp::And | BinaryOp::Math(_) | BinaryOp::Cmp(_) => {
-                all(&[left, right])
-            }
+            BinaryOp::Update => true,
+            BinaryOp::Comma | BinaryOp::Alt | BinaryOp::Pipe(Some(_)) => false,
         },
-        Term::Call("modify_", _) => true,
-        Term::Call("assign_" | "alternative_" | "add_" | "subtract_", args)
-        | Term::Call("multiply_" | "divide_" | "remainder_", args) => {
-            args.last().is_some_and(is_single)
-        }
+        Term::Call(name, args) if ASSIGNMENTS.contains(name) => args.last().is_some_and(is_single),
         Term::IfThenElse(branches, otherwise) => {
             branches.iter().all(|(test, then)| all(&[test, then]))
                 && otherwise.as_deref().is_none_or(is_single)

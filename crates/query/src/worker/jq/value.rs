@@ -63,9 +63,8 @@ impl JqValue {
         let end = bound(range.end)?.map_or(length, absolute).min(length).ceil();
 
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within 0..len")]
-        let start = start as usize;
-        let end = end as usize;
-        Ok(start..end.max(start))
+        let whole = |bound: f64| bound as usize;
+        Ok(whole(start)..whole(end.max(start)))
     }
 
     /// The slice of an object with the members `start` and `end`.

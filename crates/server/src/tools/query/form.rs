@@ -39,9 +39,10 @@ pub(super) async fn find(
     if is_of_bytes || (is_page && found.conversion.is_some_and(Conversion::has_parts)) {
         return Ok(Form { layout: found.layout.or(Some(Layout::Log)), ..found });
     }
-    let form = match is_table {
-        true => content.form(Some("text/csv"), encoding).await?.unwrap_or(found),
-        false => found,
+    let form = if is_table {
+        content.form(Some("text/csv"), encoding).await?.unwrap_or(found)
+    } else {
+        found
     };
 
     let layout = match format {
