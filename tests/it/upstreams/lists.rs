@@ -234,7 +234,9 @@ async fn a_memory_that_is_damaged_or_out_of_date_is_mended() {
     host.end().await;
 
     for damage in ["", "{", "null", r#"{"era":"legacy","tools":{}}"#] {
-        files.iter().for_each(|file| fs::write(file, damage).unwrap());
+        for file in &files {
+            fs::write(file, damage).unwrap();
+        }
         let mut host = start().await;
         assert!(host.tools().await.contains(&"count".to_owned()), "{damage}");
         host.end().await;

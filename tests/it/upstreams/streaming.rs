@@ -177,7 +177,7 @@ async fn long_data_that_is_not_base64_is_left_out_alone_and_nothing_stays() {
     let shown = result["content"].to_string();
     assert_ne!(result["isError"], true, "{shown:.300}");
     assert!(
-        shown.contains("(Content block 1 is left out: its image is not base64.)"),
+        shown.contains("(Content block 2 is left out: its image is not base64.)"),
         "{shown:.300}"
     );
     assert!(stored(&client).await.is_empty());

@@ -74,7 +74,7 @@ async fn each_key_of_a_result_can_be_reached() {
     for (path, expected) in [
         (r#"["a.b"]["1"]["naïve [x]"][1][-1]"#, "\"last\""),
         (r#"["a.b"].1["naïve [x]"].-1.0"#, "\"first\""),
-        (r#"['a.b'][1]['naïve [x]'][0]"#, "[]"),
+        (r"['a.b'][1]['naïve [x]'][0]", "[]"),
         ("[\"\"]", "5"),
     ] {
         assert_eq!(found(&content, field("given", path)).await, expected, "{path}");
