@@ -30,9 +30,13 @@ const ANNOTATIONS: [&str; 9] = [
 ];
 
 /// The list form of the schema of a tool's own arguments, which are read leniently: a member that
-/// may be left out is never null, and of alternatives of one type remains the type.
+/// may be left out is never null, and of alternatives of one type remains the type. A schema that
+/// names its dialect by `$schema` is listed as its author has written it.
 #[must_use]
 pub fn listed_arguments(schema: &Map<String, Value>) -> Map<String, Value> {
+    if schema.contains_key("$schema") {
+        return schema.clone();
+    }
     plain(schema, Reading::Lenient).unwrap_or_else(|_| schema.clone())
 }
 
@@ -301,7 +305,9 @@ impl Writer<'_> {
         for keyword in ["allOf", "anyOf", "oneOf"] {
             let Some(Value::Array(options)) = schema.get(keyword) else { continue };
             let one = match (options.as_slice(), keyword) {
-                ([Value::Object(only)], _) => Some(only.clone()),
+                ([Value::Object(only)], _) if self.reading != Reading::WithReferences => {
+                    Some(only.clone())
+                }
                 (_, "anyOf" | "oneOf") if self.reading == Reading::Lenient => union(options),
                 _ => None,
             };

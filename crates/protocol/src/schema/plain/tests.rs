@@ -164,6 +164,21 @@ fn references_that_lead_nowhere_or_multiply_stay() {
 }
 
 #[test]
+fn a_schema_that_names_its_dialect_or_places_is_listed_as_it_is() {
+    let mut schema = json!({
+        "type": "object",
+        "$defs": { "address": { "$anchor": "addressDef", "type": "object" } },
+        "properties": { "address": { "$ref": "#/$defs/address" } },
+        "allOf": [{ "anyOf": [{ "required": ["phone"] }, { "required": ["email"] }] }],
+    });
+    assert_eq!(upstream(schema.clone()), schema);
+
+    schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    assert_eq!(own(schema.clone()), schema);
+    assert_eq!(upstream(schema.clone()), schema);
+}
+
+#[test]
 fn a_member_may_be_called_like_a_keyword() {
     let schema = json!({ "type": "object", "properties": {
         "type": { "type": ["string", "null"] },
