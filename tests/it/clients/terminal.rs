@@ -159,6 +159,12 @@ async fn exit_codes_distinguish_failures() {
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {output:?}");
         assert!(!output.stderr.is_empty() && output.stdout.is_empty(), "{output:?}");
     }
+    let past = client(&open, &["cat", "x:1", "--lines", "2-3"], b"").await;
+    assert_eq!(
+        String::from_utf8_lossy(&past.stderr),
+        "larder: x:1 has no line 2: it has 1 line.\n"
+    );
+
     said(&client(&closed, &["ls", "--token", "let-me-in"], b"").await);
     let mut command = larder(&["ls"]);
     command.env("LARDER_URL", &closed).env("LARDER_TOKEN", "let-me-in");
