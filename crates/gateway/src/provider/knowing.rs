@@ -1,15 +1,14 @@
-//! What is known of an upstream's items before anybody uses them.
+//! Knowledge of an upstream's items before anybody uses them.
 
 use std::sync::Arc;
 
-use larder_protocol::uri_template::UriTemplate;
 use larder_server::registry::{ItemName, Knowledge};
 
 use super::Upstream;
 use crate::catalogue::Catalogue;
 
 impl Upstream {
-    /// What is known of an item by the lists that were read last, or remembered.
+    /// The knowledge of an item by the lists that were read last, or remembered.
     pub(super) fn known_item(&self, item: ItemName<'_>) -> Knowledge {
         let may_be_own = match item {
             ItemName::Tool(name) => self.naming.may_offer(name),
@@ -41,7 +40,7 @@ impl Upstream {
                 runtime.block_on(shared.recall_last());
             }
         });
-        // It is a cache: without it, names are checked when they are used.
+        // Without remembered lists, names are checked when they are used.
         let _ = reading.join();
     }
 }
@@ -59,15 +58,10 @@ fn known_in(catalogue: &Catalogue, item: ItemName<'_>) -> Knowledge {
             }
         },
         ItemName::Resource(uri) if catalogue.has_resource(uri) => Knowledge::Listed(None),
-        ItemName::Resource(uri) => {
-            let is_templated = catalogue.templates().iter().any(|template| {
-                let parsed = UriTemplate::parse(&template.uri_template);
-                // A template that cannot be read may match.
-                parsed.map_or(true, |template| template.matches(uri).is_some())
-            });
-            if is_templated || !catalogue.cuts.is_empty() {
-                return Knowledge::Unknown;
-            }
+        ItemName::Resource(uri) if catalogue.covers(uri) || !catalogue.cuts.is_empty() => {
+            Knowledge::Unknown
+        }
+        ItemName::Resource(_) => {
             let resources = catalogue.resources().into_iter();
             Knowledge::Missing(resources.map(|resource| resource.uri).collect())
         }
