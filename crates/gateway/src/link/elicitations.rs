@@ -13,7 +13,8 @@ use tokio::sync::Notify;
 use super::{Event, Link};
 use crate::received::{visit_of_question, visits_of_error};
 
-/// The most visits of one upstream that are remembered; the oldest one is forgotten first.
+/// The most visits of one upstream that are remembered; the oldest one is forgotten first. As many
+/// may wait until their client is told.
 const MAX_OPEN: usize = 256;
 /// The longest ID of a visit that is remembered, in bytes.
 const MAX_ID_BYTES: usize = 1 << 10;
@@ -96,7 +97,11 @@ impl Link {
         }
         drop(running);
 
-        self.elicitations.completed.lock().push(completed);
+        let mut waiting = self.elicitations.completed.lock();
+        if waiting.len() < MAX_OPEN {
+            waiting.push(completed);
+        }
+        drop(waiting);
         self.elicitations.wake.notify_one();
     }
 
