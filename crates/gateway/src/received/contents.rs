@@ -39,11 +39,10 @@ impl Answer for ReadAnswer {
         let what = shown(&result.value);
         let mut result = result.object()?;
         let contents = match result.take("contents") {
+            None => Vec::new(),
+            Some(Value::Array(contents)) => contents,
             Some(one @ Value::Object(_)) => vec![one],
-            other => {
-                result.set("contents", other.unwrap_or_default());
-                result.take_list("contents")?
-            }
+            Some(other) => return Err(Problem::of("contents must be a list", &other)),
         };
 
         let mut left_out = Vec::new();

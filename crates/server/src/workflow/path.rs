@@ -3,7 +3,10 @@
 
 use std::borrow::Cow;
 
-use larder_protocol::{near, quote::quoted};
+use larder_protocol::{
+    near,
+    quote::{quoted, shortened},
+};
 use serde_json::{Map, Value};
 
 /// The most bytes of a text within a result that are read as JSON to go on in it. Parsing more
@@ -59,7 +62,7 @@ impl FieldPath {
     /// The value at this place of a bound result.
     ///
     /// # Errors
-    /// Where the path ends, and what is there.
+    /// The place at which the path ends, and the value there.
     pub(super) fn find<'a>(&self, bound: &'a Bound) -> Result<Cow<'a, Value>, String> {
         let steps = self.steps.as_ref().map_err(String::clone)?;
         let Some(inner) = &bound.parsed else { return walk(&bound.value, steps) };
@@ -169,21 +172,23 @@ fn nested(text: &str, step: &PathStep) -> Result<Value, String> {
 fn item<'a>(items: &'a [Value], step: &PathStep) -> Result<&'a Value, String> {
     let count = items.len();
     let text = step.text();
-    let digits = text.strip_prefix('-').unwrap_or(text);
-    let is_index = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    if matches!(step, PathStep::Key(_)) || !is_index {
-        return Err(format!("{} is not an index into a list of {count}", quoted(text)));
-    }
+    let digits = digits_of_index(text).filter(|_| matches!(step, PathStep::Plain(_)));
+    let digits =
+        digits.ok_or_else(|| format!("{} is not an index into a list of {count}", quoted(text)))?;
 
     // A number that is too large is out of range, too.
     let number = digits.parse().unwrap_or(usize::MAX);
     let index = if text.starts_with('-') { count.checked_sub(number) } else { Some(number) };
     let found = index.and_then(|index| items.get(index));
-    found.ok_or_else(|| format!("{} is out of range in a list of {count}", shown_index(text)))
+    found.ok_or_else(|| format!("{} is out of range in a list of {count}", shortened(text)))
 }
 
-fn shown_index(text: &str) -> Cow<'_, str> {
-    larder_protocol::quote::shortened(text)
+/// The digits of an index, which counts from the end after a minus sign. `None` if the text is no
+/// index.
+fn digits_of_index(text: &str) -> Option<&str> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then_some(digits)
 }
 
 fn no_key(members: &Map<String, Value>, key: &str) -> String {
@@ -246,8 +251,7 @@ fn bracket(inner: &str) -> Result<(PathStep, &str), String> {
         _ => {
             let end = inner.find(']').ok_or("a [ has no ]")?;
             let number = inner[..end].trim_end();
-            let digits = number.strip_prefix('-').unwrap_or(number);
-            if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            if digits_of_index(number).is_none() {
                 return Err(format!(
                     "[{number}] is neither an index nor a quoted key: write [0], [-1] or [\"key\"]"
                 ));
