@@ -86,26 +86,39 @@ pub(super) fn registry(
         builder = builder.with(workflow::prompt_showing(workflow, move |p| locations.show(p)));
     }
 
+    let upstreams = upstreams(config, named, transport, builder.tool_names()).map_err(problem)?;
+    let registry = builder.exchangeable(upstreams.providers()).build()?;
+    Ok(Server { registry, upstreams: Some(Arc::new(upstreams)), queries })
+}
+
+/// The upstreams of the configuration and of the command line.
+///
+/// # Errors
+/// The setting that is wrong.
+fn upstreams<'a>(
+    config: &Config,
+    named: &NamedUpstreams,
+    transport: Transport,
+    own_tools: impl Iterator<Item = &'a str>,
+) -> Result<Upstreams, String> {
     let configured: Result<Vec<_>, _> =
         config.upstreams.iter().map(UpstreamConfig::settings).collect();
-    let mut configured = configured.map_err(|error| problem(error.to_string()))?;
-    let mut fixed = named.settings().map_err(problem)?;
+    let mut configured = configured.map_err(|error| error.to_string())?;
+    let mut fixed = named.settings()?;
     if transport == Transport::Stdio {
         host_upstreams::adopt(configured.iter_mut().chain(&mut fixed), config, named);
     }
 
-    let upstreams = Upstreams::new(configured, fixed, builder.tool_names());
-    let upstreams = upstreams
-        .map_err(|error| problem(format!("{error}: name them in the configuration file")))?;
+    let upstreams = Upstreams::new(configured, fixed, own_tools)
+        .map_err(|error| format!("{error}: name them in the configuration file"))?;
     upstreams.limit_messages(config.limits.upstream_bytes);
     if let Some(folder) = config.tools.catalogue_folder() {
         upstreams.remember_in(folder);
     }
 
+    // The steps of workflows name items of upstreams, which are checked before the first client.
     if !config.workflows.is_empty() {
         upstreams.recall();
     }
-
-    let registry = builder.exchangeable(upstreams.providers()).build()?;
-    Ok(Server { registry, upstreams: Some(Arc::new(upstreams)), queries })
+    Ok(upstreams)
 }
