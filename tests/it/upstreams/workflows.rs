@@ -301,7 +301,7 @@ async fn names_are_checked_by_what_an_upstream_has_listed_last() {
     assert!(texts(&get(&Modern::at(&process.url), json!({})).await).contains("Result of echo"));
     assert_eq!(process.stop("-TERM").await.code, Some(0));
 
-    // What was listed last may be out of date, so it does not keep a server from starting.
+    // The last lists may be out of date, so they do not keep a server from starting.
     for (step, near) in [
         (wrong, "did not have the tool \"ecko\" when it was listed last. Did you mean \"echo\""),
         ("resources = [\"odd://sevral\"]", "Did you mean \"odd://several\""),
@@ -321,19 +321,24 @@ async fn names_are_checked_by_what_an_upstream_has_listed_last() {
     assert!(process.stderr().contains("did not have the tool"), "{}", process.stderr());
 }
 
+/// The token `all` with these scopes, and the token `few` without any.
+fn all_and_few(scopes: &[&str]) -> [TokenConfig; 2] {
+    ["all", "few"].map(|name| TokenConfig {
+        name: name.into(),
+        sha256: sha256(name),
+        scopes: scopes.iter().filter(|_| name == "all").map(|scope| (*scope).into()).collect(),
+        groups: Vec::new(),
+        expires: None,
+    })
+}
+
 #[tokio::test]
 async fn scopes_hold_for_completions_and_steps_of_upstreams() {
     let steps = SequentialWorkflow::new("w", "Do it")
         .argument("uri", "A URI", false)
         .step(WorkflowStep::new("read", ResourceHandle::from_source(prompt_arg("uri"))))
         .step(call("echo").arg("message", constant("x")));
-    let tokens = ["all", "few"].map(|name| TokenConfig {
-        name: name.into(),
-        sha256: sha256(name),
-        scopes: if name == "all" { vec!["docs".into(), "echo".into()] } else { Vec::new() },
-        groups: Vec::new(),
-        expires: None,
-    });
+    let tokens = all_and_few(&["docs", "echo"]);
     let server = Server::configured(|setup| {
         let auth = &mut setup.config.auth;
         auth.mode = AuthMode::Static;
@@ -372,13 +377,7 @@ async fn scopes_hold_for_completions_and_steps_of_upstreams() {
 
 #[tokio::test]
 async fn scopes_hold_for_each_use_of_an_upstreams_items() {
-    let tokens = ["all", "few"].map(|name| TokenConfig {
-        name: name.into(),
-        sha256: sha256(name),
-        scopes: if name == "all" { vec!["own".into()] } else { Vec::new() },
-        groups: Vec::new(),
-        expires: None,
-    });
+    let tokens = all_and_few(&["own"]);
     let server = Server::configured(|setup| {
         let auth = &mut setup.config.auth;
         auth.mode = AuthMode::Static;
