@@ -48,7 +48,7 @@ impl Config {
     ) -> Result<Self, ConfigError> {
         let text = file.map_or(Ok(String::new()), read)?;
         let place = |offset: usize| {
-            // What code sets has no place in the file.
+            // A setting of code has no place in the file.
             let Some(before) = text.get(..offset) else { return String::new() };
             let line = before.matches('\n').count() + 1;
             file.map_or_else(String::new, |file| format!("{}:{line}: ", file.display()))

@@ -101,7 +101,7 @@ async fn print_lines(client: &McpClient, uri: &str, range: LineRange) -> Result<
         let arguments = json!({ "uri": uri, "offset": offset, "limit": limit });
         let (head, content) = read_window(client, &arguments).await?;
         if content.is_empty() && offset + 1 == range.from && offset > 0 {
-            // What follows is the next call of a model.
+            // The rest is the next call of a model.
             let told = head.split(" Next: ").next().unwrap_or_default();
             let total = told.rsplit_once(": ").map_or(told, |(_, total)| total);
             return Err(ClientError::Failed(format!("{uri} has no line {}: {total}", range.from)));

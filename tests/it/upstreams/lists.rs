@@ -217,7 +217,7 @@ async fn a_memory_that_is_damaged_or_out_of_date_is_mended() {
     assert!(host.tools().await.contains(&"echo".to_owned()));
     host.end().await;
     let files: Vec<_> = fs::read_dir(&cache).unwrap().map(|file| file.unwrap().path()).collect();
-    // What this kind of client is offered, and what the last client was offered.
+    // One for this kind of client, and one for the last client.
     assert_eq!(files.len(), 2, "{files:?}");
 
     fs::write(&choice, "living").unwrap();

@@ -243,7 +243,7 @@ async fn an_upstream_that_refuses_to_read_or_to_announce_its_resource_says_why()
     let unknown = client.send("resources/read", json!({ "uri": "s:x" })).await.error();
     assert_eq!((&unknown["code"], &unknown["data"]), (&json!(-32002), &json!({ "uri": "s:x" })));
 
-    // What was refused is not ended either.
+    // Nothing is ended that was refused.
     client.send("resources/unsubscribe", json!({ "uri": "r:-32603" })).await.result();
     client.send("resources/unsubscribe", json!({ "uri": "r:7" })).await.result();
     client.send("resources/subscribe", json!({ "uri": "r:-32000" })).await.error();

@@ -289,7 +289,7 @@ fn workflows_that_call_each_other_in_a_circle_are_faults() {
     let last = || SequentialWorkflow::new("c", "A workflow").step(find("find")).as_tool();
     let both = calling("a", "b").step(WorkflowStep::new("again", ToolHandle::new("c")));
     assert_eq!(built(vec![both, calling("b", "c"), last()]), Vec::<String>::new());
-    // It calls into a circle, and is not in it.
+    // The first workflow calls into a circle, and is not in it.
     let found = built(vec![calling("x", "a"), calling("a", "b"), calling("b", "a")]);
     assert_eq!(found.len(), 2, "{found:#?}");
 }

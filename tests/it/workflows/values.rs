@@ -57,7 +57,7 @@ fn given(content: &Value) -> WorkflowStep {
         .bind("given")
 }
 
-/// What is at this path of a result.
+/// The value at this path of a result.
 async fn found(content: &Value, source: DataSource) -> String {
     let show = WorkflowStep::new("show", ToolHandle::new("show")).arg("value", source);
     let (_server, client) = client(workflow().step(given(content)).step(show)).await;

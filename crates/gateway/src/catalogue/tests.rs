@@ -177,7 +177,7 @@ async fn an_upstream_that_declares_no_list_is_asked_for_all() {
         assert_eq!((catalogue.items(), cuts(&catalogue)), (1, Vec::new()), "{declared}");
     }
 
-    // What is declared must be there, and nothing else is asked for.
+    // Declared lists must be there, and no other list is asked for.
     let shared = shared(2 * MIB, &of(32 * MIB));
     let answer = |_: &str, _: &Value| json!({ "error": { "code": -32601, "message": "unknown" } });
     let catalogue = load_declared(&shared, json!({ "prompts": {} }), answer).await;

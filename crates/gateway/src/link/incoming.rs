@@ -211,8 +211,8 @@ impl Link {
         }
     }
 
-    /// What came is no message. If it looks like an answer, its request fails at once. Otherwise
-    /// the request that is answered there fails at the end, unless its answer follows.
+    /// Handles bytes that are no message. If they look like an answer, its request fails at once.
+    /// Otherwise the request that is answered there fails at the end, unless its answer follows.
     fn received_nothing(&self, source: Source, answers: Option<i64>, problem: &received::Problem) {
         let mut state = self.state.lock();
         let answered = match source {

@@ -22,7 +22,7 @@ pub(super) struct Running {
     pub(super) problem: Option<String>,
 }
 
-/// What a request is answered by.
+/// The kind of result that a request expects.
 pub(crate) enum Expects {
     /// A tool's result or the contents of a resource, whose long texts may be stored while they
     /// arrive.

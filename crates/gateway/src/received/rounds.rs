@@ -44,7 +44,7 @@ impl RawResult {
             Some(other) => return Err(Problem::of("requestState must be a text", &other)),
         };
         if requests.is_empty() && state.is_none() {
-            // The same request would be answered likewise again and again.
+            // Without either, the next request would be the same as this one, and so on without end.
             let expected = "a result that requires input must have inputRequests or requestState";
             return Err(Problem::of(expected, &required.into_value()));
         }

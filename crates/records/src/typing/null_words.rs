@@ -6,7 +6,7 @@
 const WORDS: [&str; 46] = [
     "nan",
     "-nan",
-    // As YAML writes it.
+    // NaN of YAML.
     ".nan",
     "na",
     "n/a",
@@ -34,7 +34,7 @@ const WORDS: [&str; 46] = [
     ".",
     "..",
     "?",
-    // As MySQL writes a missing date.
+    // Missing dates of MySQL.
     "0000-00-00",
     "0000-00-00 00:00:00",
     // The words of CSV alone.

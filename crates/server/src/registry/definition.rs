@@ -56,7 +56,7 @@ pub(super) struct Definition {
     pub(super) fixed_lists: bool,
     pub(super) hides_provided_tools: bool,
     pub(super) experimental: model::ExperimentalCapabilities,
-    /// What is wrong by all that was known when the server was built.
+    /// The faults by all that was known when the server was built.
     pub(super) warnings: Vec<String>,
     /// The providers in their order, after the catalog.
     pub(super) providers: Providers,
@@ -136,7 +136,7 @@ impl Registry {
         &self.definition.experimental
     }
 
-    /// What is wrong in the definition by all that was known when it was built, which may be out of
+    /// The faults of the definition by all that was known when it was built, which may be out of
     /// date: workflows that name an item which an upstream did not have when it was listed last.
     pub fn warnings(&self) -> &[String] {
         &self.definition.warnings

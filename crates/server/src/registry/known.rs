@@ -87,6 +87,6 @@ impl KnownItems<'_> {
 pub(crate) struct Findings {
     /// The faults with which a server does not start.
     pub(crate) problems: Vec<String>,
-    /// What is wrong by all that is known now, which may be out of date.
+    /// Faults by lists of upstreams, which may be out of date.
     pub(crate) warnings: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! What a provider can offer: kinds of items, and what is known of one before it is used.
+//! Offers of providers: kinds of items, and the knowledge of an item before it is used.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ impl<'a> ItemName<'a> {
     }
 }
 
-/// What a provider knows of an item without a request to its server.
+/// The knowledge that a provider has of an item without a request to its server.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Knowledge {
     /// The item cannot be the provider's.

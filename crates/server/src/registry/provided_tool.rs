@@ -96,7 +96,7 @@ impl ProvidedTool {
     /// them itself.
     ///
     /// # Errors
-    /// What does not fit.
+    /// The argument that does not fit, and why.
     pub(super) fn fit(&self, arguments: &mut Value) -> Result<(), String> {
         let schema = self.input.clone().filter(|_| !self.validates);
         match schema.map(Validator::new) {

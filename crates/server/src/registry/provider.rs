@@ -98,7 +98,7 @@ pub trait Provider: Send + Sync + 'static {
         None
     }
 
-    /// What is known of an item without a request to the provider's server.
+    /// The knowledge of an item without a request to the provider's server.
     fn knowledge(&self, item: ItemName<'_>) -> Knowledge {
         if self.offers(item.kind()) { Knowledge::Unknown } else { Knowledge::Foreign }
     }

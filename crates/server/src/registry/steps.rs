@@ -1,5 +1,5 @@
-//! What a step of a workflow needs of an item before it uses it: names that are near, and
-//! arguments that fit.
+//! Help for a step of a workflow before it uses an item: names that are near, and arguments that
+//! fit.
 
 use std::sync::Arc;
 

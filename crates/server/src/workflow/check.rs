@@ -35,12 +35,12 @@ impl fmt::Display for Problem {
     }
 }
 
-/// What the check of a workflow has found.
+/// The findings of the check of a workflow.
 #[derive(Default)]
 pub(super) struct Found {
     /// The faults with which the server does not start.
     pub(super) problems: Vec<Problem>,
-    /// What is wrong by what an upstream has listed last, which may be out of date.
+    /// Faults by the lists that an upstream has sent last, which may be out of date.
     pub(super) warnings: Vec<Problem>,
 }
 

@@ -23,7 +23,7 @@ pub(super) struct Reading {
 #[derive(Default)]
 pub(super) struct Readings {
     pub(super) all: Vec<Reading>,
-    /// What the transcript says before them.
+    /// The sentence of the transcript before them.
     pub(super) note: Option<String>,
     /// Whether the step goes over the members of an object.
     pub(super) is_object: bool,
@@ -85,7 +85,7 @@ struct Item {
 /// The first items of a list or object, and the number of all.
 ///
 /// # Errors
-/// What the value is instead.
+/// The kind of value that it is instead.
 fn first_items(value: &Value, limit: usize) -> Result<(Vec<Item>, usize), &'static str> {
     match value {
         Value::Array(items) => {
@@ -220,7 +220,7 @@ impl Bindings {
     }
 }
 
-/// What the transcript says of the number of items.
+/// The sentence of the transcript about the number of items.
 fn note(step: &WorkflowStep, limit: usize, total: usize) -> Option<String> {
     let name = quoted(&step.name);
     match total {

@@ -125,7 +125,7 @@ fn parse(text: &str) -> Result<Term<&str>, QueryError> {
     })
 }
 
-/// What to do about a function of jq that reaches out of the filter.
+/// Advice about a function of jq that reaches out of the filter.
 fn advice(name: &str) -> &'static str {
     match name {
         "input" | "inputs" => {

@@ -48,7 +48,7 @@ struct Expression {
     skips_empty: bool,
 }
 
-/// What an expression was compiled from: its text, its flags, and whether `$` is before a line feed at
+/// The source of a compiled expression: its text, its flags, and whether `$` is before a line feed at
 /// the end of the text, too.
 type Source = (String, String, bool);
 

@@ -16,7 +16,7 @@ pub(super) const POINTER_BYTES: usize = 200;
 pub(super) struct Places {
     /// The layout of the content, if it has records.
     pub(super) layout: Option<Layout>,
-    /// Where the records of JSON are that `read_resource` gives by default, if that is known.
+    /// The pointer to the records of JSON that `read_resource` gives by default, if it is known.
     pub(super) records: Option<Pointer>,
     locations: HashMap<u64, Location>,
 }
@@ -69,7 +69,7 @@ impl Places {
     }
 }
 
-/// Where the records of JSON are that `read_resource` gives by default, if that is known
+/// The pointer to the records of JSON that `read_resource` gives by default, if it is known
 /// or soon found.
 async fn records_at(caller: &Owner, found: &StoredResource, layout: Layout) -> Option<Pointer> {
     let is_quick = found.entry.records.is_some() || found.entry.size <= BLOCK_BYTES as u64;

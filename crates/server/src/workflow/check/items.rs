@@ -149,7 +149,7 @@ impl Check<'_> {
     }
 }
 
-/// What does not fit between the arguments of a step and the schema of its tool.
+/// The arguments of a step that do not fit the schema of its tool.
 fn misfits(step: &WorkflowStep, tool: &str, schema: &JsonObject) -> Vec<String> {
     let mut problems = Vec::new();
     if let Some(known) = schema.get("properties").and_then(Value::as_object) {
