@@ -35,6 +35,7 @@ pub struct TypedColumn {
     pub(super) is_json: bool,
     pub(super) decimals: Decimals,
     pub(super) pluses: Tally,
+    pub(super) with_blanks: Tally,
     pub(super) words: Vec<NullWord>,
     /// Whether the column is text because its numbers are versions.
     pub(super) has_versions: bool,
@@ -106,6 +107,11 @@ impl TypedColumn {
     pub fn has_numeric_texts(&self) -> bool {
         let has_pluses = self.column_type == ColumnType::Text && self.pluses.count > 0;
         has_pluses || self.count(Sort::NumericText) + self.count(Sort::Code) > 0
+    }
+
+    /// The number of texts with blanks around them, and the first of them.
+    pub fn with_blanks(&self) -> Option<(u64, &Example)> {
+        Some((self.with_blanks.count, self.with_blanks.first.as_deref()?))
     }
 
     /// The first value that is not null.

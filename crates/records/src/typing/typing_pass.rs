@@ -20,6 +20,8 @@ pub struct ColumnTyping {
     decimals: Decimals,
     /// The numbers with a plus sign in front.
     pluses: Tally,
+    /// The texts with blanks around them.
+    with_blanks: Tally,
     words: Vec<NullWord>,
 }
 
@@ -54,6 +56,7 @@ impl ColumnTyping {
         match class {
             Class::Decimal(decimal) => self.decimals.add(&decimal, record, field),
             Class::NullWord(word) => self.add_word(word, record, field),
+            Class::Text if has_blanks(field) => self.with_blanks.add(record, field),
             _ => {}
         }
     }
@@ -152,7 +155,7 @@ impl ColumnTyping {
             && self.count(Sort::Boolean) + self.count(Sort::Date) == 0
             && self.are_versions();
         let is_ambiguous = !self.is_json && (self.is_ambiguous() || self.look_like_versions());
-        let Self { tallies, is_json, decimals, pluses, mut words } = self;
+        let Self { tallies, is_json, decimals, pluses, with_blanks, mut words } = self;
 
         words.sort_by_key(|word| (std::cmp::Reverse(word.count), word.word));
         TypedColumn {
@@ -161,11 +164,24 @@ impl ColumnTyping {
             is_json,
             decimals,
             pluses,
+            with_blanks,
             words,
             has_versions,
             is_ambiguous,
         }
     }
+}
+
+/// Whether blanks stand around a text.
+#[inline]
+fn has_blanks(field: Field<'_>) -> bool {
+    let text = match field {
+        Field::Delimited(text) | Field::Text(text) => text,
+        Field::Json(json) => json.trim_matches('"'),
+        Field::Number(_) => return false,
+    };
+    let is_blank = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_whitespace);
+    is_blank(text.as_bytes().first()) || is_blank(text.as_bytes().last())
 }
 
 /// Whether a number of CSV begins with a plus sign.

@@ -10,6 +10,7 @@ use super::{
     queries::{Checker, last, lower},
     rules::{self, Operand},
     scope::{Checked, Scope, Stop},
+    texts,
     types::{Affinity, Literal, Sort, Typed},
 };
 
@@ -31,7 +32,7 @@ impl Checker<'_> {
                 let typed = self.expr(expr, outer)?;
                 for bound in [low, high] {
                     let other = self.expr(bound, outer)?;
-                    compare((expr, &typed), (bound, &other), true)?;
+                    self.compare(Operand::new(expr, &typed), Operand::new(bound, &other), true)?;
                 }
                 Ok(Typed::of(Sort::Number))
             }
@@ -164,7 +165,7 @@ impl Checker<'_> {
 
         let one = self.expr(left, scope)?;
         let other = self.expr(right, scope)?;
-        compare((left, &one), (right, &other), is_order)?;
+        self.compare(Operand::new(left, &one), Operand::new(right, &other), is_order)?;
         Ok(Typed::of(Sort::Number))
     }
 
@@ -204,7 +205,7 @@ impl Checker<'_> {
                 let typed = self.expr(expr, scope)?;
                 for item in items {
                     let other = self.expr(item, scope)?;
-                    compare((expr, &typed), (item, &other), false)?;
+                    self.compare(Operand::new(expr, &typed), Operand::new(item, &other), false)?;
                 }
             }
             InTarget::Subquery(query) => {
@@ -231,7 +232,7 @@ impl Checker<'_> {
         let [(column, other)] = &relation.columns[..] else { return Ok(()) };
         let name = if column.is_empty() { name } else { column.as_str() };
         let right = Operand { text: &name, typed: other };
-        rules::compare(Operand::new(expr, &typed), right, false).map_err(Stop::Problem)
+        self.compare(Operand::new(expr, &typed), right, false)
     }
 
     fn case(
@@ -252,7 +253,11 @@ impl Checker<'_> {
             match &operand {
                 Some((operand, typed)) => {
                     let other = self.expr(condition, scope)?;
-                    compare((operand, typed), (condition, &other), false)?;
+                    self.compare(
+                        Operand::new(operand, typed),
+                        Operand::new(condition, &other),
+                        false,
+                    )?;
                 }
                 None => self.condition(condition, scope)?,
             }
@@ -273,6 +278,7 @@ impl Checker<'_> {
 
     fn function(&self, function: &Function, outer: &Scope<'_>) -> Checked<Typed> {
         let scope = &Scope::within(outer);
+        let name = last(&function.name);
         let mut arguments = Vec::new();
 
         match &function.args {
@@ -281,7 +287,11 @@ impl Checker<'_> {
                     let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = argument else {
                         continue;
                     };
-                    arguments.push(self.expr(expr, scope)?);
+                    let typed = self.expr(expr, scope)?;
+                    if matches!(&*name, "min" | "max") {
+                        texts::extreme(&name, Operand::new(expr, &typed)).map_err(Stop::Problem)?;
+                    }
+                    arguments.push(typed);
                 }
             }
             FunctionArguments::Subquery(query) => drop(self.query(query, scope)?),
@@ -299,14 +309,8 @@ impl Checker<'_> {
                 self.sorted(&order.expr, scope)?;
             }
         }
-        Ok(calls::result(&last(&function.name), &arguments))
+        Ok(calls::result(&name, &arguments))
     }
-}
-
-fn compare(left: (&Expr, &Typed), right: (&Expr, &Typed), is_order: bool) -> Checked<()> {
-    let left = Operand::new(left.0, left.1);
-    let right = Operand::new(right.0, right.1);
-    rules::compare(left, right, is_order).map_err(Stop::Problem)
 }
 
 fn of_value(value: &Value) -> Typed {

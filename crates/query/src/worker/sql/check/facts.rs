@@ -38,7 +38,17 @@ fn column(name: &str, typed: &TypedColumn) -> ColumnFacts {
 
     let has_numeric_texts = typed.has_numeric_texts();
     let filled = typed.filled();
-    ColumnFacts { name: name.to_owned(), sort, kind, example, filled, has_numeric_texts }
+    let with_blanks = typed.with_blanks().map(|(count, first)| (count, literal(&first.text)));
+
+    ColumnFacts {
+        name: name.to_owned(),
+        sort,
+        kind,
+        example,
+        filled,
+        has_numeric_texts,
+        with_blanks,
+    }
 }
 
 /// A text of CSV or JSON as a statement has it.

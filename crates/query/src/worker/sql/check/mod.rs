@@ -9,6 +9,7 @@ mod facts;
 mod queries;
 mod rules;
 mod scope;
+mod texts;
 mod types;
 
 #[cfg(test)]

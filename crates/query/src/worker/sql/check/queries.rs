@@ -12,6 +12,7 @@ use sqlparser::ast::{
 use super::{
     rules::{self, Operand},
     scope::{Checked, Relation, Scope, Source, Stop},
+    texts,
     types::{Affinity, TableFacts, Typed},
 };
 
@@ -45,13 +46,27 @@ impl<'a> Checker<'a> {
     /// The type of an expression by which rows are sorted. Texts that are numbers are noted.
     pub(super) fn sorted(&self, expr: &Expr, scope: &Scope<'_>) -> Checked<()> {
         let typed = self.expr(expr, scope)?;
-        let note = rules::order(Operand::new(expr, &typed));
+        self.tell(texts::sorted(Operand::new(expr, &typed)));
+        Ok(())
+    }
 
+    /// Checks a comparison. `is_order`: it asks which is larger.
+    pub(super) fn compare(
+        &self,
+        left: Operand<'_>,
+        right: Operand<'_>,
+        is_order: bool,
+    ) -> Checked<()> {
+        rules::compare(left, right, is_order).map_err(Stop::Problem)?;
+        self.tell(texts::compare(left, right, is_order).map_err(Stop::Problem)?);
+        Ok(())
+    }
+
+    fn tell(&self, note: Option<Note>) {
         let mut notes = self.notes.borrow_mut();
         if let Some(note) = note.filter(|note| !notes.contains(note)) {
             notes.push(note);
         }
-        Ok(())
     }
 
     /// Counts an expression.
@@ -286,7 +301,7 @@ impl<'a> Checker<'a> {
                 let texts = [format!("{}.{name}", one.name), format!("{}.{name}", two.name)];
                 let one = Operand { text: &texts[0], typed };
                 let two = Operand { text: &texts[1], typed: other };
-                rules::compare(one, two, false).map_err(Stop::Problem)?;
+                self.compare(one, two, false)?;
             }
             for source in right.iter_mut() {
                 source.joined.push(name.clone());

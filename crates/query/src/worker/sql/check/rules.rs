@@ -2,7 +2,6 @@
 //! errors about those that may not.
 
 use larder_protocol::quote::shortened;
-use larder_records::notes::{Note, NoteKind};
 use sqlparser::ast::Expr;
 
 use super::{
@@ -22,12 +21,12 @@ impl<'a> Operand<'a> {
         Self { text: expr, typed }
     }
 
-    fn shown(&self) -> String {
+    pub(super) fn shown(&self) -> String {
         shortened(&self.text.to_string()).into_owned()
     }
 
     /// `hour is text, such as '00'`
-    fn described(&self) -> String {
+    pub(super) fn described(&self) -> String {
         let shown = self.shown();
         match &self.typed.literal {
             Some(Literal::Number(_)) => return format!("{shown} is a number"),
@@ -164,22 +163,6 @@ pub(super) fn arithmetic(operand: Operand<'_>) -> Result<(), String> {
         (None, Sort::Unknown | Sort::Null | Sort::Number | Sort::Boolean) => return Ok(()),
     };
     Err(format!("{}, and arithmetic needs a number: {cure}.", operand.described()))
-}
-
-/// The note about texts that are sorted as texts, although the first of them is a number.
-pub(super) fn order(operand: Operand<'_>) -> Option<Note> {
-    let column = operand.typed.column.as_ref().filter(|_| operand.typed.sort == Sort::Text)?;
-    let reading = operand.as_number();
-    let is_number = column.example.is_some() && !reading.starts_with("try_number(");
-
-    is_number.then(|| Note {
-        kind: NoteKind::Text,
-        table: None,
-        column: Some(column.name.clone()),
-        count: column.filled,
-        first: None,
-        text: format!("sorted as text, of which 10 comes before 9: {reading} sorts numbers"),
-    })
 }
 
 /// Checks a condition.

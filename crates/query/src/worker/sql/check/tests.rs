@@ -13,7 +13,15 @@ use super::{
 
 fn column(name: &str, sort: Sort, kind: &'static str, example: &str) -> ColumnFacts {
     let example = Some(example.to_owned());
-    ColumnFacts { name: name.into(), sort, kind, example, filled: 3, has_numeric_texts: false }
+    ColumnFacts {
+        name: name.into(),
+        sort,
+        kind,
+        example,
+        filled: 3,
+        has_numeric_texts: false,
+        with_blanks: (name == "padded").then(|| (2, "' Ann'".to_owned())),
+    }
 }
 
 fn tables() -> Vec<TableFacts> {
@@ -27,6 +35,9 @@ fn tables() -> Vec<TableFacts> {
         column("active", Sort::Boolean, "a boolean", "1"),
         column("level", Sort::Mixed, "mixed", "1"),
         column("big", Sort::BigInteger, "a big integer", "'18446744073709551615'"),
+        column("paid", Sort::Text, "text", "'1.234,5'"),
+        column("born", Sort::Text, "text", "'31/12/1999'"),
+        column("padded", Sort::Text, "text", "' Ann'"),
         column("other thing", Sort::Unknown, "null", "NULL"),
     ];
     let u = vec![
@@ -219,6 +230,99 @@ fn texts_that_are_numbers_and_sorted_are_noted() {
             })
             .collect();
         assert_eq!(notes, expected, "{sql}");
+    }
+}
+
+#[test]
+fn texts_that_only_people_read_as_numbers_or_dates_are_not_compared() {
+    for (sql, expected) in [
+        (
+            "SELECT * FROM t WHERE cost < paid",
+            "cost is text, such as '$1,234.50', and paid is text, such as '1.234,5': texts compare letter by letter, so that 10 comes before 9: write number(cost) and number(paid, 'de') to compare numbers, or CAST(cost AS TEXT) to compare texts.",
+        ),
+        ("SELECT * FROM t WHERE paid >= '9,5'", "number(paid, 'de') and number('9,5', 'de')"),
+        ("SELECT * FROM t WHERE '9' > cost", "number('9') and number(cost)"),
+        ("SELECT * FROM t WHERE cost BETWEEN '1' AND '9'", "number(cost) and number('1')"),
+        ("SELECT * FROM t AS a JOIN t AS b ON a.paid < b.paid", "number(a.paid, 'de')"),
+        ("WITH c AS (SELECT paid AS p FROM t) SELECT p > '3' FROM c", "number(p, 'de')"),
+        (
+            "SELECT * FROM t WHERE born > '01/01/2000'",
+            "born is text, such as '31/12/1999', and texts compare letter by letter: write strptime(born, '%d/%m/%Y') to compare dates, such as '2026-01-31', or CAST(born AS TEXT) to compare texts.",
+        ),
+        ("SELECT * FROM t WHERE born BETWEEN '2000-01-01' AND '2001-01-01'", "strptime(born"),
+        ("SELECT * FROM t WHERE day < born", "strptime(born, '%d/%m/%Y')"),
+        (
+            "SELECT max(born) FROM t",
+            "and max compares texts letter by letter: write max(strptime(born, '%d/%m/%Y')), or max(CAST(born AS TEXT)).",
+        ),
+        ("SELECT min(t.born) OVER (ORDER BY n) FROM t", "min(strptime(t.born, '%d/%m/%Y'))"),
+    ] {
+        let problem = check(sql, &tables()).expect_err(sql);
+        assert!(problem.contains(expected), "{sql}: {problem}");
+    }
+}
+
+#[test]
+fn texts_are_compared_as_they_are_where_that_is_asked_or_means_the_same() {
+    for sql in [
+        "SELECT * FROM t WHERE cost = paid OR cost IN ('$5') OR paid = '9,5' OR born = '31/12/1999'",
+        "SELECT * FROM t WHERE CAST(cost AS TEXT) < '5' AND CAST(born AS TEXT) > '3'",
+        "SELECT * FROM t WHERE number(cost) < number(paid, 'de')",
+        "SELECT max(strptime(born, '%d/%m/%Y')), max(day), max(name) FROM t",
+        "SELECT * FROM t WHERE hour > '08' AND hour BETWEEN '00' AND '12'",
+        "SELECT * FROM t WHERE name > 'B' AND name < cost AND day > '2025' AND name < '5'",
+        "SELECT * FROM t WHERE padded = ' Ann' OR padded = '' OR trim(padded) = 'Ann' OR padded > 'A'",
+    ] {
+        assert_eq!(check(sql, &tables()), Ok(Vec::new()), "{sql}");
+    }
+}
+
+#[test]
+fn a_comparison_of_texts_that_may_mislead_is_noted() {
+    for (sql, column, count, expected) in [
+        (
+            "SELECT * FROM t WHERE hour > '8'",
+            "hour",
+            3,
+            "compared as text, of which 10 comes before 9: number(hour) and number('8') compare numbers",
+        ),
+        (
+            "SELECT * FROM t AS a, t AS b WHERE a.hour < b.hour",
+            "hour",
+            3,
+            "compared as text, of which 10 comes before 9: number(a.hour) and number(b.hour) compare numbers",
+        ),
+        (
+            "SELECT * FROM t WHERE padded = 'Ann'",
+            "padded",
+            2,
+            "blanks stand around values, such as ' Ann', and count: trim(padded) compares without",
+        ),
+        (
+            "SELECT * FROM t WHERE 'Ann' <> padded OR padded IN ('Bob')",
+            "padded",
+            2,
+            "blanks stand around values, such as ' Ann', and count: trim(padded) compares without",
+        ),
+        (
+            "SELECT * FROM t AS a JOIN t AS b ON a.name = b.padded",
+            "padded",
+            2,
+            "blanks stand around values, such as ' Ann', and count: trim(b.padded) compares without",
+        ),
+        (
+            "SELECT * FROM t ORDER BY born",
+            "born",
+            3,
+            "sorted as text, not by date: strptime(born, '%d/%m/%Y') sorts dates",
+        ),
+    ] {
+        let notes = check(sql, &tables()).unwrap();
+        let told: Vec<_> = notes
+            .iter()
+            .map(|note| (note.column.as_deref().unwrap(), note.count, note.text.as_str()))
+            .collect();
+        assert_eq!(told, [(column, count, expected)], "{sql}");
     }
 }
 

@@ -22,6 +22,8 @@ pub(super) struct ColumnFacts {
     pub(super) filled: u64,
     /// Whether texts of the column are numbers.
     pub(super) has_numeric_texts: bool,
+    /// How many texts have blanks around them, and the first of them as a statement has it.
+    pub(super) with_blanks: Option<(u64, String)>,
 }
 
 /// The sort of the values of an expression.

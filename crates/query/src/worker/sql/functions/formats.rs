@@ -147,19 +147,31 @@ fn with_time(moment: NaiveDateTime) -> String {
     format!("{} {}", date_text(moment.date()), time_text(moment.time()))
 }
 
-/// The advice about a text that is no date.
-pub(super) fn cure(value: &str, column: &str) -> String {
-    let mut formats: Vec<String> = Vec::new();
+/// The formats in which a text is a date.
+fn formats_of(value: &str) -> impl Iterator<Item = String> {
     let dates =
         PROPOSED.iter().flat_map(|date| TIMES.iter().map(move |time| format!("{date}{time}")));
-    for format in dates.chain(OTHERS.iter().map(|format| (*format).to_owned())) {
+    let all = dates.chain(OTHERS.iter().map(|format| (*format).to_owned()));
+
+    all.filter(move |format| {
         // Chrono takes two digits for a year of four.
         let is_same_length =
             !format.contains("%Y") || iso(value, &format.replace("%Y", "%y")).is_none();
-        if formats.len() < 2 && is_same_length && iso(value, &format).is_some() {
-            formats.push(format!("strptime({column}, '{format}')"));
-        }
-    }
+        is_same_length && iso(value, format).is_some()
+    })
+}
+
+/// The format of a text that is a date, if such texts have another order than their dates.
+pub(in super::super) fn order_format(value: &str) -> Option<String> {
+    let has_digits = value.bytes().any(|byte| byte.is_ascii_digit());
+    let format = has_digits.then(|| formats_of(value).next())??;
+    (!format.starts_with("%Y")).then_some(format)
+}
+
+/// The advice about a text that is no date.
+pub(super) fn cure(value: &str, column: &str) -> String {
+    let formats: Vec<String> =
+        formats_of(value).take(2).map(|format| format!("strptime({column}, '{format}')")).collect();
 
     if formats.is_empty() {
         format!(

@@ -23,7 +23,10 @@ use rusqlite::{
 };
 
 use self::plain::delegate;
-pub(super) use self::refusal::{Place, Refusals};
+pub(super) use self::{
+    formats::order_format,
+    refusal::{Place, Refusals},
+};
 use self::{numbers::Number, refusal::Cure};
 
 /// The names of the functions that [`add`] adds and SQLite does not have.
