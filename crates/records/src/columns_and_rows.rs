@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, value::RawValue};
 
 use super::{
-    Layout,
+    Dialect, Layout,
     loose::Converted,
     notes::{Note, NoteKind},
     typing::ColumnNames,
@@ -57,6 +57,9 @@ pub(crate) fn convert(json: &[u8]) -> Option<Converted> {
     let (written, rows, at) = find(&root, MAX_DEPTH)?;
     // A column that follows one of the same name has a name of its own.
     let columns = ColumnNames::of_header(written.iter().map(String::as_str));
+    if rows.is_empty() {
+        return empty(&columns, &at);
+    }
     let names: Vec<_> = columns.names().iter().map(|name| quoted(name)).collect();
 
     let most = MAX_GROWTH.saturating_mul(json.len()).min(MAX_BYTES.max(json.len()));
@@ -75,14 +78,7 @@ pub(crate) fn convert(json: &[u8]) -> Option<Converted> {
         count += 1;
     }
 
-    let mut notes = vec![Note {
-        kind: NoteKind::Chosen,
-        table: None,
-        column: None,
-        count,
-        first: None,
-        text: format!("the rows of {at} have the names of its columns"),
-    }];
+    let mut notes = vec![chosen(count, &at)];
     notes.extend(columns.renamed().iter().map(|renamed| renamed.note(&columns)));
     if ragged > 0 {
         notes.push(Note {
@@ -99,6 +95,27 @@ pub(crate) fn convert(json: &[u8]) -> Option<Converted> {
         });
     }
     Some(Converted { layout: Layout::JsonLines, bytes, notes, is_for_tables: true })
+}
+
+/// A table with a header and no rows: lines of JSON would have no columns.
+fn empty(columns: &ColumnNames, at: &str) -> Option<Converted> {
+    let mut header = csv::Writer::from_writer(Vec::new());
+    header.write_record(columns.names()).ok()?;
+    let bytes = header.into_inner().ok()?;
+
+    let layout = Layout::Rows(Dialect::delimited(b','));
+    Some(Converted { layout, bytes, notes: vec![chosen(0, at)], is_for_tables: true })
+}
+
+fn chosen(count: u64, at: &str) -> Note {
+    Note {
+        kind: NoteKind::Chosen,
+        table: None,
+        column: None,
+        count,
+        first: None,
+        text: format!("the rows of {at} have the names of its columns"),
+    }
 }
 
 /// Writes a row as an object on a line; `None` if all rows together have more than `most` bytes.
@@ -159,7 +176,7 @@ fn find<'a>(object: &Object<'a>, depth: usize) -> Option<(Vec<String>, Vec<&'a R
             let Ok(rows) = serde_json::from_str::<Vec<&RawValue>>(rows.get()) else { continue };
             // All rows are lists, or have their cells in a list; else the names are about something
             // else.
-            if !rows.is_empty() && rows.iter().all(|row| cells(row).is_some()) {
+            if rows.iter().all(|row| cells(row).is_some()) {
                 return Some((names, rows, "the object".to_owned()));
             }
         }
@@ -271,11 +288,26 @@ mod tests {
     }
 
     #[test]
+    fn columns_without_rows_are_an_empty_table() {
+        for (json, expected) in [
+            (r#"{"columns": ["a", "b"], "rows": []}"#, "a,b\n"),
+            (r#"{"result": {"cols": [{"name": "x, y"}], "rows": [ ]}}"#, "\"x, y\"\n"),
+            (r#"{"schema": {"fields": [{"name": "a"}, {"name": "A"}]}, "data": []}"#, "a,A_2\n"),
+        ] {
+            assert!(seems_so(json.as_bytes()), "{json}");
+            let converted = convert(json.as_bytes()).unwrap();
+            assert_eq!(String::from_utf8(converted.bytes).unwrap(), expected, "{json}");
+            assert_eq!(converted.layout, Layout::Rows(Dialect::delimited(b',')));
+        }
+    }
+
+    #[test]
     fn other_objects_stay_as_they_are() {
         for json in [
             r#"{"columns": ["a"], "rows": [{"a": 1}]}"#,
             r#"{"columns": 3, "rows": [[1]]}"#,
-            r#"{"columns": ["a"], "rows": []}"#,
+            r#"{"columns": [], "rows": []}"#,
+            r#"{"columns": [1, {}], "rows": []}"#,
             r#"{"fields": ["a"], "data": {"x": 1}}"#,
             r#"[["a"], [1]]"#,
             r#"{"columns": ["a"], "rows": [[1]"#,

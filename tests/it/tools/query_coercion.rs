@@ -313,3 +313,90 @@ async fn texts_that_are_sorted_although_they_are_numbers_are_told() {
     let answer = service.query(json!({ "from": "x:prices", "sql": sql })).await;
     assert_eq!((&answer["rows"], answer.get("notes")), (&json!([["b"]]), None));
 }
+
+#[tokio::test]
+async fn texts_that_are_numbers_or_dates_to_people_are_not_compared() {
+    let service = Service::start().await;
+    let content = "day;open;close\n31/12/2019;9,5;10,25\n01/02/2020;10,0;9,75\n";
+    service.store("x:quotes", "text/csv", content).await;
+
+    for (sql, cure, cured, rows) in [
+        (
+            "SELECT count(*) FROM t WHERE close < open",
+            "write number(close, 'de') and number(open, 'de') to compare numbers",
+            "SELECT count(*) FROM t WHERE number(close, 'de') < number(open, 'de')",
+            json!([[1]]),
+        ),
+        (
+            "SELECT count(*) FROM t WHERE day > '31/01/2020'",
+            "write strptime(day, '%d/%m/%Y') to compare dates",
+            "SELECT count(*) FROM t WHERE strptime(day, '%d/%m/%Y') > '2020-01-31'",
+            json!([[1]]),
+        ),
+        (
+            "SELECT max(day) FROM t",
+            "write max(strptime(day, '%d/%m/%Y'))",
+            "SELECT max(strptime(day, '%d/%m/%Y')) FROM t",
+            json!([["2020-02-01"]]),
+        ),
+    ] {
+        let refusal = service.refusal(json!({ "from": "x:quotes", "sql": sql })).await;
+        assert!(refusal.contains(cure), "{sql}: {refusal}");
+        assert_eq!(service.rows("x:quotes", cured).await, rows, "{cured}");
+    }
+}
+
+#[tokio::test]
+async fn values_with_blanks_around_or_colours_within_are_told() {
+    let service = Service::start().await;
+    service.store("x:padded", "text/csv", "n, name\n1, Ann\n2, Bob\n").await;
+    let sql = "SELECT count(*) FROM t WHERE name = 'Ann'";
+    let answer = service.query(json!({ "from": "x:padded", "sql": sql })).await;
+    assert_eq!(answer["rows"], json!([[0]]));
+    let told = &answer["notes"][0]["text"];
+    assert_eq!(
+        told,
+        "blanks stand around values, such as ' Ann', and count: trim(name) compares without"
+    );
+    let sql = "SELECT count(*) FROM t WHERE trim(name) = 'Ann'";
+    let answer = service.query(json!({ "from": "x:padded", "sql": sql })).await;
+    assert_eq!((&answer["rows"], answer.get("notes")), (&json!([[1]]), None));
+
+    service.store("x:log", "text/plain", "\u{1b}[31mERROR\u{1b}[0m: boom\nINFO: ok\n").await;
+    let sql = "SELECT count(*) FROM t WHERE line LIKE 'ERROR: b%'";
+    let answer = service.query(json!({ "from": "x:log", "sql": sql })).await;
+    assert_eq!(answer["rows"], json!([[0]]));
+    assert_eq!(
+        answer["notes"][0]["text"],
+        "1 of 2 is coloured by terminal escapes, which stand between letters: plain(line) removes them"
+    );
+    let sql = "SELECT plain(line) FROM t WHERE plain(line) LIKE 'ERROR: b%'";
+    assert_eq!(service.rows("x:log", sql).await, json!([["ERROR: boom"]]));
+}
+
+#[tokio::test]
+async fn a_key_that_a_record_has_twice_is_told() {
+    let service = Service::start().await;
+    for (uri, media_type, content) in [
+        ("x:list", "application/json", "[{\"a\": 0}, {\"a\": 1, \"b\": 5, \"a\": 2}]"),
+        ("x:lines", "application/x-ndjson", "{\"a\": 0}\n{\"a\": 1, \"b\": 5, \"\\u0061\": 2}\n"),
+        ("x:map", "application/json", "{\"k\": {\"a\": 0}, \"l\": {\"a\": 1, \"a\": 2}}"),
+    ] {
+        service.store(uri, media_type, content).await;
+        let answer = service.query(json!({ "from": uri, "sql": "SELECT a FROM t" })).await;
+        assert_eq!(answer["rows"], json!([[0], [2]]), "{uri}");
+        let note = &answer["notes"][0];
+        assert_eq!((&note["count"], &note["first"]), (&json!(1), &json!(1)), "{uri}");
+        assert_eq!(note["text"], "1 record with a key twice, of which the last value counts");
+    }
+}
+
+#[tokio::test]
+async fn columns_without_rows_are_an_empty_table() {
+    let service = Service::start().await;
+    let content = r#"{"columns": [{"name": "a"}, {"name": "b"}], "rows": []}"#;
+    service.store("x:none", "application/json", content).await;
+
+    assert_eq!(service.rows("x:none", "SELECT count(*) FROM t").await, json!([[0]]));
+    assert_eq!(service.rows("x:none", "SELECT a, b FROM t").await, json!([]));
+}

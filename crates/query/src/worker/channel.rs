@@ -1,7 +1,7 @@
 //! The worker's end of the messages, and the content that it asks for.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     io::{self, Read, StdinLock, StdoutLock, Write},
 };
 
@@ -19,8 +19,8 @@ use crate::{
 
 /// The maximum size of content that is kept for the next pass, in bytes.
 const KEPT_BYTES: usize = 16 << 20;
-/// The most repaired records that are counted.
-const MAX_REPAIRED: usize = 100_000;
+/// The most records of one oddity that are counted.
+const MAX_ODD: usize = 100_000;
 /// The number of rows between two notices of progress.
 const PROGRESS_ROWS: u64 = 100_000;
 
@@ -55,8 +55,39 @@ struct Told {
     /// How it was changed.
     converted: Vec<Note>,
     misfits: Misfits,
-    /// The records that were repaired, by themselves, and the first of them.
-    repaired: BTreeSet<u64>,
+    /// The records that have an oddity.
+    odd: BTreeMap<Oddity, BTreeSet<u64>>,
+}
+
+/// What a record may be that is told, because others read it otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Oddity {
+    /// It was repaired to be JSON.
+    Repaired,
+    /// It has a key more than once.
+    RepeatedKey,
+}
+
+impl Oddity {
+    fn note(self, records: &BTreeSet<u64>) -> Note {
+        let at_least = if records.len() == MAX_ODD { "at least " } else { "" };
+        let records_told = count(records.len() as u64, "record");
+        let text = match self {
+            Self::Repaired => format!("{at_least}{records_told} repaired to be JSON"),
+            Self::RepeatedKey => {
+                format!("{at_least}{records_told} with a key twice, of which the last value counts")
+            }
+        };
+
+        Note {
+            kind: NoteKind::Repaired,
+            table: None,
+            column: None,
+            count: records.len() as u64,
+            first: records.first().copied(),
+            text,
+        }
+    }
 }
 
 /// A change of content before it is read.
@@ -183,31 +214,20 @@ impl Channel {
         }
     }
 
-    /// Notes a record that was repaired.
-    pub(super) fn tell_repaired(&mut self, record: u64) {
-        if let Some(told) = self.told.get_mut(self.reading)
-            && told.repaired.len() < MAX_REPAIRED
-        {
-            told.repaired.insert(record);
+    /// Notes a record that has an oddity.
+    pub(super) fn tell(&mut self, oddity: Oddity, record: u64) {
+        let Some(told) = self.told.get_mut(self.reading) else { return };
+        let records = told.odd.entry(oddity).or_default();
+        if records.len() < MAX_ODD {
+            records.insert(record);
         }
     }
 
     /// Notes about the contents.
     pub(super) fn notes(&self) -> Vec<Note> {
         let of_table = |told: &Told| {
-            let repaired = (!told.repaired.is_empty()).then(|| Note {
-                kind: NoteKind::Repaired,
-                table: None,
-                column: None,
-                count: told.repaired.len() as u64,
-                first: told.repaired.first().copied(),
-                text: format!(
-                    "{}{} repaired to be JSON",
-                    if told.repaired.len() == MAX_REPAIRED { "at least " } else { "" },
-                    count(told.repaired.len() as u64, "record")
-                ),
-            });
-            let notes = told.converted.iter().cloned().chain(told.misfits.note()).chain(repaired);
+            let odd = told.odd.iter().map(|(oddity, records)| oddity.note(records));
+            let notes = told.converted.iter().cloned().chain(told.misfits.note()).chain(odd);
             let table = told.table.clone();
             notes.map(move |note| Note { table: Some(table.clone()), ..note }).collect::<Vec<_>>()
         };

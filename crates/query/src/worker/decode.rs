@@ -16,7 +16,7 @@ use larder_records::{
 use regex::Regex;
 
 use super::{
-    channel::{Channel, Content},
+    channel::{Channel, Content, Oddity},
     deadline::Deadline,
 };
 use crate::{QueryError, ReadCounts, Table, wire::Progress};
@@ -47,7 +47,16 @@ pub(super) fn read(
     sink: &mut impl Sink,
 ) -> Result<ReadCounts, QueryError> {
     let counts = ReadCounts::default();
-    let mut rows = Rows { table: &table.name, columns, deadline, total, counts, sink };
+    let mut rows = Rows {
+        table: &table.name,
+        columns,
+        deadline,
+        total,
+        counts,
+        last_records: Vec::new(),
+        repeats: false,
+        sink,
+    };
 
     match table.layout {
         Layout::Rows(dialect) => rows.read_csv(content, dialect, &table.options)?,
@@ -83,6 +92,9 @@ struct Rows<'a, S> {
     deadline: &'a Deadline,
     total: Option<u64>,
     counts: ReadCounts,
+    /// The last record that had each column, and whether the present one has a column twice.
+    last_records: Vec<Option<u64>>,
+    repeats: bool,
     sink: &'a mut S,
 }
 
@@ -224,13 +236,15 @@ impl<S: Sink> Rows<'_, S> {
             let is_member = record.value > record.start;
             let text = std::str::from_utf8(bytes).ok();
             if text.is_some_and(|text| rows.parts(record.number, text, is_member)) {
+                rows.tell_repeats(record.number, channel);
                 return rows.end_row(channel);
             }
 
             let repaired = if is_member { repair_member(bytes) } else { repair_value(bytes) };
             let repaired = repaired.and_then(|json| String::from_utf8(json).ok());
             if repaired.is_some_and(|text| rows.parts(record.number, &text, is_member)) {
-                channel.tell_repaired(record.number);
+                channel.tell(Oddity::Repaired, record.number);
+                rows.tell_repeats(record.number, channel);
                 return rows.end_row(channel);
             }
             rows.skip(layout, record)
@@ -239,11 +253,23 @@ impl<S: Sink> Rows<'_, S> {
 
     /// Gives the parts of a record to the sink. Returns whether it is JSON.
     fn parts(&mut self, record: u64, text: &str, is_member: bool) -> bool {
-        let Rows { columns, sink, .. } = self;
+        let Rows { columns, sink, last_records, repeats, .. } = self;
         let mut each = |part: RecordPart<'_>, field: Field<'_>| {
-            sink.field(record, columns.of_part(part), field);
+            let column = columns.of_part(part);
+            if column >= last_records.len() {
+                last_records.resize(column + 1, None);
+            }
+            *repeats |= last_records[column].replace(record) == Some(record);
+            sink.field(record, column, field);
         };
         record_parts(text, is_member, &mut each).is_ok()
+    }
+
+    /// Notes that a record has a key more than once.
+    fn tell_repeats(&mut self, record: u64, channel: &mut Channel) {
+        if std::mem::take(&mut self.repeats) {
+            channel.tell(Oddity::RepeatedKey, record);
+        }
     }
 
     /// Counts a line that is not JSON; in one JSON value that is an error.

@@ -29,7 +29,7 @@ use self::{
 };
 use super::{
     Deadline,
-    channel::Channel,
+    channel::{Channel, Oddity},
     decode::{self, MAX_RECORD, Sink, content_error},
     output::{Stored, Window},
     profile::Profile,
@@ -180,7 +180,7 @@ impl Run<'_> {
         finished.map_err(|fault| content_error(&table.name, &fault))?;
         let bytes = content.bytes;
         for record in &repaired {
-            content.channel().tell_repaired(*record);
+            content.channel().tell(Oddity::Repaired, *record);
         }
         pending.drain(..).try_for_each(|value| self.take(value, content.channel()))?;
 

@@ -36,6 +36,7 @@ pub struct TypedColumn {
     pub(super) decimals: Decimals,
     pub(super) pluses: Tally,
     pub(super) with_blanks: Tally,
+    pub(super) with_escapes: Tally,
     pub(super) words: Vec<NullWord>,
     /// Whether the column is text because its numbers are versions.
     pub(super) has_versions: bool,
@@ -171,6 +172,7 @@ impl TypedColumn {
             self.rounded_note(),
             self.exponent_note(),
             self.boolean_note(),
+            self.escapes_note(column),
         ];
         let named = all.into_iter().flatten();
         named.map(|note| Note { column: Some(column.to_owned()), ..note }).collect()
@@ -287,6 +289,16 @@ impl TypedColumn {
 
         let text = format!("{} true or false, which sql reads as 1 and 0", self.share(tally.count));
         Some(note(NoteKind::Number, tally.count, Some(first.record), text))
+    }
+
+    fn escapes_note(&self, column: &str) -> Option<Note> {
+        let tally = &self.with_escapes;
+        let first = tally.first.as_deref()?;
+        let text = format!(
+            "{} coloured by terminal escapes, which stand between letters: plain({column}) removes them",
+            self.share(tally.count)
+        );
+        Some(note(NoteKind::Text, tally.count, Some(first.record), text))
     }
 
     fn number_note(&self, tally: &Tally, how: &str) -> Option<Note> {

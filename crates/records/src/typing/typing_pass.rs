@@ -7,6 +7,7 @@ use super::{
     tally::{Decimals, Example, SORTS, Sort, Tally},
     typed_column::{NullWord, TypedColumn},
 };
+use crate::has_escapes;
 
 /// The most spellings of words for no value that are counted by themselves.
 const MAX_WORDS: usize = 8;
@@ -22,6 +23,8 @@ pub struct ColumnTyping {
     pluses: Tally,
     /// The texts with blanks around them.
     with_blanks: Tally,
+    /// The texts with terminal escapes.
+    with_escapes: Tally,
     words: Vec<NullWord>,
 }
 
@@ -56,8 +59,23 @@ impl ColumnTyping {
         match class {
             Class::Decimal(decimal) => self.decimals.add(&decimal, record, field),
             Class::NullWord(word) => self.add_word(word, record, field),
-            Class::Text if has_blanks(field) => self.with_blanks.add(record, field),
+            Class::Text => self.add_text(record, field),
             _ => {}
+        }
+    }
+
+    #[inline]
+    fn add_text(&mut self, record: u64, field: Field<'_>) {
+        let text = match field {
+            Field::Delimited(text) | Field::Text(text) => text,
+            Field::Json(json) => json.trim_matches('"'),
+            Field::Number(_) => return,
+        };
+        if has_blanks(text) {
+            self.with_blanks.add(record, field);
+        }
+        if has_escapes(text.as_bytes()) || text.contains("\\u001b") {
+            self.with_escapes.add(record, field);
         }
     }
 
@@ -155,7 +173,8 @@ impl ColumnTyping {
             && self.count(Sort::Boolean) + self.count(Sort::Date) == 0
             && self.are_versions();
         let is_ambiguous = !self.is_json && (self.is_ambiguous() || self.look_like_versions());
-        let Self { tallies, is_json, decimals, pluses, with_blanks, mut words } = self;
+        let Self { tallies, is_json, decimals, pluses, with_blanks, with_escapes, mut words } =
+            self;
 
         words.sort_by_key(|word| (std::cmp::Reverse(word.count), word.word));
         TypedColumn {
@@ -165,6 +184,7 @@ impl ColumnTyping {
             decimals,
             pluses,
             with_blanks,
+            with_escapes,
             words,
             has_versions,
             is_ambiguous,
@@ -174,12 +194,7 @@ impl ColumnTyping {
 
 /// Whether blanks stand around a text.
 #[inline]
-fn has_blanks(field: Field<'_>) -> bool {
-    let text = match field {
-        Field::Delimited(text) | Field::Text(text) => text,
-        Field::Json(json) => json.trim_matches('"'),
-        Field::Number(_) => return false,
-    };
+fn has_blanks(text: &str) -> bool {
     let is_blank = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_whitespace);
     is_blank(text.as_bytes().first()) || is_blank(text.as_bytes().last())
 }

@@ -30,7 +30,7 @@ pub(super) use self::{
 use self::{numbers::Number, refusal::Cure};
 
 /// The names of the functions that [`add`] adds and SQLite does not have.
-pub(super) const NAMES: [&str; 33] = [
+pub(super) const NAMES: [&str; 34] = [
     "median",
     "percentile",
     "stddev",
@@ -46,6 +46,7 @@ pub(super) const NAMES: [&str; 33] = [
     "try_number",
     "strptime",
     "try_strptime",
+    "plain",
     "sqrt",
     "pow",
     "power",

@@ -1,8 +1,9 @@
-//! `lower`, `upper`, LIKE and the collation NOCASE for all letters of Unicode. SQLite's own know
-//! ASCII only.
+//! `lower`, `upper`, LIKE and the collation NOCASE for all letters of Unicode, of which SQLite's
+//! own know ASCII only; `plain`, a text without terminal escapes.
 
 use std::cmp::Ordering;
 
+use larder_records::without_escapes;
 use rusqlite::{Connection, Error, Result, functions::Context};
 
 use super::{FLAGS, text, written};
@@ -15,6 +16,10 @@ pub(super) fn add(connection: &Connection) -> Result<()> {
     connection.create_scalar_function("lower", 1, FLAGS, lower)?;
     let upper = |ctx: &mut Context<'_>| Ok(text(ctx, 0).map(|text| text.to_uppercase()));
     connection.create_scalar_function("upper", 1, FLAGS, upper)?;
+
+    let plain =
+        |ctx: &mut Context<'_>| Ok(text(ctx, 0).map(|text| without_escapes(&text).into_owned()));
+    connection.create_scalar_function("plain", 1, FLAGS, plain)?;
 
     // `x LIKE y` calls like(y, x), with the character of ESCAPE as the third argument.
     connection.create_scalar_function("like", 2, FLAGS, |ctx| {
