@@ -128,7 +128,8 @@ features: ## Check that the crate builds with few features
 	done
 
 doc: ## Check documentation alone
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
+	@# With all features, as `make clippy` has checked the dependencies.
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --all-features --locked
 
 docs-reference: ## Write the comments of larder.example.toml and the generated part of docs/configuration.md
 	UPDATE_DOCS=1 cargo test --locked --test it docs::
