@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     AuthorizationRequest, ErrorCode, LoginServer, Problem,
     parameters::Parameters,
-    records::{LOGIN_TTL, Request},
+    records::{CheckedRequest, LOGIN_TTL},
     redirect::{self, Destination},
     server::facts,
 };
@@ -30,7 +30,7 @@ const CONTEXT: &str = "auth/flow";
 
 /// Where a browser goes next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub enum NextStep {
     /// To this URL, with these cookies.
     Redirect(String, Vec<Cookie>),
     /// Nowhere: the login has failed, and the user has not allowed the client anything before. They
@@ -73,7 +73,7 @@ impl Cookie {
 #[derive(Serialize, Deserialize)]
 pub(super) struct Flow {
     #[serde(rename = "q")]
-    pub(super) request: Request,
+    pub(super) request: CheckedRequest,
     #[serde(rename = "z")]
     pub(super) state: LoginState,
     #[serde(rename = "v")]
@@ -89,19 +89,19 @@ impl LoginServer {
     ///
     /// # Errors
     /// The client or its redirect URI is not known, so the user sees a page.
-    pub async fn authorize(&self, query: &[u8], peer: Option<IpAddr>) -> Result<Step, Problem> {
+    pub async fn authorize(&self, query: &[u8], peer: Option<IpAddr>) -> Result<NextStep, Problem> {
         let begun = self.begin(query, peer).await;
         begun.inspect_err(|problem| self.audit_unknown("authorize", problem))
     }
 
-    async fn begin(&self, query: &[u8], peer: Option<IpAddr>) -> Result<Step, Problem> {
+    async fn begin(&self, query: &[u8], peer: Option<IpAddr>) -> Result<NextStep, Problem> {
         self.requests.check(peer)?;
         let parameters = Parameters::read(query)?;
         let client = self.client(parameters.required("client_id")?, peer).await?;
         let redirect_uri = client.redirect(parameters.get("redirect_uri"), &self.schemes)?;
 
         let request = match self.request(&parameters) {
-            Ok((challenge, scopes, state)) => Request {
+            Ok((challenge, scopes, state)) => CheckedRequest {
                 client: facts(&client),
                 redirect_uri,
                 names_redirect: parameters.get("redirect_uri").is_some(),
@@ -139,7 +139,7 @@ impl LoginServer {
         };
         let url = self.provider.authorization_url(&to_provider).await?;
         let name = cookie_name(flow.state.as_str());
-        Ok(Step::Redirect(url.into(), vec![Cookie::new(name, cookie)]))
+        Ok(NextStep::Redirect(url.into(), vec![Cookie::new(name, cookie)]))
     }
 
     /// The challenge, the scopes and the state of a request.
@@ -232,11 +232,11 @@ impl LoginServer {
         redirect_uri: &str,
         state: Option<&str>,
         problem: &Problem,
-    ) -> Result<Step, Problem> {
+    ) -> Result<NextStep, Problem> {
         match problem {
             Problem::Refused(code, text) if redirect::is_loopback(redirect_uri) => {
                 let url = self.error_url(redirect_uri, state, *code, text);
-                Ok(Step::Redirect(url, Vec::new()))
+                Ok(NextStep::Redirect(url, Vec::new()))
             }
             _ => Err(problem.clone()),
         }

@@ -11,11 +11,14 @@ use larder_protocol::quote::shortened;
 use subtle::ConstantTimeEq;
 
 use super::{
-    Cookie, ErrorCode, LoginServer, Problem, Redemption, Step,
+    Cookie, ErrorCode, LoginServer, NextStep, Problem, Redemption,
     authorize::{Flow, cookie_name},
     client::hash,
     parameters::Parameters,
-    records::{CODE_TTL, Code, IssuedCode, LOGIN_TTL, Records, Request, Ticket, User, principal},
+    records::{
+        CODE_TTL, CheckedRequest, Code, ConsentTicket, IssuedCode, LOGIN_TTL, Records, User,
+        principal,
+    },
     redirect::{self, Destination},
     scopes::{OFFLINE_ACCESS, asks_offline, without_offline},
     server::{audit, audit_refused},
@@ -26,7 +29,7 @@ pub const CONSENT_COOKIE: &str = "larder-consent";
 
 /// What a user is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Question {
+pub struct ConsentQuestion {
     /// What the form brings back.
     pub ticket: String,
     /// The name of the client, which it has chosen itself.
@@ -52,7 +55,7 @@ impl LoginServer {
         query: &[u8],
         peer: Option<IpAddr>,
         cookie: impl Fn(&str) -> Option<String> + Send,
-    ) -> Result<Step, Problem> {
+    ) -> Result<NextStep, Problem> {
         self.requests.check(peer)?;
         let parameters = Parameters::read(query)?;
         let state = parameters.get("state").unwrap_or_default().to_owned();
@@ -70,18 +73,18 @@ impl LoginServer {
 
         // The login has ended, so the browser drops its cookie.
         Ok(match step {
-            Step::Redirect(url, mut cookies) => {
+            NextStep::Redirect(url, mut cookies) => {
                 cookies.push(Cookie::removed(name));
-                Step::Redirect(url, cookies)
+                NextStep::Redirect(url, cookies)
             }
-            Step::Refused { problem, back, destination, mut cookies } => {
+            NextStep::Refused { problem, back, destination, mut cookies } => {
                 cookies.push(Cookie::removed(name));
-                Step::Refused { problem, back, destination, cookies }
+                NextStep::Refused { problem, back, destination, cookies }
             }
         })
     }
 
-    async fn confirmed(&self, parameters: &Parameters, flow: Flow) -> Result<Step, Problem> {
+    async fn confirmed(&self, parameters: &Parameters, flow: Flow) -> Result<NextStep, Problem> {
         let Flow { request, verifier, nonce, .. } = flow;
 
         let response = AuthorizationResponse::read(|name| parameters.get(name));
@@ -116,18 +119,22 @@ impl LoginServer {
 
         if self.has_consent(&request, &user, &scopes).await? {
             let url = self.issue(request, user, scopes).await?;
-            return Ok(Step::Redirect(url, Vec::new()));
+            return Ok(NextStep::Redirect(url, Vec::new()));
         }
 
         let id = self.secret();
         let browser = self.secret();
-        let ticket = Ticket { request, user, scopes, browser: browser.clone() };
+        let ticket = ConsentTicket { request, user, scopes, browser: browser.clone() };
         self.records.create(&Records::ticket(&hash(&id)), &ticket, LOGIN_TTL).await?;
         let url = format!("{}?ticket={id}", self.url("consent"));
-        Ok(Step::Redirect(url, vec![Cookie::new(CONSENT_COOKIE.to_owned(), browser)]))
+        Ok(NextStep::Redirect(url, vec![Cookie::new(CONSENT_COOKIE.to_owned(), browser)]))
     }
 
-    fn refused_by_provider(&self, request: &Request, error: &str) -> Result<Step, Problem> {
+    fn refused_by_provider(
+        &self,
+        request: &CheckedRequest,
+        error: &str,
+    ) -> Result<NextStep, Problem> {
         // The text comes from the browser, so its length is bounded.
         let error = &*shortened(error);
         tracing::info!(error, "the provider refuses a login");
@@ -139,7 +146,7 @@ impl LoginServer {
         Ok(step)
     }
 
-    fn not_allowed(&self, request: &Request, user: &User) -> Step {
+    fn not_allowed(&self, request: &CheckedRequest, user: &User) -> NextStep {
         let why = "not allowed by auth.login.allow";
         audit_refused(user.principal(), &request.client, "login", why);
 
@@ -154,7 +161,7 @@ impl LoginServer {
     }
 
     /// The scopes of a request that a user gets; `None` if the request asks for others only.
-    fn granted(&self, request: &Request, allowed: Scopes) -> Option<String> {
+    fn granted(&self, request: &CheckedRequest, allowed: Scopes) -> Option<String> {
         let allowed = self.options.hierarchy.expand(allowed);
         let is_offline = asks_offline(request.scopes.as_deref());
         let scopes = request.scopes.as_deref().map(without_offline).unwrap_or_default();
@@ -179,7 +186,7 @@ impl LoginServer {
     /// time (RFC 8252, section 8.6).
     async fn has_consent(
         &self,
-        request: &Request,
+        request: &CheckedRequest,
         user: &User,
         scopes: &str,
     ) -> Result<bool, Problem> {
@@ -199,9 +206,13 @@ impl LoginServer {
     ///
     /// # Errors
     /// Another browser is to be asked, or it took too long.
-    pub async fn question(&self, ticket: &str, browser: Option<&str>) -> Result<Question, Problem> {
+    pub async fn question(
+        &self,
+        ticket: &str,
+        browser: Option<&str>,
+    ) -> Result<ConsentQuestion, Problem> {
         let (_, _, found) = self.find(ticket, browser).await?;
-        Ok(Question {
+        Ok(ConsentQuestion {
             ticket: ticket.to_owned(),
             client: found.request.client.title.clone(),
             document: found.request.client.document.clone(),
@@ -220,14 +231,14 @@ impl LoginServer {
         ticket: &str,
         browser: Option<&str>,
         is_allowed: bool,
-    ) -> Result<Step, Problem> {
+    ) -> Result<NextStep, Problem> {
         let (name, version, ticket) = self.find(ticket, browser).await?;
         // Taking the ticket makes a second answer fail.
         if !self.records.take(&name, version).await? {
             return Err(unknown_ticket());
         }
 
-        let Ticket { request, user, scopes, .. } = ticket;
+        let ConsentTicket { request, user, scopes, .. } = ticket;
         if !is_allowed {
             audit_refused(user.principal(), &request.client, "consent", "the user denies");
             let text = "The user has denied the request.";
@@ -240,16 +251,16 @@ impl LoginServer {
         self.records.mark_used(&request.client.key, self.clock.now()).await?;
 
         let url = self.issue(request, user, scopes).await?;
-        Ok(Step::Redirect(url, vec![Cookie::removed(CONSENT_COOKIE.to_owned())]))
+        Ok(NextStep::Redirect(url, vec![Cookie::removed(CONSENT_COOKIE.to_owned())]))
     }
 
     async fn find(
         &self,
         ticket: &str,
         browser: Option<&str>,
-    ) -> Result<(String, u64, Ticket), Problem> {
+    ) -> Result<(String, u64, ConsentTicket), Problem> {
         let name = Records::ticket(&hash(ticket));
-        let found = self.records.read::<Ticket>(&name).await?.ok_or_else(unknown_ticket)?;
+        let found = self.records.read::<ConsentTicket>(&name).await?.ok_or_else(unknown_ticket)?;
 
         let is_same =
             |browser: &str| bool::from(browser.as_bytes().ct_eq(found.value.browser.as_bytes()));
@@ -263,7 +274,12 @@ impl LoginServer {
     }
 
     /// The client's redirect URI with a new code.
-    async fn issue(&self, request: Request, user: User, scopes: String) -> Result<String, Problem> {
+    async fn issue(
+        &self,
+        request: CheckedRequest,
+        user: User,
+        scopes: String,
+    ) -> Result<String, Problem> {
         let code = self.secret();
         let redirect_uri = request.redirect_uri.clone();
         let state = request.state.clone();
@@ -281,11 +297,11 @@ impl LoginServer {
     /// before or it is on the user's device. Otherwise the user sees a page.
     async fn failed_for(
         &self,
-        request: &Request,
+        request: &CheckedRequest,
         user: &User,
         code: ErrorCode,
         text: &str,
-    ) -> Result<Step, Problem> {
+    ) -> Result<NextStep, Problem> {
         let is_known = redirect::is_loopback(&request.redirect_uri) || {
             let owner = user.principal().owner();
             self.records.consented(&owner, &consent_name(request)).await?.is_some()
@@ -294,15 +310,21 @@ impl LoginServer {
             return Ok(self.refused(request, Problem::refused(code, text), code, text));
         }
 
-        let Request { redirect_uri, state, .. } = request;
+        let CheckedRequest { redirect_uri, state, .. } = request;
         let url = self.error_url(redirect_uri, state.as_deref(), code, text);
-        Ok(Step::Redirect(url, Vec::new()))
+        Ok(NextStep::Redirect(url, Vec::new()))
     }
 
     /// A page with a problem for the user, which links to the client's redirect URI with the error.
-    fn refused(&self, request: &Request, problem: Problem, code: ErrorCode, told: &str) -> Step {
-        let Request { redirect_uri, state, .. } = request;
-        Step::Refused {
+    fn refused(
+        &self,
+        request: &CheckedRequest,
+        problem: Problem,
+        code: ErrorCode,
+        told: &str,
+    ) -> NextStep {
+        let CheckedRequest { redirect_uri, state, .. } = request;
+        NextStep::Refused {
             problem,
             back: self.error_url(redirect_uri, state.as_deref(), code, told),
             destination: Destination::of(redirect_uri),
@@ -313,7 +335,7 @@ impl LoginServer {
 
 /// Consent is for a client and the redirect URI that the user has seen, whatever its port on this
 /// machine. A client may have registered further ones.
-fn consent_name(request: &Request) -> String {
+fn consent_name(request: &CheckedRequest) -> String {
     let redirect_uri = redirect::without_loopback_port(&request.redirect_uri);
     hash(&format!("{} {redirect_uri}", request.client.key))
 }

@@ -30,7 +30,7 @@ const CONTEXT: &str = "auth/client";
 
 /// What clients say of themselves (RFC 7591, section 2).
 #[derive(Deserialize)]
-pub(super) struct Metadata {
+pub(super) struct ClientMetadata {
     client_name: Option<String>,
     redirect_uris: Option<Vec<String>>,
     grant_types: Option<Vec<String>>,
@@ -65,7 +65,7 @@ impl Client {
     /// Reads what a client says of itself.
     pub(super) fn read(
         id: String,
-        metadata: &Metadata,
+        metadata: &ClientMetadata,
         schemes: &AppSchemes,
     ) -> Result<Self, Problem> {
         let name = metadata.client_name.as_deref().map(str::trim).unwrap_or_default();
@@ -113,7 +113,7 @@ impl Client {
             return Err(invalid(format!("The registration is over {MAX_REGISTRATION} bytes.")));
         }
 
-        let metadata: Metadata = serde_json::from_slice(body)
+        let metadata: ClientMetadata = serde_json::from_slice(body)
             .map_err(|error| invalid(larder_protocol::quote::parse_error(&error.to_string())))?;
         let client = Self::read(String::new(), &metadata, schemes)?;
 

@@ -12,7 +12,7 @@ use url::Url;
 
 use super::{
     ErrorCode, Problem,
-    client::{Client, Metadata},
+    client::{Client, ClientMetadata},
     fetch_slots::FetchSlots,
     redirect::AppSchemes,
 };
@@ -26,7 +26,7 @@ const TTL: Duration = Duration::from_secs(300);
 const FAILURE_TTL: Duration = Duration::from_secs(10);
 
 /// The client of a document, or what is wrong with it.
-type Found = Result<Arc<Client>, Problem>;
+type FoundClient = Result<Arc<Client>, Problem>;
 
 /// Fetches documents.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub(super) struct Documents {
     allow_private: bool,
     schemes: Arc<AppSchemes>,
     clock: Arc<dyn Clock>,
-    cached: Cache<String, (Found, Timestamp)>,
+    cached: Cache<String, (FoundClient, Timestamp)>,
     slots: FetchSlots,
 }
 
@@ -74,7 +74,7 @@ impl Documents {
 
     /// The client of a URL, for a request from this address. Of all requests that need the same
     /// document at the same time, one fetches it. A cached document needs no slot.
-    pub(super) async fn client(&self, id: &str, peer: Option<IpAddr>) -> Found {
+    pub(super) async fn client(&self, id: &str, peer: Option<IpAddr>) -> FoundClient {
         let url = self.checked(id)?;
 
         loop {
@@ -98,7 +98,7 @@ impl Documents {
         }
     }
 
-    async fn found(&self, id: &str, url: Url) -> Found {
+    async fn found(&self, id: &str, url: Url) -> FoundClient {
         self.fetch(id, url).await.map(Arc::new).map_err(|problem| {
             tracing::info!(document = id, problem, "a client's metadata document is refused");
             let text = format!("The client metadata document {} {problem}.", quoted(id));
@@ -157,7 +157,7 @@ impl Documents {
 }
 
 fn read(id: &str, body: &[u8], schemes: &AppSchemes) -> Result<Client, String> {
-    let metadata: Metadata =
+    let metadata: ClientMetadata =
         serde_json::from_slice(body).map_err(|_| "is not client metadata".to_owned())?;
 
     if metadata.client_id.as_deref() != Some(id) {

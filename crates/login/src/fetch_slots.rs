@@ -19,11 +19,11 @@ const RETRY: Duration = Duration::from_secs(1);
 /// from, has no entry.
 #[derive(Debug, Default)]
 pub(super) struct FetchSlots {
-    used: Mutex<Used>,
+    used: Mutex<UsedSlots>,
 }
 
 #[derive(Debug, Default)]
-struct Used {
+struct UsedSlots {
     total: usize,
     addresses: HashMap<IpAddr, usize>,
     hosts: HashMap<String, usize>,

@@ -29,8 +29,8 @@ mod signing;
 mod tokens;
 
 pub use self::{
-    authorize::{Cookie, Step, cookie_name},
-    callback::{CONSENT_COOKIE, Question},
+    authorize::{Cookie, NextStep, cookie_name},
+    callback::{CONSENT_COOKIE, ConsentQuestion},
     client::MAX_REGISTRATION,
     parameters::{MAX_BYTES as MAX_PARAMETER_BYTES, Parameters},
     person::Person,

@@ -23,7 +23,7 @@ const ATTEMPTS: usize = 10;
 
 /// A client's request, checked. Sealed in a cookie while the user is at the provider.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Request {
+pub(super) struct CheckedRequest {
     #[serde(rename = "c")]
     pub(super) client: ClientFacts,
     /// The redirect URI, and whether the request has named it.
@@ -79,8 +79,8 @@ pub(super) fn principal(person: &Person) -> Principal {
 
 /// A user who is asked.
 #[derive(Clone, Serialize, Deserialize)]
-pub(super) struct Ticket {
-    pub(super) request: Request,
+pub(super) struct ConsentTicket {
+    pub(super) request: CheckedRequest,
     pub(super) user: User,
     /// What the client gets, if the user allows it.
     pub(super) scopes: String,
@@ -98,7 +98,7 @@ pub(super) enum Code {
 
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct IssuedCode {
-    pub(super) request: Request,
+    pub(super) request: CheckedRequest,
     pub(super) user: User,
     pub(super) scopes: String,
 }

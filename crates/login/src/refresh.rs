@@ -18,7 +18,7 @@ use super::{
     refresh_token::RefreshToken,
     scopes::within,
     server::{audit, audit_refused},
-    tokens::{Failure, same},
+    tokens::{TokenFailure, same},
 };
 
 /// How long one request may take to refresh, before another one tries.
@@ -94,7 +94,7 @@ impl LoginServer {
         &self,
         client: &str,
         parameters: &Parameters,
-    ) -> Result<Value, Failure> {
+    ) -> Result<Value, TokenFailure> {
         let token = parameters.required("refresh_token")?;
         let RefreshToken { grant: id, secret } = RefreshToken::parse(token).ok_or_else(invalid)?;
 
@@ -115,7 +115,7 @@ impl LoginServer {
         id: &str,
         secret: &str,
         parameters: &Parameters,
-    ) -> Result<Option<Value>, Failure> {
+    ) -> Result<Option<Value>, TokenFailure> {
         let name = Records::grant(id);
         let found = self.records.read::<Grant>(&name).await?;
         let mut found = found.ok_or_else(invalid)?;
@@ -177,7 +177,7 @@ impl LoginServer {
         newest: &str,
         grant: &Grant,
         parameters: &Parameters,
-    ) -> Result<Value, Failure> {
+    ) -> Result<Value, TokenFailure> {
         let scopes = self.narrowed(grant, parameters)?;
 
         let token = match &grant.latest {
@@ -200,7 +200,7 @@ impl LoginServer {
         scopes: &str,
         found: &mut Versioned<Grant>,
         parameters: &Parameters,
-    ) -> Result<Value, Failure> {
+    ) -> Result<Value, TokenFailure> {
         // The policy may grant other scopes than before.
         let grant = &mut found.value;
         let allowed = self.grantable(&grant.user.person).unwrap_or_default();
@@ -233,10 +233,10 @@ impl LoginServer {
         grant: &Grant,
         problem: Problem,
         why: &str,
-    ) -> Result<Failure, Problem> {
+    ) -> Result<TokenFailure, Problem> {
         self.records.revoke(id).await?;
         audit_refused(grant.user.principal(), &grant.client, "refresh", why);
-        Ok(Failure { problem, is_audited: true })
+        Ok(TokenFailure { problem, is_audited: true })
     }
 
     /// Whether a login has lasted too long at a provider that cannot be asked whether its user is

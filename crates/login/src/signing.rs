@@ -31,7 +31,7 @@ const ATTEMPTS: usize = 5;
 
 /// A key, as it is kept.
 #[derive(Clone, Serialize, Deserialize)]
-struct Key {
+struct SigningKey {
     id: String,
     /// PKCS#8 and the public point, in base64url.
     private: String,
@@ -46,7 +46,7 @@ pub(super) struct SigningKeys {
     vault: Vault,
     clock: Arc<dyn Clock>,
     random: Random,
-    cached: Mutex<Option<(Arc<[Key]>, Timestamp)>>,
+    cached: Mutex<Option<(Arc<[SigningKey]>, Timestamp)>>,
 }
 
 impl SigningKeys {
@@ -76,7 +76,7 @@ impl SigningKeys {
     pub(super) async fn public(&self) -> Result<Value, VaultError> {
         let keys = self.keys().await?;
         let keys = keys.iter().map(|key| {
-            let Key { id, x, y, .. } = key;
+            let SigningKey { id, x, y, .. } = key;
             json!({
                 "kty": "EC", "crv": "P-256", "alg": "ES256", "use": "sig",
                 "kid": id, "x": x, "y": y,
@@ -86,7 +86,7 @@ impl SigningKeys {
         Ok(json!({ "keys": keys.collect::<Vec<_>>() }))
     }
 
-    async fn keys(&self) -> Result<Arc<[Key]>, VaultError> {
+    async fn keys(&self) -> Result<Arc<[SigningKey]>, VaultError> {
         let now = self.clock.now();
         let cached = self.cached.lock().clone();
         if let Some((keys, read)) = cached
@@ -96,7 +96,7 @@ impl SigningKeys {
         }
 
         for _ in 0..ATTEMPTS {
-            let (keys, version) = self.vault.read::<Vec<Key>>(NAME).await?;
+            let (keys, version) = self.vault.read::<Vec<SigningKey>>(NAME).await?;
             let mut keys = keys.unwrap_or_default();
             if self.rotate(&mut keys, now)?
                 // Only the first of several instances stores its keys; the others read them.
@@ -105,7 +105,7 @@ impl SigningKeys {
                 continue;
             }
 
-            let keys: Arc<[Key]> = keys.into();
+            let keys: Arc<[SigningKey]> = keys.into();
             *self.cached.lock() = Some((Arc::clone(&keys), now));
             return Ok(keys);
         }
@@ -115,7 +115,7 @@ impl SigningKeys {
 
     /// Makes the next key before it is needed, and drops those that no token has any more.
     /// Returns whether there is a change.
-    fn rotate(&self, keys: &mut Vec<Key>, now: Timestamp) -> Result<bool, VaultError> {
+    fn rotate(&self, keys: &mut Vec<SigningKey>, now: Timestamp) -> Result<bool, VaultError> {
         let newest = keys.iter().map(|key| key.from).max();
         let is_due = |from: Timestamp| from.saturating_add(PERIOD) <= now.saturating_add(LEAD);
         if newest.is_some_and(|from| !is_due(from)) {
@@ -135,7 +135,7 @@ impl SigningKeys {
         Ok(true)
     }
 
-    fn generate(&self, from: Timestamp) -> Result<Key, VaultError> {
+    fn generate(&self, from: Timestamp) -> Result<SigningKey, VaultError> {
         let failed = |_| VaultError::Unavailable("a key cannot be made".to_owned());
         let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).map_err(failed)?;
         let private = pair.to_pkcs8v1().map_err(failed)?;
@@ -144,7 +144,7 @@ impl SigningKeys {
         let point = pair.public_key().as_ref();
         let encode = |bytes: &[u8]| BASE64_URL_SAFE_NO_PAD.encode(bytes);
 
-        Ok(Key {
+        Ok(SigningKey {
             id: self.random.id(),
             private: encode(private.as_ref()),
             x: encode(&point[1..33]),

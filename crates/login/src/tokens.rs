@@ -21,13 +21,13 @@ use super::{
 pub(super) const ACCESS_TTL: Duration = Duration::from_secs(600);
 
 /// Why there are no tokens.
-pub(super) struct Failure {
+pub(super) struct TokenFailure {
     pub(super) problem: Problem,
     /// Whether the audit log says it already, with the user.
     pub(super) is_audited: bool,
 }
 
-impl From<Problem> for Failure {
+impl From<Problem> for TokenFailure {
     fn from(problem: Problem) -> Self {
         Self { problem, is_audited: false }
     }
@@ -56,7 +56,7 @@ impl LoginServer {
             Err(Problem::unavailable("a request panicked", &error).into())
         });
 
-        answer.map_err(|Failure { problem, is_audited }| {
+        answer.map_err(|TokenFailure { problem, is_audited }| {
             if !is_audited {
                 self.audit_unknown("token", &problem);
             }
@@ -64,7 +64,7 @@ impl LoginServer {
         })
     }
 
-    async fn answer(&self, form: &[u8], has_credentials: bool) -> Result<Value, Failure> {
+    async fn answer(&self, form: &[u8], has_credentials: bool) -> Result<Value, TokenFailure> {
         let parameters = Parameters::read(form)?;
         if has_credentials || parameters.get("client_secret").is_some() {
             let text = "Clients of this server have no secret: send client_id alone.";
@@ -88,7 +88,7 @@ impl LoginServer {
         }
     }
 
-    async fn redeem(&self, client: &str, parameters: &Parameters) -> Result<Value, Failure> {
+    async fn redeem(&self, client: &str, parameters: &Parameters) -> Result<Value, TokenFailure> {
         let invalid = || Problem::grant("The code is not valid, or was redeemed before.");
         let name = Records::code(&hash(parameters.required("code")?));
         let found = self.records.read::<Code>(&name).await?.ok_or_else(invalid)?;
@@ -96,7 +96,7 @@ impl LoginServer {
             Code::Issued(issued) => *issued,
             Code::Redeemed(grant) => {
                 let is_audited = self.replayed(&grant).await?;
-                return Err(Failure { problem: invalid(), is_audited });
+                return Err(TokenFailure { problem: invalid(), is_audited });
             }
         };
 
@@ -140,7 +140,7 @@ impl LoginServer {
                 self.records.read::<Code>(&name).await?
             {
                 let is_audited = self.replayed(&grant).await?;
-                return Err(Failure { problem: invalid(), is_audited });
+                return Err(TokenFailure { problem: invalid(), is_audited });
             }
             return Err(invalid().into());
         }
@@ -252,7 +252,7 @@ impl LoginServer {
     /// The grant of an access token, if this server has signed it.
     async fn session_of(&self, token: &str) -> Result<Option<String>, Problem> {
         #[derive(serde::Deserialize)]
-        struct Claims {
+        struct TokenClaims {
             sid: String,
         }
 
@@ -268,7 +268,7 @@ impl LoginServer {
         checks.required_spec_claims.clear();
         checks.set_audience(&[&self.options.base_url]);
 
-        let claims = jsonwebtoken::decode::<Claims>(token, &key, &checks);
+        let claims = jsonwebtoken::decode::<TokenClaims>(token, &key, &checks);
         Ok(claims.ok().map(|token| token.claims.sid))
     }
 }

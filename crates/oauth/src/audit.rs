@@ -67,11 +67,11 @@ pub fn sessions_ended<E: Display>(owner: &Owner, ended: &Result<u64, E>) {
 #[derive(Debug)]
 pub struct UnknownCallers {
     clock: Arc<dyn Clock>,
-    window: Mutex<Window>,
+    window: Mutex<AuditWindow>,
 }
 
 #[derive(Debug)]
-struct Window {
+struct AuditWindow {
     begun: Timestamp,
     lines: u32,
     omitted: u64,
@@ -80,7 +80,7 @@ struct Window {
 impl UnknownCallers {
     /// With nothing logged yet.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        let window = Window { begun: clock.now(), lines: 0, omitted: 0 };
+        let window = AuditWindow { begun: clock.now(), lines: 0, omitted: 0 };
         Self { clock, window: Mutex::new(window) }
     }
 

@@ -123,12 +123,12 @@ pub struct AuthOptionsError {
 /// Authenticates the callers of requests.
 #[derive(Debug)]
 pub struct Authenticator {
-    kind: Kind,
+    kind: AuthenticatorKind,
     clock: Arc<dyn Clock>,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum AuthenticatorKind {
     None,
     OAuth(OAuth),
     /// Replaced when the configuration is reloaded.
@@ -162,13 +162,13 @@ impl Authenticator {
         own: Option<Arc<dyn OwnTokens>>,
     ) -> Result<Self, AuthOptionsError> {
         let kind = match options {
-            AuthOptions::None => Kind::None,
+            AuthOptions::None => AuthenticatorKind::None,
             AuthOptions::Static { tokens, hierarchy } => {
-                Kind::Static(watch::Sender::new(static_tokens(tokens, &hierarchy)))
+                AuthenticatorKind::Static(watch::Sender::new(static_tokens(tokens, &hierarchy)))
             }
-            AuthOptions::OAuth { audience, issuers, hierarchy } => {
-                Kind::OAuth(OAuth::new(&audience, issuers, own, hierarchy, Arc::clone(&clock))?)
-            }
+            AuthOptions::OAuth { audience, issuers, hierarchy } => AuthenticatorKind::OAuth(
+                OAuth::new(&audience, issuers, own, hierarchy, Arc::clone(&clock))?,
+            ),
         };
 
         Ok(Self { kind, clock })
@@ -176,7 +176,7 @@ impl Authenticator {
 
     /// Replaces the tokens of the configuration. What else changed needs a restart.
     pub fn reload(&self, options: AuthOptions) {
-        if let (Kind::Static(current), AuthOptions::Static { tokens, hierarchy }) =
+        if let (AuthenticatorKind::Static(current), AuthOptions::Static { tokens, hierarchy }) =
             (&self.kind, options)
         {
             current.send_replace(static_tokens(tokens, &hierarchy));
@@ -185,14 +185,14 @@ impl Authenticator {
 
     /// Whether requests need a token.
     pub fn is_required(&self) -> bool {
-        !matches!(self.kind, Kind::None)
+        !matches!(self.kind, AuthenticatorKind::None)
     }
 
     /// The accepted issuers, for the protected resource metadata.
     pub fn issuers(&self) -> Vec<&str> {
         match &self.kind {
-            Kind::OAuth(oauth) => oauth.issuers(),
-            Kind::None | Kind::Static(_) => Vec::new(),
+            AuthenticatorKind::OAuth(oauth) => oauth.issuers(),
+            AuthenticatorKind::None | AuthenticatorKind::Static(_) => Vec::new(),
         }
     }
 
@@ -238,8 +238,8 @@ impl Authenticator {
         peer: Option<IpAddr>,
     ) -> Result<(Identity, Option<Timestamp>), AuthError> {
         match &self.kind {
-            Kind::None => Ok((Identity::local(), None)),
-            Kind::Static(tokens) => {
+            AuthenticatorKind::None => Ok((Identity::local(), None)),
+            AuthenticatorKind::Static(tokens) => {
                 let tokens = Arc::clone(&tokens.borrow());
                 let identity = tokens.find(token).ok_or(Denied::Unknown)?;
 
@@ -249,7 +249,7 @@ impl Authenticator {
                 }
                 Ok((identity.clone(), expires))
             }
-            Kind::OAuth(oauth) => {
+            AuthenticatorKind::OAuth(oauth) => {
                 let (identity, until) = oauth.identify(token, peer).await?;
                 Ok((identity, Some(until)))
             }
@@ -260,8 +260,8 @@ impl Authenticator {
     /// valid.
     async fn until_invalid(&self, token: &str, expires: Option<Timestamp>) {
         let mut changes = match &self.kind {
-            Kind::Static(tokens) => Some(tokens.subscribe()),
-            Kind::None | Kind::OAuth(_) => None,
+            AuthenticatorKind::Static(tokens) => Some(tokens.subscribe()),
+            AuthenticatorKind::None | AuthenticatorKind::OAuth(_) => None,
         };
 
         loop {
@@ -298,16 +298,16 @@ impl Authenticator {
     /// be fetched.
     pub async fn is_ready(&self) -> bool {
         match &self.kind {
-            Kind::OAuth(oauth) => oauth.is_ready().await,
-            Kind::None | Kind::Static(_) => true,
+            AuthenticatorKind::OAuth(oauth) => oauth.is_ready().await,
+            AuthenticatorKind::None | AuthenticatorKind::Static(_) => true,
         }
     }
 
     /// Connects to each issuer. Returns what was found or what failed, by issuer.
     pub async fn check(&self) -> Vec<(String, Result<String, String>)> {
         match &self.kind {
-            Kind::OAuth(oauth) => oauth.check().await,
-            Kind::None | Kind::Static(_) => Vec::new(),
+            AuthenticatorKind::OAuth(oauth) => oauth.check().await,
+            AuthenticatorKind::None | AuthenticatorKind::Static(_) => Vec::new(),
         }
     }
 }

@@ -59,11 +59,11 @@ struct ExtraFields {
 
 impl ExtraTokenFields for ExtraFields {}
 
-type Response = StandardTokenIntrospectionResponse<ExtraFields, BasicTokenType>;
+type IntrospectionResponse = StandardTokenIntrospectionResponse<ExtraFields, BasicTokenType>;
 type IntrospectionClient = Client<
     BasicErrorResponse,
     BasicTokenResponse,
-    Response,
+    IntrospectionResponse,
     StandardRevocableToken,
     BasicRevocationErrorResponse,
 >;
@@ -132,7 +132,11 @@ impl Introspection {
 
 /// Checks that an active token is an access token for this server. A refresh
 /// token is active too, but only its issuer may accept it.
-fn check(response: &Response, rules: &Rules, now: Timestamp) -> Result<Active, Denied> {
+fn check(
+    response: &IntrospectionResponse,
+    rules: &Rules,
+    now: Timestamp,
+) -> Result<Active, Denied> {
     if !response.active() {
         return Err(Denied::Inactive);
     }

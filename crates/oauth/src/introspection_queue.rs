@@ -30,7 +30,7 @@ pub(super) struct Queue {
 }
 
 /// One request, until dropped.
-pub(super) struct Slot<'a> {
+pub(super) struct RequestSlot<'a> {
     _running: SemaphorePermit<'a>,
     _suspect: Option<SemaphorePermit<'a>>,
 }
@@ -56,11 +56,11 @@ impl Queue {
         &self,
         peer: Option<IpAddr>,
         now: Timestamp,
-    ) -> Result<Slot<'_>, Busy> {
+    ) -> Result<RequestSlot<'_>, Busy> {
         if peer.is_some_and(|peer| self.is_suspect(peer, now)) {
             let suspect = self.suspects.try_acquire().map_err(|_| Busy)?;
             let running = self.running.try_acquire().map_err(|_| Busy)?;
-            return Ok(Slot { _running: running, _suspect: Some(suspect) });
+            return Ok(RequestSlot { _running: running, _suspect: Some(suspect) });
         }
 
         let running = match self.running.try_acquire() {
@@ -71,7 +71,7 @@ impl Queue {
             }
         };
 
-        Ok(Slot { _running: running, _suspect: None })
+        Ok(RequestSlot { _running: running, _suspect: None })
     }
 
     /// Counts a token that is not active.

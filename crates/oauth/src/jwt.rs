@@ -15,12 +15,12 @@ use super::Denied;
 /// The accepted difference between the issuer's clock and this one.
 pub(super) const LEEWAY: Duration = Duration::from_secs(30);
 
-type Object = Map<String, Value>;
+type JsonObject = Map<String, Value>;
 
 /// A parsed JWT, not verified.
 pub(super) struct Jwt<'a> {
-    pub(super) header: Object,
-    pub(super) claims: Object,
+    pub(super) header: JsonObject,
+    pub(super) claims: JsonObject,
     /// The signed text.
     pub(super) message: &'a str,
     pub(super) signature: &'a str,
@@ -43,7 +43,7 @@ pub(super) struct Rules {
 impl Rules {
     /// The groups in the claim; none if it is not a list. Malformed groups do not
     /// invalidate a token.
-    pub(super) fn groups(&self, claims: &Object) -> Vec<String> {
+    pub(super) fn groups(&self, claims: &JsonObject) -> Vec<String> {
         let names = claims.get(&self.groups_claim).and_then(Value::as_array);
         let names = names.into_iter().flatten().filter_map(Value::as_str);
         names.map(str::to_owned).collect()
@@ -225,12 +225,15 @@ fn scopes(value: Option<&Value>) -> Result<String, Denied> {
     }
 }
 
-fn object(part: &str) -> Result<Object, Denied> {
+fn object(part: &str) -> Result<JsonObject, Denied> {
     let bytes = BASE64_URL_SAFE_NO_PAD.decode(part).map_err(|_| Denied::Malformed)?;
     serde_json::from_slice(&bytes).map_err(|_| Denied::Malformed)
 }
 
-pub(super) fn text<'o>(object: &'o Object, name: &'static str) -> Result<Option<&'o str>, Denied> {
+pub(super) fn text<'o>(
+    object: &'o JsonObject,
+    name: &'static str,
+) -> Result<Option<&'o str>, Denied> {
     match object.get(name) {
         None => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
@@ -239,7 +242,7 @@ pub(super) fn text<'o>(object: &'o Object, name: &'static str) -> Result<Option<
 }
 
 /// RFC 7519, section 2: seconds since the epoch, possibly with a fraction.
-fn time(object: &Object, name: &'static str) -> Result<Option<Timestamp>, Denied> {
+fn time(object: &JsonObject, name: &'static str) -> Result<Option<Timestamp>, Denied> {
     let Some(value) = object.get(name) else { return Ok(None) };
     let seconds = value.as_f64().filter(|s| s.is_finite() && *s >= 0.0);
     let seconds = seconds.ok_or(Denied::Claim(name))?;

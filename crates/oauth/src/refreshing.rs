@@ -32,10 +32,10 @@ pub struct Refreshing<T> {
     source: Source<T>,
     pub(super) clock: Arc<dyn Clock>,
     // A plain mutex, because no lock is held across an await.
-    state: Mutex<State<T>>,
+    state: Mutex<RefreshState<T>>,
 }
 
-struct State<T> {
+struct RefreshState<T> {
     document: Option<Arc<T>>,
     /// The start of the last fetch.
     last_fetch: Option<Timestamp>,
@@ -44,7 +44,7 @@ struct State<T> {
     fetch: Option<Fetch>,
 }
 
-impl<T> State<T> {
+impl<T> RefreshState<T> {
     fn in_progress(&self) -> Option<Fetch> {
         self.fetch.clone().filter(|fetch| fetch.peek().is_none())
     }
@@ -53,7 +53,7 @@ impl<T> State<T> {
 impl<T: Send + Sync + 'static> Refreshing<T> {
     /// A document that is fetched when it is first needed.
     pub fn new(source: Source<T>, clock: Arc<dyn Clock>) -> Arc<Self> {
-        let state = State { document: None, last_fetch: None, failure: None, fetch: None };
+        let state = RefreshState { document: None, last_fetch: None, failure: None, fetch: None };
         Arc::new(Self { source, clock, state: Mutex::new(state) })
     }
 
@@ -112,7 +112,7 @@ impl<T: Send + Sync + 'static> Refreshing<T> {
 
     /// Starts a fetch unless one is in progress. It completes even if nothing
     /// awaits it.
-    fn start(self: &Arc<Self>, state: &mut State<T>) -> Fetch {
+    fn start(self: &Arc<Self>, state: &mut RefreshState<T>) -> Fetch {
         if let Some(fetch) = state.in_progress() {
             return fetch;
         }
@@ -140,7 +140,7 @@ impl<T: Send + Sync + 'static> Refreshing<T> {
         fetch
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+    fn lock(&self) -> MutexGuard<'_, RefreshState<T>> {
         self.state.lock()
     }
 }

@@ -138,10 +138,10 @@ const UPDATED: &[u8] = br#"{"jsonrpc":"2.0","method":"notifications/resources/up
 pub fn updated_resource(message: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct Updated {
-        params: Params,
+        params: SentParams,
     }
     #[derive(Deserialize)]
-    struct Params {
+    struct SentParams {
         uri: String,
     }
 

@@ -27,7 +27,7 @@ pub fn consecutive(text: &str, max: usize) -> Option<Vec<&str>> {
 /// as a response, whose id is another side's.
 pub(crate) fn request_id(body: &[u8]) -> Option<RequestId> {
     let text = String::from_utf8_lossy(body);
-    let mut found = Found::default();
+    let mut found = FoundMembers::default();
     // An error ends the search.
     let _ = serde_json::Deserializer::from_str(&text).deserialize_map(&mut found);
 
@@ -40,12 +40,12 @@ pub(crate) fn request_id(body: &[u8]) -> Option<RequestId> {
 
 /// The members of a request that were found.
 #[derive(Default)]
-struct Found {
+struct FoundMembers {
     id: Option<RequestId>,
     has_method: bool,
 }
 
-impl<'de> Visitor<'de> for &mut Found {
+impl<'de> Visitor<'de> for &mut FoundMembers {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -3,7 +3,7 @@
 /// The decoder of one string, from after its opening quote to its closing one.
 #[derive(Debug, Default)]
 pub struct Unescape {
-    state: State,
+    state: EscapeState,
     /// Whether it takes half a surrogate pair as U+FFFD, and control characters as they are.
     repairs: bool,
 }
@@ -12,7 +12,7 @@ pub struct Unescape {
 const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();
 
 #[derive(Debug, Default, Clone, Copy)]
-enum State {
+enum EscapeState {
     #[default]
     Plain,
     /// After a backslash.
@@ -33,7 +33,7 @@ pub struct InvalidString;
 impl Unescape {
     /// A decoder that takes half a surrogate pair as U+FFFD, and control characters as they are.
     pub fn repairing() -> Self {
-        Self { state: State::Plain, repairs: true }
+        Self { state: EscapeState::Plain, repairs: true }
     }
 
     /// Decodes to `decoded` up to the string's end. Returns how many bytes it has used, the
@@ -48,7 +48,7 @@ impl Unescape {
     ) -> Result<(usize, bool), InvalidString> {
         let mut used = 0;
         while let Some(&byte) = input.get(used) {
-            if let State::Plain = self.state {
+            if let EscapeState::Plain = self.state {
                 let rest = &input[used..];
                 let end = memchr::memchr2(b'"', b'\\', rest);
                 let plain = &rest[..end.unwrap_or(rest.len())];
@@ -59,14 +59,14 @@ impl Unescape {
                 used += plain.len() + usize::from(end.is_some());
                 match end {
                     Some(end) if rest[end] == b'"' => return Ok((used, true)),
-                    Some(_) => self.state = State::Escape,
+                    Some(_) => self.state = EscapeState::Escape,
                     None => {}
                 }
                 continue;
             }
-            if self.repairs && matches!(self.state, State::Half(_)) && byte != b'\\' {
+            if self.repairs && matches!(self.state, EscapeState::Half(_)) && byte != b'\\' {
                 decoded.extend_from_slice(REPLACEMENT);
-                self.state = State::Plain;
+                self.state = EscapeState::Plain;
                 continue;
             }
             used += 1;
@@ -76,11 +76,11 @@ impl Unescape {
     }
 
     /// The state after a byte of an escape.
-    fn escaped(&self, byte: u8, decoded: &mut Vec<u8>) -> Result<State, InvalidString> {
-        let hex = |high| State::Hex { code: 0, digits: 0, high };
+    fn escaped(&self, byte: u8, decoded: &mut Vec<u8>) -> Result<EscapeState, InvalidString> {
+        let hex = |high| EscapeState::Hex { code: 0, digits: 0, high };
         Ok(match (self.state, byte) {
-            (State::Escape, b'u') => hex(None),
-            (State::Escape, _) => {
+            (EscapeState::Escape, b'u') => hex(None),
+            (EscapeState::Escape, _) => {
                 decoded.push(match byte {
                     b'"' | b'\\' | b'/' => byte,
                     b'b' => 8,
@@ -90,23 +90,23 @@ impl Unescape {
                     b't' => b'\t',
                     _ => return Err(InvalidString),
                 });
-                State::Plain
+                EscapeState::Plain
             }
-            (State::Half(high), b'\\') => State::HalfEscape(high),
-            (State::HalfEscape(high), b'u') => hex(Some(high)),
-            (State::HalfEscape(_), _) if self.repairs => {
+            (EscapeState::Half(high), b'\\') => EscapeState::HalfEscape(high),
+            (EscapeState::HalfEscape(high), b'u') => hex(Some(high)),
+            (EscapeState::HalfEscape(_), _) if self.repairs => {
                 decoded.extend_from_slice(REPLACEMENT);
-                Self { state: State::Escape, repairs: true }.escaped(byte, decoded)?
+                Self { state: EscapeState::Escape, repairs: true }.escaped(byte, decoded)?
             }
-            (State::Hex { code, digits, high }, _) => {
+            (EscapeState::Hex { code, digits, high }, _) => {
                 let digit = char::from(byte).to_digit(16).ok_or(InvalidString)?;
                 let code = code << 4 | u16::try_from(digit).unwrap_or_default();
                 match (high, code) {
-                    _ if digits < 3 => State::Hex { code, digits: digits + 1, high },
-                    (None, 0xD800..0xDC00) => State::Half(code),
+                    _ if digits < 3 => EscapeState::Hex { code, digits: digits + 1, high },
+                    (None, 0xD800..0xDC00) => EscapeState::Half(code),
                     (None, 0xDC00..0xE000) if self.repairs => {
                         decoded.extend_from_slice(REPLACEMENT);
-                        State::Plain
+                        EscapeState::Plain
                     }
                     (Some(_), code) if self.repairs && !(0xDC00..0xE000).contains(&code) => {
                         decoded.extend_from_slice(REPLACEMENT);
@@ -118,7 +118,7 @@ impl Unescape {
                         let character = characters.next().and_then(Result::ok);
                         let character = character.ok_or(InvalidString)?;
                         decoded.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-                        State::Plain
+                        EscapeState::Plain
                     }
                 }
             }
@@ -127,13 +127,13 @@ impl Unescape {
     }
 
     /// The state after an escape that ends no surrogate pair.
-    fn end_of_escape(code: u16, decoded: &mut Vec<u8>) -> State {
+    fn end_of_escape(code: u16, decoded: &mut Vec<u8>) -> EscapeState {
         match char::from_u32(u32::from(code)) {
             Some(character) => {
                 decoded.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-                State::Plain
+                EscapeState::Plain
             }
-            None => State::Half(code),
+            None => EscapeState::Half(code),
         }
     }
 }

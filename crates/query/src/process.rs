@@ -97,18 +97,18 @@ impl Worker {
             };
 
             match message {
-                Message::Ended(result) => {
+                AfterMessage::Ended(result) => {
                     // The memory that a query has used stays with the process.
                     let usable = !matches!(result, Err(QueryError::Memory { .. }));
                     return (result, usable);
                 }
-                Message::Pull(index) => {
+                AfterMessage::Pull(index) => {
                     let Some(content) = contents.get(index) else { break };
                     if let Some(ended) = self.feed(content, store, progress).await {
                         return ended;
                     }
                 }
-                Message::Handled => {}
+                AfterMessage::Handled => {}
             }
         }
 
@@ -149,10 +149,10 @@ impl Worker {
                 };
 
                 match handle(tag, &payload, store, progress).await {
-                    Ok(Message::Handled) => {}
+                    Ok(AfterMessage::Handled) => {}
                     // The worker has not read everything, so it exits.
-                    Ok(Message::Ended(result)) => return Some((result, false)),
-                    Ok(Message::Pull(_)) => return Some((Err(QueryError::Failed), false)),
+                    Ok(AfterMessage::Ended(result)) => return Some((result, false)),
+                    Ok(AfterMessage::Pull(_)) => return Some((Err(QueryError::Failed), false)),
                     Err(error) => return Some((Err(error), false)),
                 }
             };
@@ -214,32 +214,32 @@ async fn handle(
     payload: &[u8],
     store: Option<&mpsc::Sender<io::Result<Bytes>>>,
     progress: &Mutex<Progress>,
-) -> Result<Message, QueryError> {
+) -> Result<AfterMessage, QueryError> {
     fn parse<'a, T: serde::Deserialize<'a>>(payload: &'a [u8]) -> Result<T, QueryError> {
         serde_json::from_slice(payload).map_err(|_| QueryError::Failed)
     }
 
     Ok(match tag {
-        wire::PULL => Message::Pull(parse(payload)?),
+        wire::PULL => AfterMessage::Pull(parse(payload)?),
         wire::PROGRESS => {
             *progress.lock() = parse(payload)?;
-            Message::Handled
+            AfterMessage::Handled
         }
         wire::STORE => {
             let part = Ok(Bytes::copy_from_slice(payload));
             let Some(store) = store else { return Err(QueryError::Failed) };
             // Sending fails if storing has failed; the error of storing says why.
             store.send(part).await.map_err(|_| QueryError::Failed)?;
-            Message::Handled
+            AfterMessage::Handled
         }
-        wire::ANSWER => Message::Ended(Ok(parse(payload)?)),
-        wire::FAILURE => Message::Ended(Err(parse(payload)?)),
+        wire::ANSWER => AfterMessage::Ended(Ok(parse(payload)?)),
+        wire::FAILURE => AfterMessage::Ended(Err(parse(payload)?)),
         _ => return Err(QueryError::Failed),
     })
 }
 
 /// What is left to do after a message of the worker.
-enum Message {
+enum AfterMessage {
     /// Nothing.
     Handled,
     /// The content of the table with this index is to be sent.

@@ -18,17 +18,17 @@ use tokio_util::sync::CancellationToken;
 
 /// The turns of all owners.
 #[derive(Debug)]
-pub(super) struct Turns(Arc<Mutex<State>>);
+pub(super) struct Turns(Arc<Mutex<TurnState>>);
 
 #[derive(Debug)]
-struct State {
+struct TurnState {
     concurrent: usize,
     /// How long a query runs in any case.
     share: Duration,
     owners: HashMap<Owner, OwnerQueries>,
     /// The owners that may run another query and wait for it: the fewest running queries first,
     /// then in the order of arrival.
-    order: BTreeSet<Place>,
+    order: BTreeSet<OwnerRank>,
     /// The queries that run, from the oldest to the newest.
     running: BTreeMap<u64, RunningQuery>,
     next_id: u64,
@@ -39,13 +39,13 @@ struct State {
 struct OwnerQueries {
     waiting: BTreeMap<u64, oneshot::Sender<Turn>>,
     running: usize,
-    /// The owner's element of [`State::order`].
-    place: Option<Place>,
+    /// The owner's element of [`TurnState::order`].
+    place: Option<OwnerRank>,
 }
 
 /// The rank of an owner that waits.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct OwnerRank {
     running: usize,
     /// The query that waits longest.
     id: u64,
@@ -63,7 +63,7 @@ struct RunningQuery {
 /// The permission to run one query. It ends with the value.
 #[derive(Debug)]
 pub(super) struct Turn {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<TurnState>>,
     owner: Owner,
     id: u64,
     yields: CancellationToken,
@@ -71,7 +71,7 @@ pub(super) struct Turn {
 
 /// A query that waits. Dropping it removes the query.
 struct Waiting {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<TurnState>>,
     owner: Owner,
     id: u64,
     granted: oneshot::Receiver<Turn>,
@@ -79,7 +79,7 @@ struct Waiting {
 
 impl Turns {
     pub(super) fn new(concurrent: usize, share: Duration) -> Self {
-        Self(Arc::new(Mutex::new(State {
+        Self(Arc::new(Mutex::new(TurnState {
             concurrent: concurrent.max(1),
             share,
             owners: HashMap::new(),
@@ -168,7 +168,7 @@ impl Drop for Turn {
     }
 }
 
-impl State {
+impl TurnState {
     fn next_id(&mut self) -> u64 {
         self.next_id += 1;
         self.next_id
@@ -190,7 +190,7 @@ impl State {
         let running = queries.running;
         match queries.waiting.first_key_value() {
             Some((&id, _)) if running < per_owner => {
-                let place = Place { running, id, owner: owner.clone() };
+                let place = OwnerRank { running, id, owner: owner.clone() };
                 queries.place = Some(place.clone());
                 self.order.insert(place);
             }
@@ -207,7 +207,7 @@ impl State {
         let mut refused = Vec::new();
 
         while self.running.len() < self.concurrent
-            && let Some(Place { id, owner, .. }) = self.order.first().cloned()
+            && let Some(OwnerRank { id, owner, .. }) = self.order.first().cloned()
             && let Some(queries) = self.owners.get_mut(&owner)
             && let Some(sender) = queries.waiting.remove(&id)
         {

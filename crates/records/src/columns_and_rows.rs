@@ -53,7 +53,7 @@ pub(crate) fn seems_so(head: &[u8]) -> bool {
 /// they would be too large, because each row repeats the names.
 pub(crate) fn convert(json: &[u8]) -> Option<Converted> {
     let json = json.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(json);
-    let root: Object<'_> = serde_json::from_slice(json).ok()?;
+    let root: Members<'_> = serde_json::from_slice(json).ok()?;
     let (written, rows, at) = find(&root, MAX_DEPTH)?;
     // A column that follows one of the same name has a name of its own.
     let columns = ColumnNames::of_header(written.iter().map(String::as_str));
@@ -159,10 +159,13 @@ fn quoted(name: &str) -> String {
     Value::from(name).to_string()
 }
 
-type Object<'a> = std::collections::BTreeMap<std::borrow::Cow<'a, str>, &'a RawValue>;
+type Members<'a> = std::collections::BTreeMap<std::borrow::Cow<'a, str>, &'a RawValue>;
 
 /// The names, the rows, and the pointer to the object that has them.
-fn find<'a>(object: &Object<'a>, depth: usize) -> Option<(Vec<String>, Vec<&'a RawValue>, String)> {
+fn find<'a>(
+    object: &Members<'a>,
+    depth: usize,
+) -> Option<(Vec<String>, Vec<&'a RawValue>, String)> {
     let member = |wanted: &[&str]| -> Vec<&'a RawValue> {
         let named = wanted.iter().filter_map(|name| {
             object.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| *value)
@@ -184,7 +187,7 @@ fn find<'a>(object: &Object<'a>, depth: usize) -> Option<(Vec<String>, Vec<&'a R
 
     let depth = depth.checked_sub(1)?;
     object.iter().find_map(|(key, value)| {
-        let inner: Object<'_> = serde_json::from_str(value.get()).ok()?;
+        let inner: Members<'_> = serde_json::from_str(value.get()).ok()?;
         let (names, rows, at) = find(&inner, depth)?;
         let below = at.strip_prefix("the object").unwrap_or(&at);
         Some((names, rows, format!("/{key}{below}")))

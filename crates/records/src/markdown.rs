@@ -42,14 +42,14 @@ pub(crate) fn convert(text: &str) -> Option<Converted> {
 }
 
 /// A table: its header and its rows.
-struct Table {
+struct MarkdownTable {
     /// The number of the header's line, from 1.
     line: usize,
     rows: Vec<Vec<String>>,
 }
 
 /// The tables of a text, in their order.
-fn tables(text: &str) -> impl Iterator<Item = Table> {
+fn tables(text: &str) -> impl Iterator<Item = MarkdownTable> {
     let mut lines = text.lines().enumerate().peekable();
     std::iter::from_fn(move || {
         loop {
@@ -73,7 +73,7 @@ fn tables(text: &str) -> impl Iterator<Item = Table> {
             {
                 rows.push(cells(row));
             }
-            return Some(Table { line: number + 1, rows });
+            return Some(MarkdownTable { line: number + 1, rows });
         }
     })
 }

@@ -22,10 +22,10 @@ use super::{
 /// # Ok::<(), larder_records::Fault>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct Scanner(Records);
+pub struct Scanner(RecordScan);
 
 #[derive(Debug, Clone)]
-enum Records {
+enum RecordScan {
     Json(Box<JsonRecords>),
     Lines(LineRecords),
     Rows(RowRecords),
@@ -36,10 +36,10 @@ impl Scanner {
     /// object that has the records; other layouts than JSON ignore it.
     pub fn new(layout: Layout, at: Pointer) -> Self {
         Self(match layout {
-            Layout::Json => Records::Json(Box::new(JsonRecords::new(at))),
-            Layout::JsonLines => Records::Lines(LineRecords::new(false, 0, 0)),
-            Layout::Log => Records::Lines(LineRecords::new(true, 0, 0)),
-            Layout::Rows(dialect) => Records::Rows(RowRecords::new(dialect)),
+            Layout::Json => RecordScan::Json(Box::new(JsonRecords::new(at))),
+            Layout::JsonLines => RecordScan::Lines(LineRecords::new(false, 0, 0)),
+            Layout::Log => RecordScan::Lines(LineRecords::new(true, 0, 0)),
+            Layout::Rows(dialect) => RecordScan::Rows(RowRecords::new(dialect)),
         })
     }
 
@@ -48,10 +48,12 @@ impl Scanner {
     pub fn resume(layout: Layout, container: Container, at: Mark) -> Self {
         let Mark { number, offset } = at;
         Self(match layout {
-            Layout::Json => Records::Json(Box::new(JsonRecords::resume(container, number, offset))),
-            Layout::JsonLines => Records::Lines(LineRecords::new(false, number, offset)),
-            Layout::Log => Records::Lines(LineRecords::new(true, number, offset)),
-            Layout::Rows(dialect) => Records::Rows(RowRecords::resume(dialect, number, offset)),
+            Layout::Json => {
+                RecordScan::Json(Box::new(JsonRecords::resume(container, number, offset)))
+            }
+            Layout::JsonLines => RecordScan::Lines(LineRecords::new(false, number, offset)),
+            Layout::Log => RecordScan::Lines(LineRecords::new(true, number, offset)),
+            Layout::Rows(dialect) => RecordScan::Rows(RowRecords::resume(dialect, number, offset)),
         })
     }
 
@@ -61,9 +63,9 @@ impl Scanner {
     /// The content is not JSON, or is nested too deeply.
     pub fn feed(&mut self, block: &[u8], mut sink: impl FnMut(Record)) -> Result<(), Fault> {
         match &mut self.0 {
-            Records::Json(records) => records.feed(block, &mut sink)?,
-            Records::Lines(records) => records.feed(block, &mut sink),
-            Records::Rows(records) => records.feed(block, &mut sink),
+            RecordScan::Json(records) => records.feed(block, &mut sink)?,
+            RecordScan::Lines(records) => records.feed(block, &mut sink),
+            RecordScan::Rows(records) => records.feed(block, &mut sink),
         }
         Ok(())
     }
@@ -74,9 +76,9 @@ impl Scanner {
     /// The content ends within a JSON value.
     pub fn finish(&mut self, mut sink: impl FnMut(Record)) -> Result<(), Fault> {
         match &mut self.0 {
-            Records::Json(records) => records.finish(&mut sink)?,
-            Records::Lines(records) => records.finish(&mut sink),
-            Records::Rows(records) => records.finish(&mut sink),
+            RecordScan::Json(records) => records.finish(&mut sink)?,
+            RecordScan::Lines(records) => records.finish(&mut sink),
+            RecordScan::Rows(records) => records.finish(&mut sink),
         }
         Ok(())
     }
@@ -84,16 +86,16 @@ impl Scanner {
     /// The start of the record that has begun and not ended.
     pub fn open_record(&self) -> Option<u64> {
         match &self.0 {
-            Records::Json(records) => records.open(),
-            Records::Lines(records) => records.open(),
-            Records::Rows(records) => records.open(),
+            RecordScan::Json(records) => records.open(),
+            RecordScan::Lines(records) => records.open(),
+            RecordScan::Rows(records) => records.open(),
         }
     }
 
     /// Whether the content so far ends within a quoted field of a table.
     pub fn is_within_quotes(&self) -> bool {
         match &self.0 {
-            Records::Rows(records) => records.is_within_quotes(),
+            RecordScan::Rows(records) => records.is_within_quotes(),
             _ => false,
         }
     }
@@ -102,7 +104,7 @@ impl Scanner {
     /// and in other layouts.
     pub fn container(&self) -> Option<Container> {
         match &self.0 {
-            Records::Json(records) => records.container(),
+            RecordScan::Json(records) => records.container(),
             _ => None,
         }
     }
@@ -110,7 +112,7 @@ impl Scanner {
     /// The boundaries of the header row, once it is complete.
     pub fn header(&self) -> Option<Range<u64>> {
         match &self.0 {
-            Records::Rows(records) => records.header(),
+            RecordScan::Rows(records) => records.header(),
             _ => None,
         }
     }

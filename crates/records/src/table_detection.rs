@@ -38,7 +38,7 @@ pub(crate) fn undeclared(text: &str, is_cut: bool) -> Verdict {
     if let Some(named) = named_delimiter(text) {
         return Verdict::Table(Dialect { skip: 1, ..Dialect::delimited(named) });
     }
-    let head = Head::new(text, is_cut);
+    let head = FirstLines::new(text, is_cut);
     if is_log(head.text) {
         return Verdict::No;
     }
@@ -72,7 +72,7 @@ pub(crate) fn declared(text: &str, is_cut: bool, delimiter: u8) -> Dialect {
         return Dialect { skip: 1, ..Dialect::delimited(named) };
     }
     let delimiters: &[u8] = if delimiter == b'\t' { b"\t" } else { &DELIMITERS };
-    let Some(mut fit) = Fit::best(Head::new(text, is_cut), delimiters) else {
+    let Some(mut fit) = Fit::best(FirstLines::new(text, is_cut), delimiters) else {
         return Dialect::delimited(delimiter);
     };
 
@@ -94,13 +94,13 @@ fn named_delimiter(text: &str) -> Option<u8> {
 
 /// The first lines, enough for a judgement.
 #[derive(Clone, Copy)]
-struct Head<'a> {
+struct FirstLines<'a> {
     text: &'a str,
     /// Whether more follows, so that the last row may be incomplete.
     is_cut: bool,
 }
 
-impl<'a> Head<'a> {
+impl<'a> FirstLines<'a> {
     fn new(text: &'a str, is_cut: bool) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let end = text.floor_char_boundary(MAX_BYTES);
@@ -158,7 +158,7 @@ fn is_log(text: &str) -> bool {
 }
 
 /// A row of the text.
-struct Row {
+struct TextRow {
     /// The offset of its first byte.
     start: usize,
     fields: Vec<String>,
@@ -167,7 +167,7 @@ struct Row {
 /// A text that is read as a table in one way.
 struct Fit {
     dialect: Dialect,
-    rows: Vec<Row>,
+    rows: Vec<TextRow>,
     /// The number of fields that most rows have.
     width: usize,
     /// The index of the first row of the table, which may be its header.
@@ -192,7 +192,7 @@ enum NoFit {
 
 impl Fit {
     /// The way in which most rows have the same number of fields.
-    fn best(head: Head<'_>, delimiters: &[u8]) -> Option<Self> {
+    fn best(head: FirstLines<'_>, delimiters: &[u8]) -> Option<Self> {
         let text = head.text;
         // Only a line feed ends a comment; other comments are lines above the table.
         let comment = comment(text).filter(|_| text.contains('\n'));
@@ -228,12 +228,12 @@ impl Fit {
         best
     }
 
-    fn new(head: Head<'_>, dialect: Dialect) -> Result<Self, NoFit> {
-        let Head { text, .. } = head;
+    fn new(head: FirstLines<'_>, dialect: Dialect) -> Result<Self, NoFit> {
+        let FirstLines { text, .. } = head;
         let rows = rows(head, dialect)?;
 
         let width = usual_width(&rows).ok_or(NoFit::OneField)?;
-        let has_width = |row: &Row| row.fields.len() == width;
+        let has_width = |row: &TextRow| row.fields.len() == width;
         let mut first = rows.iter().position(has_width).ok_or(NoFit::OneField)?;
         let end = rows.iter().rposition(has_width).ok_or(NoFit::OneField)? + 1;
         let good = rows[first..end].iter().filter(|row| has_width(row)).count();
@@ -270,7 +270,7 @@ impl Fit {
     }
 
     /// The rows below the first one.
-    fn body(&self) -> impl Iterator<Item = &Row> {
+    fn body(&self) -> impl Iterator<Item = &TextRow> {
         let rows = &self.rows[self.first + 1..self.end.max(self.first + 1)];
         rows.iter().take(MAX_COMPARED)
     }
@@ -293,30 +293,31 @@ impl Fit {
     /// Whether a column below the first row has only numbers or dates.
     fn has_typed_column(&self) -> bool {
         (0..self.width)
-            .any(|column| self.column_type(column).is_some_and(|kind| kind != Cell::Text))
+            .any(|column| self.column_type(column).is_some_and(|kind| kind != CellType::Text))
     }
 
     /// The type of all cells of a column below the first row that are not empty.
-    fn column_type(&self, column: usize) -> Option<Cell> {
+    fn column_type(&self, column: usize) -> Option<CellType> {
         let fields = self.body().filter_map(|row| row.fields.get(column));
-        let mut kinds = fields.map(|field| Cell::of(field)).filter(|kind| *kind != Cell::Empty);
+        let mut kinds =
+            fields.map(|field| CellType::of(field)).filter(|kind| *kind != CellType::Empty);
         let first = kinds.next()?;
-        if kinds.all(|kind| kind == first) { Some(first) } else { Some(Cell::Text) }
+        if kinds.all(|kind| kind == first) { Some(first) } else { Some(CellType::Text) }
     }
 
     /// Whether the first row has names.
     fn has_header(&self) -> bool {
         let header = self.header();
-        let kinds: Vec<_> = header.iter().map(|field| Cell::of(field)).collect();
+        let kinds: Vec<_> = header.iter().map(|field| CellType::of(field)).collect();
         let columns = || kinds.iter().copied().enumerate();
 
-        let years = columns().filter(|(_, kind)| *kind == Cell::Number);
+        let years = columns().filter(|(_, kind)| *kind == CellType::Number);
         let years: Vec<_> = years.map(|(column, _)| header[column].trim()).collect();
         let are_years = !years.is_empty()
             && years.iter().all(|year| is_year(year))
             && years.iter().collect::<HashSet<_>>().len() == years.len();
 
-        let names = columns().filter(|(_, kind)| *kind == Cell::Text).count();
+        let names = columns().filter(|(_, kind)| *kind == CellType::Text).count();
         if names == 0 {
             return are_years && years.len() > 1;
         }
@@ -324,10 +325,10 @@ impl Fit {
         // A name stands above values of another type.
         let mut of_type =
             columns().filter_map(|(column, kind)| Some((kind, self.column_type(column)?)));
-        if of_type.clone().any(|(kind, below)| kind == Cell::Text && below != Cell::Text) {
+        if of_type.clone().any(|(kind, below)| kind == CellType::Text && below != CellType::Text) {
             return true;
         }
-        if of_type.any(|(kind, below)| kind != Cell::Text && kind == below) {
+        if of_type.any(|(kind, below)| kind != CellType::Text && kind == below) {
             return are_years;
         }
 
@@ -338,7 +339,7 @@ impl Fit {
                     row.fields.get(column) == Some(&header[column]) && row.fields != header
                 })
         };
-        kinds.iter().all(|kind| *kind != Cell::Date) && !(0..header.len()).any(comes_again)
+        kinds.iter().all(|kind| *kind != CellType::Date) && !(0..header.len()).any(comes_again)
     }
 }
 
@@ -359,7 +360,9 @@ fn comment(text: &str) -> Option<u8> {
             let alike =
                 |byte: &u8| fields(last, *byte) > 0 && fields(last, *byte) == fields(next, *byte);
             DELIMITERS.iter().any(alike)
-                && next.split(['\t', ',', ';', '|']).any(|field| Cell::of(field) == Cell::Number)
+                && next
+                    .split(['\t', ',', ';', '|'])
+                    .any(|field| CellType::of(field) == CellType::Number)
         });
 
         count > 0 && count * 2 <= all.max(2 * above.len()) && count < all && !is_header
@@ -367,8 +370,8 @@ fn comment(text: &str) -> Option<u8> {
 }
 
 /// The complete rows of a text.
-fn rows(head: Head<'_>, dialect: Dialect) -> Result<Vec<Row>, NoFit> {
-    let Head { text, is_cut } = head;
+fn rows(head: FirstLines<'_>, dialect: Dialect) -> Result<Vec<TextRow>, NoFit> {
+    let FirstLines { text, is_cut } = head;
     let every_row = Dialect { header: false, skip: 0, ..dialect };
     let mut scanner = Scanner::new(Layout::Rows(every_row), Pointer::default());
     let mut parser = RowParser::new(every_row);
@@ -382,7 +385,7 @@ fn rows(head: Head<'_>, dialect: Dialect) -> Result<Vec<Row>, NoFit> {
         if rows.len() < MAX_ROWS
             && let Some(fields) = parser.fields(&text.as_bytes()[start..end])
         {
-            rows.push(Row { start, fields: fields.map(str::to_owned).collect() });
+            rows.push(TextRow { start, fields: fields.map(str::to_owned).collect() });
         }
     };
 
@@ -401,7 +404,7 @@ fn rows(head: Head<'_>, dialect: Dialect) -> Result<Vec<Row>, NoFit> {
 
 /// The number of fields that most rows with several fields have; the larger of two that are
 /// equally frequent.
-fn usual_width(rows: &[Row]) -> Option<usize> {
+fn usual_width(rows: &[TextRow]) -> Option<usize> {
     let widths = || rows.iter().map(|row| row.fields.len()).filter(|width| *width > 1);
     let mut counted: Vec<(usize, usize)> = Vec::new();
     for width in widths() {
@@ -426,14 +429,14 @@ fn lines(bytes: &[u8]) -> usize {
 
 /// The type that a field seems to have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cell {
+enum CellType {
     Empty,
     Number,
     Date,
     Text,
 }
 
-impl Cell {
+impl CellType {
     fn of(field: &str) -> Self {
         let field = field.trim();
         if field.is_empty() {

@@ -10,10 +10,10 @@ use std::{
 
 /// A generator of unguessable ids.
 #[derive(Clone)]
-pub struct Random(Source);
+pub struct Random(RandomSource);
 
 #[derive(Clone)]
-enum Source {
+enum RandomSource {
     System,
     Counting(Arc<AtomicU64>),
 }
@@ -21,12 +21,12 @@ enum Source {
 impl Random {
     /// A cryptographic generator, seeded by the operating system.
     pub fn system() -> Self {
-        Self(Source::System)
+        Self(RandomSource::System)
     }
 
     /// Ids that count up from one, for tests.
     pub fn counting() -> Self {
-        Self(Source::Counting(Arc::new(AtomicU64::new(1))))
+        Self(RandomSource::Counting(Arc::new(AtomicU64::new(1))))
     }
 
     /// An id of 128 random bits, as 32 hexadecimal digits.
@@ -36,14 +36,14 @@ impl Random {
     /// would be worse.
     pub fn id(&self) -> String {
         match &self.0 {
-            Source::System => {
+            RandomSource::System => {
                 // A thread-local generator that the operating system reseeds: a system
                 // call per id would dominate the cost of a small request.
                 #[allow(clippy::disallowed_methods, reason = "the only source of randomness")]
                 let bits: u128 = rand::random();
                 hex(bits)
             }
-            Source::Counting(next) => hex(next.fetch_add(1, Ordering::Relaxed).into()),
+            RandomSource::Counting(next) => hex(next.fetch_add(1, Ordering::Relaxed).into()),
         }
     }
 
@@ -75,8 +75,8 @@ fn hex(bits: u128) -> String {
 impl fmt::Debug for Random {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
-            Source::System => "Random::system",
-            Source::Counting(_) => "Random::counting",
+            RandomSource::System => "Random::system",
+            RandomSource::Counting(_) => "Random::counting",
         })
     }
 }

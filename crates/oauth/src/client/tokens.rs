@@ -115,15 +115,15 @@ struct IdTokenField {
 
 impl ExtraTokenFields for IdTokenField {}
 
-type Response = StandardTokenResponse<IdTokenField, BasicTokenType>;
+type OpenIdTokens = StandardTokenResponse<IdTokenField, BasicTokenType>;
 type OAuthClient = Client<
     BasicErrorResponse,
-    Response,
+    OpenIdTokens,
     StandardTokenIntrospectionResponse<EmptyExtraTokenFields, BasicTokenType>,
     StandardRevocableToken,
     BasicRevocationErrorResponse,
 >;
-type Failure<T> = RequestTokenError<SendError, StandardErrorResponse<T>>;
+type ExchangeFailure<T> = RequestTokenError<SendError, StandardErrorResponse<T>>;
 
 impl TokenEndpoint<'_> {
     /// The tokens for an authorization code.
@@ -249,8 +249,8 @@ impl ClientIdentity {
     }
 }
 
-impl From<Response> for Tokens {
-    fn from(response: Response) -> Self {
+impl From<OpenIdTokens> for Tokens {
+    fn from(response: OpenIdTokens) -> Self {
         let scopes = response
             .scopes()
             .map(|scopes| scopes.iter().map(|scope| scope.as_str().to_owned()).collect());
@@ -266,11 +266,11 @@ impl From<Response> for Tokens {
     }
 }
 
-impl<T: ErrorResponseType + AsRef<str>> From<Failure<T>> for TokenError
+impl<T: ErrorResponseType + AsRef<str>> From<ExchangeFailure<T>> for TokenError
 where
     StandardErrorResponse<T>: ErrorResponse,
 {
-    fn from(failure: Failure<T>) -> Self {
+    fn from(failure: ExchangeFailure<T>) -> Self {
         match failure {
             RequestTokenError::ServerResponse(refused) => Self::Refused {
                 code: refused.error().as_ref().to_owned(),

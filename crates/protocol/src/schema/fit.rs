@@ -21,11 +21,11 @@ const MAX_PARSED: usize = 100_000;
 pub(super) fn fit(schema: &Map<String, Value>, arguments: &mut Value) {
     let root = Value::Object(schema.clone());
     let left = Cell::new(MAX_PARSED);
-    Shape::of(&root, &left, [&root]).fit(arguments);
+    ExpectedTypes::of(&root, &left, [&root]).fit(arguments);
 }
 
 /// The types that schemas expect of a value, which may fit any of them.
-struct Shape<'a> {
+struct ExpectedTypes<'a> {
     root: &'a Value,
     /// How many values of texts may still be parsed.
     left: &'a Cell<usize>,
@@ -47,7 +47,7 @@ struct Types {
     object: bool,
 }
 
-impl<'a> Shape<'a> {
+impl<'a> ExpectedTypes<'a> {
     fn of(
         root: &'a Value,
         left: &'a Cell<usize>,

@@ -37,7 +37,7 @@ pub fn listed_arguments(schema: &Map<String, Value>) -> Map<String, Value> {
     if schema.contains_key("$schema") {
         return schema.clone();
     }
-    plain(schema, Reading::Lenient).unwrap_or_else(|_| schema.clone())
+    plain(schema, Tolerance::Lenient).unwrap_or_else(|_| schema.clone())
 }
 
 /// The list form of the schema of a tool that reads its arguments itself: it allows the same
@@ -45,14 +45,14 @@ pub fn listed_arguments(schema: &Map<String, Value>) -> Map<String, Value> {
 /// schema that refers to itself or to another document keeps its references.
 #[must_use]
 pub fn listed_as_is(schema: &Map<String, Value>) -> Map<String, Value> {
-    plain(schema, Reading::Exact)
-        .or_else(|Unclear| plain(schema, Reading::WithReferences))
+    plain(schema, Tolerance::Exact)
+        .or_else(|Unclear| plain(schema, Tolerance::WithReferences))
         .unwrap_or_else(|_| schema.clone())
 }
 
 /// How far a listed schema may differ from its original.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reading {
+enum Tolerance {
     /// Null means that nothing is given, and a recursive value is listed as an object.
     Lenient,
     /// Exactly the allowed values stay allowed.
@@ -64,13 +64,13 @@ enum Reading {
 /// The schema cannot be written without references.
 struct Unclear;
 
-fn plain(schema: &Map<String, Value>, reading: Reading) -> Result<Map<String, Value>, Unclear> {
+fn plain(schema: &Map<String, Value>, reading: Tolerance) -> Result<Map<String, Value>, Unclear> {
     let root = Value::Object(schema.clone());
     let mut writer =
         Writer { root: &root, reading, open: Vec::new(), left: MAX_SUBSCHEMAS, depth: 0 };
 
     let Value::Object(mut listed) = writer.schema(&root, false)? else { return Err(Unclear) };
-    if reading != Reading::WithReferences {
+    if reading != Tolerance::WithReferences {
         listed.remove("$defs");
         listed.remove("definitions");
     }
@@ -79,7 +79,7 @@ fn plain(schema: &Map<String, Value>, reading: Reading) -> Result<Map<String, Va
 
 struct Writer<'a> {
     root: &'a Value,
-    reading: Reading,
+    reading: Tolerance,
     /// The references that are being followed.
     open: Vec<String>,
     left: usize,
@@ -114,12 +114,12 @@ impl Writer<'_> {
         is_optional: bool,
     ) -> Result<Value, Unclear> {
         if let Some(Value::String(reference)) = members.get("$ref")
-            && self.reading != Reading::WithReferences
+            && self.reading != Tolerance::WithReferences
         {
             return self.referenced(reference, members, is_optional);
         }
         let moves_references = ["$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef"];
-        if self.reading == Reading::Exact
+        if self.reading == Tolerance::Exact
             && moves_references.iter().any(|k| members.contains_key(*k))
         {
             return Err(Unclear);
@@ -128,8 +128,8 @@ impl Writer<'_> {
         let drops_null = match self.reading {
             // Clients send no header for null.
             _ if is_optional && members.contains_key("x-mcp-header") => true,
-            Reading::Lenient => is_optional,
-            Reading::Exact | Reading::WithReferences => {
+            Tolerance::Lenient => is_optional,
+            Tolerance::Exact | Tolerance::WithReferences => {
                 is_optional && members.get("default").is_some_and(Value::is_null)
             }
         };
@@ -145,7 +145,7 @@ impl Writer<'_> {
         }
         Self::one_type(&mut written);
         self.alternatives(&mut written);
-        if self.reading == Reading::Lenient {
+        if self.reading == Tolerance::Lenient {
             name_constant(&mut written);
         }
         Ok(Value::Object(written))
@@ -175,7 +175,7 @@ impl Writer<'_> {
                 self.named(schemas)
             }
             ("$defs" | "definitions", Value::Object(schemas))
-                if self.reading == Reading::WithReferences =>
+                if self.reading == Tolerance::WithReferences =>
             {
                 self.named(schemas)
             }
@@ -218,8 +218,8 @@ impl Writer<'_> {
 
         if self.open.iter().any(|open| open == reference) {
             return match self.reading {
-                Reading::Lenient => Ok(with_annotations(opaque(target), members)),
-                Reading::Exact | Reading::WithReferences => Err(Unclear),
+                Tolerance::Lenient => Ok(with_annotations(opaque(target), members)),
+                Tolerance::Exact | Tolerance::WithReferences => Err(Unclear),
             };
         }
 
@@ -305,10 +305,10 @@ impl Writer<'_> {
         for keyword in ["allOf", "anyOf", "oneOf"] {
             let Some(Value::Array(options)) = schema.get(keyword) else { continue };
             let one = match (options.as_slice(), keyword) {
-                ([Value::Object(only)], _) if self.reading != Reading::WithReferences => {
+                ([Value::Object(only)], _) if self.reading != Tolerance::WithReferences => {
                     Some(only.clone())
                 }
-                (_, "anyOf" | "oneOf") if self.reading == Reading::Lenient => union(options),
+                (_, "anyOf" | "oneOf") if self.reading == Tolerance::Lenient => union(options),
                 _ => None,
             };
             let Some(one) = one else { continue };

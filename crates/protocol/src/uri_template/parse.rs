@@ -4,7 +4,7 @@ use super::{TemplatePart, UriTemplate};
 
 /// A piece of a text with expressions in braces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Piece<'a> {
+pub enum TemplatePiece<'a> {
     /// The text outside of braces.
     Text(&'a str),
     /// The text between the braces.
@@ -23,18 +23,18 @@ pub enum UnbalancedBrace {
 }
 
 /// Splits a text at its braces; ends after the first error.
-pub fn pieces(text: &str) -> impl Iterator<Item = Result<Piece<'_>, UnbalancedBrace>> {
+pub fn pieces(text: &str) -> impl Iterator<Item = Result<TemplatePiece<'_>, UnbalancedBrace>> {
     let mut rest = text;
     std::iter::from_fn(move || {
         let (piece, after) = match rest.find(['{', '}']) {
             None if rest.is_empty() => return None,
-            None => (Ok(Piece::Text(rest)), ""),
+            None => (Ok(TemplatePiece::Text(rest)), ""),
             Some(0) if rest.starts_with('}') => (Err(UnbalancedBrace::Close), ""),
             Some(0) => match expression(rest) {
-                Some((expression, after)) => (Ok(Piece::Expression(expression)), after),
+                Some((expression, after)) => (Ok(TemplatePiece::Expression(expression)), after),
                 None => (Err(UnbalancedBrace::Open), ""),
             },
-            Some(brace) => (Ok(Piece::Text(&rest[..brace])), &rest[brace..]),
+            Some(brace) => (Ok(TemplatePiece::Text(&rest[..brace])), &rest[brace..]),
         };
 
         rest = after;
@@ -44,7 +44,7 @@ pub fn pieces(text: &str) -> impl Iterator<Item = Result<Piece<'_>, UnbalancedBr
 
 /// Splits a prose text at its `{variables}`. Braces around anything but a
 /// variable's name are text, because prose may contain code or JSON.
-pub fn prose_pieces(text: &str) -> Vec<Piece<'_>> {
+pub fn prose_pieces(text: &str) -> Vec<TemplatePiece<'_>> {
     let mut pieces = Vec::new();
     let mut start = 0;
     let mut from = 0;
@@ -52,8 +52,8 @@ pub fn prose_pieces(text: &str) -> Vec<Piece<'_>> {
     while let Some(open) = text[from..].find('{').map(|offset| from + offset) {
         match expression(&text[open..]) {
             Some((name, after)) if is_name(name, "_-") => {
-                pieces.push(Piece::Text(&text[start..open]));
-                pieces.push(Piece::Expression(name));
+                pieces.push(TemplatePiece::Text(&text[start..open]));
+                pieces.push(TemplatePiece::Expression(name));
                 start = text.len() - after.len();
                 from = start;
             }
@@ -61,7 +61,7 @@ pub fn prose_pieces(text: &str) -> Vec<Piece<'_>> {
         }
     }
 
-    pieces.push(Piece::Text(&text[start..]));
+    pieces.push(TemplatePiece::Text(&text[start..]));
     pieces
 }
 
@@ -86,11 +86,11 @@ impl UriTemplate {
         let mut pieces = pieces(text).peekable();
         while let Some(piece) = pieces.next() {
             let expression = match piece.map_err(|error| error.to_string())? {
-                Piece::Text(text) => {
+                TemplatePiece::Text(text) => {
                     parts.push(TemplatePart::Literal(text.to_owned()));
                     continue;
                 }
-                Piece::Expression(expression) => expression,
+                TemplatePiece::Expression(expression) => expression,
             };
 
             if let Some(names) = expression.strip_prefix('?') {
@@ -116,8 +116,7 @@ impl UriTemplate {
             check_name(expression, name)?;
             check_new(name, &parts)?;
 
-            let before_query =
-                matches!(pieces.peek(), Some(Ok(Piece::Expression(next))) if next.starts_with('?'));
+            let before_query = matches!(pieces.peek(), Some(Ok(TemplatePiece::Expression(next))) if next.starts_with('?'));
             if parts.is_empty() && multi_segment && before_query {
                 parts.push(TemplatePart::BaseUri(name.to_owned()));
                 continue;
@@ -162,8 +161,8 @@ mod tests {
 
     #[test]
     fn braces_in_prose_are_text_unless_they_hold_a_name() {
-        let text = Piece::Text;
-        let name = Piece::Expression;
+        let text = TemplatePiece::Text;
+        let name = TemplatePiece::Expression;
 
         for (prose, pieces) in [
             ("", vec![text("")]),
@@ -179,7 +178,10 @@ mod tests {
     #[test]
     fn a_template_has_no_brace_without_its_counterpart() {
         let read = |text| pieces(text).collect::<Result<Vec<_>, _>>();
-        assert_eq!(read("a{b}"), Ok(vec![Piece::Text("a"), Piece::Expression("b")]));
+        assert_eq!(
+            read("a{b}"),
+            Ok(vec![TemplatePiece::Text("a"), TemplatePiece::Expression("b")])
+        );
         assert_eq!(read(""), Ok(Vec::new()));
         assert_eq!(read("a}b{c}"), Err(UnbalancedBrace::Close));
         assert_eq!(read("{a}b{c"), Err(UnbalancedBrace::Open));

@@ -51,7 +51,7 @@ pub(super) struct Channel {
 struct Told {
     table: String,
     /// The change of the content, and the layout of what it is now.
-    change: Option<Change>,
+    change: Option<ContentChange>,
     /// How it was changed.
     converted: Vec<Note>,
     misfits: Misfits,
@@ -92,7 +92,7 @@ impl Oddity {
 
 /// A change of content before it is read.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Change {
+pub(super) struct ContentChange {
     pub(super) conversion: Conversion,
     pub(super) layout: Layout,
     /// Whether it was made for jq.
@@ -184,7 +184,7 @@ impl Channel {
     }
 
     /// How a table's content was changed.
-    pub(super) fn change(&self, table: usize) -> Option<Change> {
+    pub(super) fn change(&self, table: usize) -> Option<ContentChange> {
         self.told.get(table).and_then(|told| told.change)
     }
 
@@ -192,7 +192,7 @@ impl Channel {
     pub(super) fn replace(
         &mut self,
         table: usize,
-        change: Change,
+        change: ContentChange,
         bytes: Vec<u8>,
         notes: Vec<Note>,
     ) {

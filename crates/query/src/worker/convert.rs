@@ -4,7 +4,7 @@
 use larder_records::{Conversion, Converted, Layout, words::number};
 
 use super::{
-    channel::{Change, Channel},
+    channel::{Channel, ContentChange},
     formats,
 };
 use crate::{Engine, QueryError, Question, Table};
@@ -20,7 +20,7 @@ pub(super) fn prepare(question: &mut Question, channel: &mut Channel) -> Result<
     for (index, table) in question.tables.iter_mut().enumerate() {
         // A query in the other language may have changed what this one reads otherwise.
         let earlier = channel.change(index);
-        let is_of_other = |change: &Change| {
+        let is_of_other = |change: &ContentChange| {
             change.is_for_filters != is_jq && differs_for_filters(change.conversion)
         };
         if earlier.as_ref().is_some_and(is_of_other) {
@@ -144,7 +144,7 @@ fn convert(
     };
     let Some(Converted { layout, bytes, notes, .. }) = converted else { return Ok(None) };
 
-    let change = Change { conversion, layout, is_for_filters: is_jq };
+    let change = ContentChange { conversion, layout, is_for_filters: is_jq };
     channel.replace(index, change, bytes, notes);
     Ok(Some(layout))
 }

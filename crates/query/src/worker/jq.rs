@@ -31,7 +31,7 @@ use super::{
     Deadline,
     channel::{Channel, Oddity},
     decode::{self, MAX_RECORD, Sink, content_error},
-    output::{Stored, Window},
+    output::{ReturnedWindow, StoredResult},
     profile::Profile,
 };
 use crate::{
@@ -58,10 +58,10 @@ pub(super) fn answer(
             let problem = "jq results are stored as ndjson or json; csv needs sql.";
             return Err(QueryError::Refused(problem.into()));
         }
-        format => format.map(|format| Stored::new(question, format)),
+        format => format.map(|format| StoredResult::new(question, format)),
     };
 
-    let window = Window::new(question, String::new());
+    let window = ReturnedWindow::new(question, String::new());
     let mut run = Run {
         filter,
         deadline,
@@ -91,8 +91,8 @@ pub(super) fn answer(
 struct Run<'a> {
     filter: Filter,
     deadline: Deadline,
-    window: Window<'a>,
-    stored: Option<Stored>,
+    window: ReturnedWindow<'a>,
+    stored: Option<StoredResult>,
     /// The output that is being written.
     line: Vec<u8>,
     slurped: Option<Vec<Val>>,

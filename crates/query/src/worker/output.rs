@@ -18,7 +18,7 @@ use crate::{Answer, Column, QueryError, Question, ReadCounts, ResultFormat};
 const PART_BYTES: usize = 128 << 10;
 
 /// The window of the result that is returned, as text and as values.
-pub(super) struct Window<'a> {
+pub(super) struct ReturnedWindow<'a> {
     question: &'a Question,
     rows: Vec<Vec<Value>>,
     text: String,
@@ -30,7 +30,7 @@ pub(super) struct Window<'a> {
     cut: bool,
 }
 
-impl<'a> Window<'a> {
+impl<'a> ReturnedWindow<'a> {
     /// A window whose text begins with a header.
     pub(super) fn new(question: &'a Question, head: String) -> Self {
         let head_bytes = head.len();
@@ -82,7 +82,7 @@ impl<'a> Window<'a> {
 }
 
 /// The stored result, which is sent in parts while it is made.
-pub(super) struct Stored {
+pub(super) struct StoredResult {
     format: ResultFormat,
     part: Vec<u8>,
     sent: u64,
@@ -91,7 +91,7 @@ pub(super) struct Stored {
     any: bool,
 }
 
-impl Stored {
+impl StoredResult {
     pub(super) fn new(question: &Question, format: ResultFormat) -> Self {
         let mut part = Vec::new();
         if format == ResultFormat::Json {
@@ -146,8 +146,8 @@ pub(super) struct RowWriter<'a> {
     names: Vec<String>,
     kinds: Vec<&'static str>,
     notes: Notes,
-    window: Window<'a>,
-    stored: Option<Stored>,
+    window: ReturnedWindow<'a>,
+    stored: Option<StoredResult>,
     channel: &'a mut Channel,
 }
 
@@ -160,13 +160,13 @@ impl<'a> RowWriter<'a> {
         let columns = ColumnNames::of_header(written.iter().map(String::as_str));
         let names = columns.names().to_vec();
         let head = csv_line(names.iter().map(|name| Value::from(&**name)));
-        let mut stored = question.store.map(|format| Stored::new(question, format));
+        let mut stored = question.store.map(|format| StoredResult::new(question, format));
         if let Some(stored) = stored.as_mut().filter(|s| s.format() == ResultFormat::Csv) {
             stored.add(head.trim_end_matches('\n').as_bytes(), channel)?;
         }
 
         let kinds = vec!["null"; names.len()];
-        let window = Window::new(question, head);
+        let window = ReturnedWindow::new(question, head);
         Ok(Self { names, kinds, notes: renamed(&columns), window, stored, channel })
     }
 

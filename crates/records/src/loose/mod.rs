@@ -9,7 +9,7 @@ mod strings;
 mod tests;
 
 use super::{Layout, notes::Note};
-use parser::{Parser, Stop};
+use parser::{ParseEnd, Parser};
 pub(crate) use repairs::{Repair, Repairs};
 
 /// The most bytes of text before and after JSON.
@@ -153,7 +153,7 @@ impl Found {
 
             match parser.value() {
                 Ok(()) => {}
-                Err(Stop::End) if matches!(first, b'{' | b'[') => {
+                Err(ParseEnd::End) if matches!(first, b'{' | b'[') => {
                     if is_whole {
                         parser.repairs.add(Repair::Cut, values);
                         parser.close(start);
@@ -217,7 +217,7 @@ impl Found {
         for start in starts.chain(in_line).take(MAX_STARTS) {
             let mut parser = Parser::new(&text[start..]);
             let result = parser.value();
-            let is_cut = matches!(result, Err(Stop::End)) && !is_whole;
+            let is_cut = matches!(result, Err(ParseEnd::End)) && !is_whole;
             if result.is_err() && !is_cut {
                 continue;
             }

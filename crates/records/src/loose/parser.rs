@@ -5,7 +5,7 @@ use crate::MAX_DEPTH;
 
 /// The reason why a value has no end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stop {
+pub(super) enum ParseEnd {
     /// The text ends within the value.
     End,
     /// The text is no value.
@@ -22,7 +22,7 @@ enum Next {
 
 /// An open list or object.
 #[derive(Debug, Clone, Copy)]
-struct Open {
+struct OpenContainer {
     /// The byte that ends it in the text.
     end: u8,
     is_object: bool,
@@ -39,7 +39,7 @@ pub(super) struct Parser<'a> {
     pub(super) repairs: Repairs,
     /// The number of the record that is being read.
     pub(super) record: u64,
-    open: Vec<Open>,
+    open: Vec<OpenContainer>,
 }
 
 impl<'a> Parser<'a> {
@@ -110,13 +110,13 @@ impl<'a> Parser<'a> {
     }
 
     /// Reads a value.
-    pub(super) fn value(&mut self) -> Result<(), Stop> {
+    pub(super) fn value(&mut self) -> Result<(), ParseEnd> {
         self.open.clear();
         let mut next = Next::Value;
 
         loop {
             self.pass_space();
-            let Some(byte) = self.peek() else { return Err(Stop::End) };
+            let Some(byte) = self.peek() else { return Err(ParseEnd::End) };
 
             next = match next {
                 Next::Value => match byte {
@@ -144,9 +144,9 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn begin(&mut self, byte: u8) -> Result<Next, Stop> {
+    fn begin(&mut self, byte: u8) -> Result<Next, ParseEnd> {
         if self.open.len() == MAX_DEPTH {
-            return Err(Stop::Invalid);
+            return Err(ParseEnd::Invalid);
         }
 
         let (end, is_object) = match byte {
@@ -159,7 +159,7 @@ impl<'a> Parser<'a> {
         };
         self.at += 1;
         self.out.push(if is_object { b'{' } else { b'[' });
-        self.open.push(Open { end, is_object, complete: self.out.len(), children: 0 });
+        self.open.push(OpenContainer { end, is_object, complete: self.out.len(), children: 0 });
         Ok(if is_object { Next::Key } else { Next::Value })
     }
 
@@ -176,12 +176,12 @@ impl<'a> Parser<'a> {
     }
 
     /// An end where a value or a name could come: of an empty list or object, or after a comma.
-    fn end_after_comma(&mut self, byte: u8) -> Result<Next, Stop> {
-        let Some(open) = self.open.last().copied() else { return Err(Stop::Invalid) };
+    fn end_after_comma(&mut self, byte: u8) -> Result<Next, ParseEnd> {
+        let Some(open) = self.open.last().copied() else { return Err(ParseEnd::Invalid) };
         if open.children > 0 {
             if self.out.last() != Some(&b',') {
                 // A name without a value.
-                return Err(Stop::Invalid);
+                return Err(ParseEnd::Invalid);
             }
             self.out.pop();
             // The comma of a tuple with one item belongs to it.
@@ -189,23 +189,23 @@ impl<'a> Parser<'a> {
                 self.repairs.add(Repair::Comma, self.record);
             }
         } else if self.out.len() != open.complete {
-            return Err(Stop::Invalid);
+            return Err(ParseEnd::Invalid);
         }
         self.end(byte)
     }
 
-    fn end(&mut self, byte: u8) -> Result<Next, Stop> {
+    fn end(&mut self, byte: u8) -> Result<Next, ParseEnd> {
         match self.open.pop() {
             Some(open) if open.end == byte => {
                 self.at += 1;
                 self.out.push(if open.is_object { b'}' } else { b']' });
                 Ok(self.ended())
             }
-            _ => Err(Stop::Invalid),
+            _ => Err(ParseEnd::Invalid),
         }
     }
 
-    fn comma_or_end(&mut self, byte: u8) -> Result<Next, Stop> {
+    fn comma_or_end(&mut self, byte: u8) -> Result<Next, ParseEnd> {
         let is_object = self.open.last().is_some_and(|open| open.is_object);
         if byte != b',' {
             return self.end(byte);
@@ -217,7 +217,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A name and its colon.
-    fn key(&mut self, byte: u8) -> Result<(), Stop> {
+    fn key(&mut self, byte: u8) -> Result<(), ParseEnd> {
         match byte {
             b'"' => self.string(b'"')?,
             b'\'' => {
@@ -227,7 +227,7 @@ impl<'a> Parser<'a> {
             _ => {
                 let word = self.word();
                 if word.is_empty() {
-                    return Err(Stop::Invalid);
+                    return Err(ParseEnd::Invalid);
                 }
                 self.at += word.len();
                 self.quote(word);
@@ -242,8 +242,8 @@ impl<'a> Parser<'a> {
                 self.out.push(b':');
                 Ok(())
             }
-            None => Err(Stop::End),
-            Some(_) => Err(Stop::Invalid),
+            None => Err(ParseEnd::End),
+            Some(_) => Err(ParseEnd::Invalid),
         }
     }
 
@@ -264,7 +264,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A text, a number or a word.
-    fn scalar(&mut self, byte: u8) -> Result<(), Stop> {
+    fn scalar(&mut self, byte: u8) -> Result<(), ParseEnd> {
         match byte {
             b'"' => return self.string(b'"'),
             b'\'' => {
@@ -292,7 +292,11 @@ impl<'a> Parser<'a> {
                 return self.string(quote);
             }
             _ if word.first().is_some_and(u8::is_ascii_alphabetic) => {
-                return if is_last && !word.is_empty() { Err(Stop::End) } else { self.call(word) };
+                return if is_last && !word.is_empty() {
+                    Err(ParseEnd::End)
+                } else {
+                    self.call(word)
+                };
             }
             _ => return self.number(word, is_last),
         };
@@ -305,8 +309,8 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn number(&mut self, word: &[u8], is_last: bool) -> Result<(), Stop> {
-        let text = std::str::from_utf8(word).map_err(|_| Stop::Invalid)?;
+    fn number(&mut self, word: &[u8], is_last: bool) -> Result<(), ParseEnd> {
+        let text = std::str::from_utf8(word).map_err(|_| ParseEnd::Invalid)?;
         let (negative, digits) = match text.strip_prefix('-') {
             Some(digits) => (true, digits),
             None => (false, text.strip_prefix('+').unwrap_or(text)),
@@ -315,7 +319,7 @@ impl<'a> Parser<'a> {
         let is_strict = !text.starts_with('+') && plain.len() == digits.len();
 
         if plain.starts_with(['+', '-']) {
-            return Err(Stop::Invalid);
+            return Err(ParseEnd::Invalid);
         }
 
         let first = plain.bytes().next();
@@ -327,7 +331,7 @@ impl<'a> Parser<'a> {
         let (json, repair) = if is_code {
             (format!("\"{sign}{plain}\""), Some(Repair::Code))
         } else if let Some(hex) = plain.strip_prefix("0x").or_else(|| plain.strip_prefix("0X")) {
-            let value = u64::from_str_radix(hex, 16).map_err(|_| Stop::Invalid)?;
+            let value = u64::from_str_radix(hex, 16).map_err(|_| ParseEnd::Invalid)?;
             (format!("{sign}{value}"), Some(Repair::Number))
         } else {
             let is_digits =
@@ -335,7 +339,7 @@ impl<'a> Parser<'a> {
             let value = plain.parse::<f64>().ok().filter(|_| plain.chars().all(is_digits));
             let Some(value) = value else {
                 let is_beginning = is_last && plain.chars().all(is_digits) && !plain.is_empty();
-                return Err(if is_beginning { Stop::End } else { Stop::Invalid });
+                return Err(if is_beginning { ParseEnd::End } else { ParseEnd::Invalid });
             };
 
             let has_point = plain.ends_with('.') || plain.starts_with('.') || plain.contains(".e");
@@ -359,14 +363,14 @@ impl<'a> Parser<'a> {
     }
 
     /// A call such as `Decimal('1.5')`: its only argument, or its text.
-    fn call(&mut self, name: &[u8]) -> Result<(), Stop> {
+    fn call(&mut self, name: &[u8]) -> Result<(), ParseEnd> {
         let start = self.at;
         let rest = &self.text[start + name.len()..];
         if rest.first() != Some(&b'(') {
-            return Err(Stop::Invalid);
+            return Err(ParseEnd::Invalid);
         }
 
-        let end = memchr::memchr(b')', &rest[..rest.len().min(200)]).ok_or(Stop::Invalid)?;
+        let end = memchr::memchr(b')', &rest[..rest.len().min(200)]).ok_or(ParseEnd::Invalid)?;
         let argument = rest[1..end].trim_ascii();
         let inner = match argument {
             [quote @ (b'"' | b'\''), text @ .., last] if quote == last && !text.contains(quote) => {
@@ -391,7 +395,7 @@ impl<'a> Parser<'a> {
     /// complete items, else in the innermost list or object. `start` is where the value begins in
     /// the output.
     pub(super) fn close(&mut self, start: usize) {
-        let has_children = |open: &Open| open.children > 0;
+        let has_children = |open: &OpenContainer| open.children > 0;
         let list = self.open.iter().position(|open| !open.is_object && has_children(open));
         let level = list.or_else(|| self.open.iter().rposition(has_children));
 

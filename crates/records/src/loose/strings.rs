@@ -1,13 +1,13 @@
 //! Texts in quotes, as JSON texts.
 
 use super::{
-    parser::{Parser, Stop},
+    parser::{ParseEnd, Parser},
     repairs::Repair,
 };
 
 impl Parser<'_> {
     /// A text in these quotes, which begins at the present byte.
-    pub(super) fn string(&mut self, quote: u8) -> Result<(), Stop> {
+    pub(super) fn string(&mut self, quote: u8) -> Result<(), ParseEnd> {
         self.at += 1;
         self.out.push(b'"');
 
@@ -21,7 +21,7 @@ impl Parser<'_> {
             self.at += plain;
 
             match self.text.get(self.at) {
-                None => return Err(Stop::End),
+                None => return Err(ParseEnd::End),
                 Some(byte) if *byte == quote => {
                     self.at += 1;
                     self.out.push(b'"');
@@ -43,12 +43,12 @@ impl Parser<'_> {
     }
 
     /// A character that is not ASCII, or bytes that are none.
-    fn beyond_ascii(&mut self) -> Result<(), Stop> {
+    fn beyond_ascii(&mut self) -> Result<(), ParseEnd> {
         let rest = &self.text[self.at..];
         let end = rest.iter().take(4).skip(1).take_while(|byte| **byte & 0xC0 == 0x80).count() + 1;
         match std::str::from_utf8(&rest[..end]) {
             Ok(character) => self.out.extend_from_slice(character.as_bytes()),
-            Err(_) if rest.len() < 4 && end == rest.len() => return Err(Stop::End),
+            Err(_) if rest.len() < 4 && end == rest.len() => return Err(ParseEnd::End),
             Err(_) => {
                 self.push_char('\u{fffd}');
                 self.repairs.add(Repair::Character, self.record);
@@ -59,8 +59,8 @@ impl Parser<'_> {
     }
 
     /// An escape, which begins with the backslash at the present byte.
-    fn escape(&mut self) -> Result<(), Stop> {
-        let Some(byte) = self.text.get(self.at + 1).copied() else { return Err(Stop::End) };
+    fn escape(&mut self) -> Result<(), ParseEnd> {
+        let Some(byte) = self.text.get(self.at + 1).copied() else { return Err(ParseEnd::End) };
         self.at += 2;
 
         match byte {
@@ -93,7 +93,7 @@ impl Parser<'_> {
     }
 
     /// `\u12AB`, and the other half of a pair.
-    fn unicode_escape(&mut self) -> Result<(), Stop> {
+    fn unicode_escape(&mut self) -> Result<(), ParseEnd> {
         let first = self.hex(4)?;
         let mut character = char::from_u32(first);
 
@@ -117,10 +117,12 @@ impl Parser<'_> {
     }
 
     /// A number of so many hexadecimal digits.
-    fn hex(&mut self, digits: usize) -> Result<u32, Stop> {
-        let Some(text) = self.text.get(self.at..self.at + digits) else { return Err(Stop::End) };
-        let text = std::str::from_utf8(text).map_err(|_| Stop::Invalid)?;
-        let code = u32::from_str_radix(text, 16).map_err(|_| Stop::Invalid)?;
+    fn hex(&mut self, digits: usize) -> Result<u32, ParseEnd> {
+        let Some(text) = self.text.get(self.at..self.at + digits) else {
+            return Err(ParseEnd::End);
+        };
+        let text = std::str::from_utf8(text).map_err(|_| ParseEnd::Invalid)?;
+        let code = u32::from_str_radix(text, 16).map_err(|_| ParseEnd::Invalid)?;
         self.at += digits;
         Ok(code)
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, value::RawValue};
 
-use super::{Sample, estimate, shape::Shape};
+use super::{Sample, estimate, shape::ValueShape};
 use crate::loose;
 use crate::words::{count, cut, name_of, number};
 
@@ -97,7 +97,7 @@ pub(super) fn facts(sample: &Sample<'_>, budget: usize) -> Vec<String> {
         _ => "a single value".to_owned(),
     };
 
-    let mut shape = Shape::new(value, open).to_string();
+    let mut shape = ValueShape::new(value, open).to_string();
     if shape.len() > budget {
         shape = format!("{}…", cut(&shape, budget));
     }
@@ -134,7 +134,7 @@ pub(super) fn facts_of_loose(sample: &Sample<'_>, budget: usize) -> Vec<String> 
     let told: Vec<_> = converted.notes.into_iter().map(|note| note.text).collect();
     let text = String::from_utf8_lossy(&converted.bytes);
     let values: Vec<Value> = text.lines().take(MAX_LINES).filter_map(parse).collect();
-    let mut shape = Shape::combined(values.iter()).to_string();
+    let mut shape = ValueShape::combined(values.iter()).to_string();
     if shape.len() > budget {
         shape = format!("{}…", cut(&shape, budget));
     }
@@ -155,7 +155,7 @@ pub(super) fn facts_of_lines(sample: &Sample<'_>, budget: usize) -> Vec<String> 
         None => "an unknown number of lines".to_owned(),
     };
 
-    let mut shape = Shape::combined(values.iter()).to_string();
+    let mut shape = ValueShape::combined(values.iter()).to_string();
     if shape.len() > budget {
         shape = format!("{}…", cut(&shape, budget));
     }

@@ -1,4 +1,4 @@
-//! [`Shape`]: the shape of JSON, written like a type. The shapes of a list's items are merged
+//! [`ValueShape`]: the shape of JSON, written like a type. The shapes of a list's items are merged
 //! into one.
 
 use std::fmt;
@@ -21,7 +21,7 @@ const MAX_LISTED: usize = 30;
 
 /// The merged shape of all values at one position.
 #[derive(Debug, Default)]
-pub(super) struct Shape {
+pub(super) struct ValueShape {
     count: usize,
     /// The names of the types that are not containers.
     scalars: Vec<&'static str>,
@@ -32,19 +32,19 @@ pub(super) struct Shape {
 #[derive(Debug, Default)]
 struct ObjectShape {
     count: usize,
-    members: Vec<(String, Shape)>,
+    members: Vec<(String, ValueShape)>,
     has_more: bool,
 }
 
 #[derive(Debug)]
 struct ListShape {
-    item: Box<Shape>,
+    item: Box<ValueShape>,
     shortest: usize,
     longest: usize,
     has_more: bool,
 }
 
-impl Shape {
+impl ValueShape {
     /// The shape of one value, whose `open` outer containers continue after the
     /// sample.
     pub(super) fn new(value: &Value, open: usize) -> Self {
@@ -153,7 +153,7 @@ impl Shape {
     }
 }
 
-impl fmt::Display for Shape {
+impl fmt::Display for ValueShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut first = true;
         let mut or = |f: &mut fmt::Formatter<'_>| {

@@ -74,7 +74,7 @@ fn members(
 struct Members<'a, F>(&'a mut F);
 
 #[derive(serde::Deserialize)]
-struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+struct MemberKey<'a>(#[serde(borrow)] Cow<'a, str>);
 
 impl<'de, F: FnMut(RecordPart<'_>, Field<'_>)> DeserializeSeed<'de> for Members<'_, F> {
     type Value = ();
@@ -92,7 +92,7 @@ impl<'de, F: FnMut(RecordPart<'_>, Field<'_>)> Visitor<'de> for Members<'_, F> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
-        while let Some(Key(key)) = members.next_key()? {
+        while let Some(MemberKey(key)) = members.next_key()? {
             let value: &RawValue = members.next_value()?;
             (self.0)(RecordPart::Member(&key), Field::Json(value.get()));
         }

@@ -37,7 +37,7 @@ pub(super) type Tallies = [Tally; SORTS];
 
 /// The sorts of values that are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sort {
+pub(super) enum TallySort {
     Null,
     Blank,
     NullWord,
@@ -53,7 +53,7 @@ pub(super) enum Sort {
     Object,
 }
 
-/// The number of [`Sort`]s.
+/// The number of [`TallySort`]s.
 pub(super) const SORTS: usize = 13;
 
 /// A count of values, with the first of them.

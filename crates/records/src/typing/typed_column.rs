@@ -4,7 +4,7 @@ use larder_protocol::quote::visible;
 
 use super::{
     column_type::ColumnType,
-    tally::{Decimals, Example, Sort, Tallies, Tally},
+    tally::{Decimals, Example, Tallies, Tally, TallySort},
 };
 use crate::{
     notes::{Note, NoteKind},
@@ -15,7 +15,8 @@ use crate::{
 const MAX_WORDS: usize = 4;
 
 /// The sorts of values that do not look like numbers.
-const TEXTS: [Sort; 4] = [Sort::Text, Sort::Date, Sort::Boolean, Sort::NullWord];
+const TEXTS: [TallySort; 4] =
+    [TallySort::Text, TallySort::Date, TallySort::Boolean, TallySort::NullWord];
 
 /// A word for no value, and how often it occurs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,21 +51,21 @@ impl TypedColumn {
         self.column_type
     }
 
-    fn tally(&self, sort: Sort) -> &Tally {
+    fn tally(&self, sort: TallySort) -> &Tally {
         &self.tallies[sort as usize]
     }
 
-    fn count(&self, sort: Sort) -> u64 {
+    fn count(&self, sort: TallySort) -> u64 {
         self.tally(sort).count
     }
 
     /// The number of values that are not null.
     pub fn filled(&self) -> u64 {
-        let empty = self.count(Sort::Null);
-        let blank = self.count(Sort::Blank);
+        let empty = self.count(TallySort::Null);
+        let blank = self.count(TallySort::Blank);
         // Blanks and words are values of texts.
         let unread = if self.column_type.has_null_words() || self.column_type == ColumnType::Null {
-            blank + self.count(Sort::NullWord)
+            blank + self.count(TallySort::NullWord)
         } else {
             0
         };
@@ -76,38 +77,44 @@ impl TypedColumn {
         if !self.column_type.has_null_words() {
             return 0;
         }
-        let empty_texts = if self.is_json { self.count(Sort::Blank) } else { 0 };
-        self.count(Sort::NullWord) + empty_texts
+        let empty_texts = if self.is_json { self.count(TallySort::Blank) } else { 0 };
+        self.count(TallySort::NullWord) + empty_texts
     }
 
     /// The number of values that look like numbers, whatever the type is.
     pub fn numeric(&self) -> u64 {
-        [Sort::Integer, Sort::BigInteger, Sort::Decimal, Sort::Code, Sort::NumericText]
-            .map(|sort| self.count(sort))
-            .iter()
-            .sum()
+        [
+            TallySort::Integer,
+            TallySort::BigInteger,
+            TallySort::Decimal,
+            TallySort::Code,
+            TallySort::NumericText,
+        ]
+        .map(|sort| self.count(sort))
+        .iter()
+        .sum()
     }
 
     /// Whether there are integers.
     pub fn has_integers(&self) -> bool {
-        self.count(Sort::Integer) + self.count(Sort::BigInteger) > 0
+        self.count(TallySort::Integer) + self.count(TallySort::BigInteger) > 0
     }
 
     /// Whether integers beyond 64 bits are texts in SQL.
     pub fn has_big_integers_as_text(&self) -> bool {
         let is_text = matches!(self.column_type, ColumnType::BigInteger | ColumnType::Mixed);
-        is_text && self.count(Sort::BigInteger) > 0
+        is_text && self.count(TallySort::BigInteger) > 0
     }
 
     /// Whether there are numbers or booleans, which are numbers in SQL.
     pub fn has_numbers(&self) -> bool {
-        self.has_integers() || self.count(Sort::Decimal) + self.count(Sort::Boolean) > 0
+        self.has_integers() || self.count(TallySort::Decimal) + self.count(TallySort::Boolean) > 0
     }
 
     /// Whether there are texts that look like numbers, such as `"42.5"` in JSON.
     pub fn has_numeric_texts(&self) -> bool {
         let has_pluses = self.column_type == ColumnType::Text && self.pluses.count > 0;
-        has_pluses || self.count(Sort::NumericText) + self.count(Sort::Code) > 0
+        has_pluses || self.count(TallySort::NumericText) + self.count(TallySort::Code) > 0
     }
 
     /// The number of texts with blanks around them, and the first of them.
@@ -132,11 +139,11 @@ impl TypedColumn {
             return self.decimals.with_zeros.first.as_deref();
         }
         let first = self.first_of(&TEXTS);
-        let first = first.or_else(|| self.first_of(&[Sort::Code, Sort::NumericText]));
+        let first = first.or_else(|| self.first_of(&[TallySort::Code, TallySort::NumericText]));
         first.or(self.pluses.first.as_deref())
     }
 
-    fn first_of(&self, sorts: &[Sort]) -> Option<&Example> {
+    fn first_of(&self, sorts: &[TallySort]) -> Option<&Example> {
         let firsts = sorts.iter().filter_map(|sort| self.tally(*sort).first.as_deref());
         firsts.min_by_key(|first| first.record)
     }
@@ -148,16 +155,22 @@ impl TypedColumn {
             return vec![(self.column_type.name(), self.filled())];
         }
 
-        let sum = |sorts: &[Sort]| sorts.iter().map(|sort| self.count(*sort)).sum::<u64>();
-        let texts =
-            [Sort::Text, Sort::Date, Sort::NumericText, Sort::Code, Sort::NullWord, Sort::Blank];
+        let sum = |sorts: &[TallySort]| sorts.iter().map(|sort| self.count(*sort)).sum::<u64>();
+        let texts = [
+            TallySort::Text,
+            TallySort::Date,
+            TallySort::NumericText,
+            TallySort::Code,
+            TallySort::NullWord,
+            TallySort::Blank,
+        ];
         let kinds = [
-            ("integer", sum(&[Sort::Integer, Sort::BigInteger])),
-            ("number", sum(&[Sort::Decimal])),
+            ("integer", sum(&[TallySort::Integer, TallySort::BigInteger])),
+            ("number", sum(&[TallySort::Decimal])),
             ("text", sum(&texts)),
-            ("boolean", sum(&[Sort::Boolean])),
-            ("list", sum(&[Sort::List])),
-            ("object", sum(&[Sort::Object])),
+            ("boolean", sum(&[TallySort::Boolean])),
+            ("list", sum(&[TallySort::List])),
+            ("object", sum(&[TallySort::Object])),
         ];
         kinds.into_iter().filter(|(_, count)| *count > 0).collect()
     }
@@ -180,9 +193,9 @@ impl TypedColumn {
 
     /// `2 of 3 are`, of the values that are not empty.
     fn share(&self, count: u64) -> String {
-        let blanks = if self.is_json { 0 } else { self.count(Sort::Blank) };
+        let blanks = if self.is_json { 0 } else { self.count(TallySort::Blank) };
         let all: u64 = self.tallies.iter().map(|tally| tally.count).sum();
-        let all = all - self.count(Sort::Null) - blanks;
+        let all = all - self.count(TallySort::Null) - blanks;
         let verb = if count == 1 { "is" } else { "are" };
         format!("{} of {} {verb}", number(count), number(all))
     }
@@ -194,15 +207,15 @@ impl TypedColumn {
         }
 
         let mut words: Vec<_> = self.words.iter().take(MAX_WORDS).map(written_word).collect();
-        if self.is_json && self.count(Sort::Blank) > 0 {
+        if self.is_json && self.count(TallySort::Blank) > 0 {
             words.push("\"\"".to_owned());
         }
         let listed: u64 = self.words.iter().take(MAX_WORDS).map(|word| word.count).sum();
-        if listed < self.count(Sort::NullWord) {
+        if listed < self.count(TallySort::NullWord) {
             words.push("other words".to_owned());
         }
 
-        let firsts = [Sort::NullWord, Sort::Blank].map(|sort| &self.tally(sort).first);
+        let firsts = [TallySort::NullWord, TallySort::Blank].map(|sort| &self.tally(sort).first);
         let first = firsts.into_iter().flatten().map(|first| first.record).min();
         let place = first.map_or_else(String::new, |record| {
             format!(" (first in record {})", number(record + 1))
@@ -239,7 +252,7 @@ impl TypedColumn {
     }
 
     fn big_integer_note(&self) -> Option<Note> {
-        let tally = self.tally(Sort::BigInteger);
+        let tally = self.tally(TallySort::BigInteger);
         let first = tally.first.as_deref()?;
         if self.column_type != ColumnType::BigInteger {
             return None;
@@ -265,14 +278,14 @@ impl TypedColumn {
 
     fn rounded_note(&self) -> Option<Note> {
         let is_number = self.column_type == ColumnType::Number;
-        let big = self.tally(Sort::BigInteger);
+        let big = self.tally(TallySort::BigInteger);
         let tally = if self.decimals.rounded.count > 0 { &self.decimals.rounded } else { big };
         is_number.then(|| self.number_note(tally, "rounded to 64 bits"))?
     }
 
     fn exponent_note(&self) -> Option<Note> {
         let bare = &self.decimals.bare_exponents;
-        let is_only = bare.count == self.count(Sort::Decimal) && !self.is_json;
+        let is_only = bare.count == self.count(TallySort::Decimal) && !self.is_json;
         if self.column_type != ColumnType::Number || !is_only {
             return None;
         }
@@ -280,9 +293,9 @@ impl TypedColumn {
     }
 
     fn boolean_note(&self) -> Option<Note> {
-        let tally = self.tally(Sort::Boolean);
+        let tally = self.tally(TallySort::Boolean);
         let first = tally.first.as_deref()?;
-        let has_others = self.has_integers() || self.count(Sort::Decimal) > 0;
+        let has_others = self.has_integers() || self.count(TallySort::Decimal) > 0;
         if self.column_type != ColumnType::Mixed || !has_others {
             return None;
         }

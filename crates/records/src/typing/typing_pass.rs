@@ -4,7 +4,7 @@ use super::{
     Field,
     class::Class,
     column_type::ColumnType,
-    tally::{Decimals, Example, SORTS, Sort, Tally},
+    tally::{Decimals, Example, SORTS, Tally, TallySort},
     typed_column::{NullWord, TypedColumn},
 };
 use crate::has_escapes;
@@ -36,19 +36,19 @@ impl ColumnTyping {
         self.is_json |= matches!(field, Field::Json(_));
 
         let sort = match class {
-            Class::Null => Sort::Null,
-            Class::Blank => Sort::Blank,
-            Class::NullWord(_) => Sort::NullWord,
-            Class::Boolean => Sort::Boolean,
-            Class::Integer => Sort::Integer,
-            Class::BigInteger => Sort::BigInteger,
-            Class::Decimal(_) => Sort::Decimal,
-            Class::Date => Sort::Date,
-            Class::Code => Sort::Code,
-            Class::NumericText => Sort::NumericText,
-            Class::Text => Sort::Text,
-            Class::List => Sort::List,
-            Class::Object => Sort::Object,
+            Class::Null => TallySort::Null,
+            Class::Blank => TallySort::Blank,
+            Class::NullWord(_) => TallySort::NullWord,
+            Class::Boolean => TallySort::Boolean,
+            Class::Integer => TallySort::Integer,
+            Class::BigInteger => TallySort::BigInteger,
+            Class::Decimal(_) => TallySort::Decimal,
+            Class::Date => TallySort::Date,
+            Class::Code => TallySort::Code,
+            Class::NumericText => TallySort::NumericText,
+            Class::Text => TallySort::Text,
+            Class::List => TallySort::List,
+            Class::Object => TallySort::Object,
         };
         self.tallies[sort as usize].add(record, field);
 
@@ -91,30 +91,32 @@ impl ColumnTyping {
         }
     }
 
-    fn count(&self, sort: Sort) -> u64 {
+    fn count(&self, sort: TallySort) -> u64 {
         self.tallies[sort as usize].count
     }
 
     fn numbers(&self) -> u64 {
-        self.count(Sort::Integer) + self.count(Sort::BigInteger) + self.count(Sort::Decimal)
+        self.count(TallySort::Integer)
+            + self.count(TallySort::BigInteger)
+            + self.count(TallySort::Decimal)
     }
 
     /// The type of the column with the values so far.
     pub fn column_type(&self) -> ColumnType {
         let count = |sort| self.count(sort);
         let numbers = self.numbers();
-        let words = count(Sort::NullWord);
+        let words = count(TallySort::NullWord);
 
-        let texts = count(Sort::Text) + count(Sort::Code) + count(Sort::NumericText);
+        let texts = count(TallySort::Text) + count(TallySort::Code) + count(TallySort::NumericText);
         // An empty string of JSON is a value, unless it stands among numbers.
-        let blanks = if self.is_json { count(Sort::Blank) } else { 0 };
+        let blanks = if self.is_json { count(TallySort::Blank) } else { 0 };
         let groups = [
-            (count(Sort::Boolean), ColumnType::Boolean),
+            (count(TallySort::Boolean), ColumnType::Boolean),
             (numbers, self.number_type()),
-            (count(Sort::Date), ColumnType::DateTime),
+            (count(TallySort::Date), ColumnType::DateTime),
             (texts, ColumnType::Text),
-            (count(Sort::List), ColumnType::List),
-            (count(Sort::Object), ColumnType::Object),
+            (count(TallySort::List), ColumnType::List),
+            (count(TallySort::Object), ColumnType::Object),
         ];
 
         let mut present = groups.iter().filter(|(count, _)| *count > 0).map(|(_, kind)| *kind);
@@ -133,8 +135,8 @@ impl ColumnTyping {
 
     /// The type of a column with nothing but numbers.
     fn number_type(&self) -> ColumnType {
-        let decimals = self.count(Sort::Decimal);
-        match self.count(Sort::BigInteger) {
+        let decimals = self.count(TallySort::Decimal);
+        match self.count(TallySort::BigInteger) {
             // A plus sign before each number, as in calling codes, is a part of it.
             _ if self.pluses.count == self.numbers() => ColumnType::Text,
             _ if self.are_versions() => ColumnType::Text,
@@ -152,16 +154,16 @@ impl ColumnTyping {
 
     /// Whether each number of CSV is two numbers with a point between, as in `3.10`.
     fn look_like_versions(&self) -> bool {
-        let decimals = self.count(Sort::Decimal);
+        let decimals = self.count(TallySort::Decimal);
         !self.is_json
             && decimals > 0
-            && self.count(Sort::Integer) + self.count(Sort::BigInteger) == 0
+            && self.count(TallySort::Integer) + self.count(TallySort::BigInteger) == 0
             && self.decimals.versions == decimals
     }
 
     /// Whether two values that are written differently may be the same number.
     fn is_ambiguous(&self) -> bool {
-        let whole = u64::from(self.count(Sort::Integer) > 0);
+        let whole = u64::from(self.count(TallySort::Integer) > 0);
         (self.decimals.seen | whole) & self.decimals.shortened != 0
     }
 
@@ -169,8 +171,8 @@ impl ColumnTyping {
     pub fn finish(self) -> TypedColumn {
         let column_type = self.column_type();
         let has_versions = column_type == ColumnType::Text
-            && self.count(Sort::Text) + self.count(Sort::Code) == 0
-            && self.count(Sort::Boolean) + self.count(Sort::Date) == 0
+            && self.count(TallySort::Text) + self.count(TallySort::Code) == 0
+            && self.count(TallySort::Boolean) + self.count(TallySort::Date) == 0
             && self.are_versions();
         let is_ambiguous = !self.is_json && (self.is_ambiguous() || self.look_like_versions());
         let Self { tallies, is_json, decimals, pluses, with_blanks, with_escapes, mut words } =

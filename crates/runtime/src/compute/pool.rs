@@ -14,18 +14,18 @@ use tokio::sync::oneshot;
 
 use super::{
     Busy, ComputeLimits,
-    queue::{FairQueue, QueueLimits, Ticket},
+    queue::{FairQueue, QueueLimits, QueueTicket},
 };
 
 /// Threads that run queued work. They start when they are needed.
-pub(super) struct Pool(Arc<Shared>);
+pub(super) struct Pool(Arc<PoolShared>);
 
-struct Shared {
-    state: Mutex<State>,
+struct PoolShared {
+    state: Mutex<PoolState>,
     work: Condvar,
 }
 
-struct State {
+struct PoolState {
     limits: ComputeLimits,
     queue: FairQueue<Job>,
     threads: usize,
@@ -49,8 +49,8 @@ impl Stop {
 impl Pool {
     pub(super) fn new(limits: ComputeLimits) -> Self {
         let queue = FairQueue::new(queue_limits(&limits));
-        let state = State { limits, queue, threads: 0, idle: 0 };
-        Self(Arc::new(Shared { state: Mutex::new(state), work: Condvar::new() }))
+        let state = PoolState { limits, queue, threads: 0, idle: 0 };
+        Self(Arc::new(PoolShared { state: Mutex::new(state), work: Condvar::new() }))
     }
 
     pub(super) fn limits(&self) -> ComputeLimits {
@@ -84,7 +84,7 @@ impl Pool {
         Ok(Running { result, stop, ticket, shared: Arc::clone(&self.0) })
     }
 
-    fn queue(&self, owner: &str, job: Job) -> Result<Ticket, Busy> {
+    fn queue(&self, owner: &str, job: Job) -> Result<QueueTicket, Busy> {
         let mut state = self.0.state.lock();
         let ticket = state.queue.push(owner, job)?;
         if !state.queue.has_turns() {
@@ -121,7 +121,7 @@ fn queue_limits(limits: &ComputeLimits) -> QueueLimits {
     }
 }
 
-impl Shared {
+impl PoolShared {
     fn run_jobs(&self) {
         let mut state = self.state.lock();
         while state.threads <= state.limits.threads() {
@@ -147,8 +147,8 @@ impl Shared {
 pub struct Running<T> {
     result: oneshot::Receiver<thread::Result<T>>,
     stop: Stop,
-    ticket: Ticket,
-    shared: Arc<Shared>,
+    ticket: QueueTicket,
+    shared: Arc<PoolShared>,
 }
 
 impl<T> Running<T> {

@@ -22,14 +22,14 @@ pub(super) struct QueueLimits {
 /// Waiting items by owner. Every operation takes logarithmic time.
 pub(super) struct FairQueue<T> {
     limits: QueueLimits,
-    owners: HashMap<Arc<str>, Owner<T>>,
+    owners: HashMap<Arc<str>, QueueOwner<T>>,
     /// The owners that have an item to run, in the order of their turns.
     turns: BTreeMap<u64, Arc<str>>,
     waiting: usize,
     next_id: u64,
 }
 
-struct Owner<T> {
+struct QueueOwner<T> {
     waiting: BTreeMap<u64, T>,
     running: usize,
     /// Its key in `turns`.
@@ -38,7 +38,7 @@ struct Owner<T> {
 
 /// Identifies a waiting item.
 #[derive(Debug, Clone)]
-pub(super) struct Ticket {
+pub(super) struct QueueTicket {
     pub(super) owner: Arc<str>,
     id: u64,
 }
@@ -58,7 +58,7 @@ impl<T> FairQueue<T> {
     ///
     /// # Errors
     /// Too many items wait, of this owner or of all.
-    pub(super) fn push(&mut self, owner: &str, item: T) -> Result<Ticket, Busy> {
+    pub(super) fn push(&mut self, owner: &str, item: T) -> Result<QueueTicket, Busy> {
         if self.waiting >= self.limits.waiting {
             return Err(Busy::All { limit: self.limits.waiting, setting: "compute.queued" });
         }
@@ -70,7 +70,7 @@ impl<T> FairQueue<T> {
             Some((owner, _)) => Arc::clone(owner),
             None => {
                 let owner = Arc::<str>::from(owner);
-                let state = Owner { waiting: BTreeMap::new(), running: 0, turn: None };
+                let state = QueueOwner { waiting: BTreeMap::new(), running: 0, turn: None };
                 self.owners.insert(Arc::clone(&owner), state);
                 owner
             }
@@ -81,12 +81,12 @@ impl<T> FairQueue<T> {
             self.waiting += 1;
         }
         self.schedule(&owner);
-        Ok(Ticket { owner, id })
+        Ok(QueueTicket { owner, id })
     }
 
     /// Takes the first item of the owner whose turn it is. The item runs until
     /// [`finished`](Self::finished).
-    pub(super) fn pop(&mut self) -> Option<(Ticket, T)> {
+    pub(super) fn pop(&mut self) -> Option<(QueueTicket, T)> {
         let (_, owner) = self.turns.pop_first()?;
         let state = self.owners.get_mut(&owner)?;
         state.turn = None;
@@ -94,7 +94,7 @@ impl<T> FairQueue<T> {
         state.running += 1;
         self.waiting -= 1;
         self.schedule(&owner);
-        Some((Ticket { owner, id }, item))
+        Some((QueueTicket { owner, id }, item))
     }
 
     /// Whether an item may run at once.
@@ -111,7 +111,7 @@ impl<T> FairQueue<T> {
     }
 
     /// Removes an item that still waits.
-    pub(super) fn cancel(&mut self, ticket: &Ticket) -> Option<T> {
+    pub(super) fn cancel(&mut self, ticket: &QueueTicket) -> Option<T> {
         let item = self.owners.get_mut(&ticket.owner)?.waiting.remove(&ticket.id)?;
         self.waiting -= 1;
         self.schedule(&ticket.owner);

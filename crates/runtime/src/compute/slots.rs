@@ -7,13 +7,13 @@ use tokio::sync::oneshot;
 
 use super::{
     Busy, ComputeLimits,
-    queue::{FairQueue, QueueLimits, Ticket},
+    queue::{FairQueue, QueueLimits, QueueTicket},
 };
 
 /// The semaphore. Cheap operations under one lock.
-pub(super) struct Slots(Arc<Mutex<State>>);
+pub(super) struct Slots(Arc<Mutex<SlotsState>>);
 
-struct State {
+struct SlotsState {
     /// Free slots; negative while more are taken than a lowered limit allows.
     free: isize,
     total: usize,
@@ -22,8 +22,8 @@ struct State {
 
 /// One slot, until it is dropped.
 pub struct Slot {
-    state: Arc<Mutex<State>>,
-    ticket: Ticket,
+    state: Arc<Mutex<SlotsState>>,
+    ticket: QueueTicket,
     /// Whether the caller knows that the slot was granted.
     is_taken: bool,
 }
@@ -32,7 +32,7 @@ impl Slots {
     pub(super) fn new(limits: &ComputeLimits) -> Self {
         let total = limits.searches;
         let queue = FairQueue::new(queue_limits(limits));
-        Self(Arc::new(Mutex::new(State { free: total.cast_signed(), total, queue })))
+        Self(Arc::new(Mutex::new(SlotsState { free: total.cast_signed(), total, queue })))
     }
 
     pub(super) fn set_limits(&self, limits: &ComputeLimits) {
@@ -70,7 +70,7 @@ fn queue_limits(limits: &ComputeLimits) -> QueueLimits {
     }
 }
 
-impl State {
+impl SlotsState {
     /// Grants free slots to those who wait, as their turns come.
     fn grant(&mut self) {
         while self.free > 0

@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, fmt};
 use larder_protocol::{
     near,
     quote::quoted,
-    uri_template::parse::{Piece, prose_pieces},
+    uri_template::parse::{TemplatePiece, prose_pieces},
 };
 
 use super::{DataSource, SequentialWorkflow, WorkflowStep, path::FieldPath, source::Origin};
@@ -136,7 +136,7 @@ impl Check<'_> {
     fn guidance(&mut self, step: &WorkflowStep) {
         let workflow = self.workflow;
         for piece in prose_pieces(step.guidance.as_deref().unwrap_or_default()) {
-            let Piece::Expression(name) = piece else { continue };
+            let TemplatePiece::Expression(name) = piece else { continue };
             if !workflow.arguments.iter().any(|a| a.name == name) {
                 self.undeclared(step, &format!("its guidance, {{{name}}},"), name);
             }
@@ -253,8 +253,8 @@ impl Check<'_> {
         let variables: BTreeSet<_> = prose_pieces(text)
             .into_iter()
             .filter_map(|piece| match piece {
-                Piece::Expression(name) => Some(name),
-                Piece::Text(_) => None,
+                TemplatePiece::Expression(name) => Some(name),
+                TemplatePiece::Text(_) => None,
             })
             .collect();
 

@@ -6,7 +6,7 @@ use larder_protocol::{
     Fault,
     quote::quoted,
     uri_template::{
-        parse::{Piece, prose_pieces},
+        parse::{TemplatePiece, prose_pieces},
         percent,
     },
 };
@@ -304,8 +304,8 @@ impl<S> Run<'_, S> {
         let mut filled = String::new();
         for piece in prose_pieces(text) {
             match piece {
-                Piece::Text(text) => filled.push_str(text),
-                Piece::Expression(name) => match self.bindings.arguments.get(name) {
+                TemplatePiece::Text(text) => filled.push_str(text),
+                TemplatePiece::Expression(name) => match self.bindings.arguments.get(name) {
                     Some(value) => filled.push_str(&display_text(value)),
                     None => filled.push_str(&format!("{{{name}}}")),
                 },

@@ -5,7 +5,7 @@ use std::{
     collections::{BTreeMap, HashMap},
 };
 
-use larder_protocol::uri_template::parse::{Piece, prose_pieces};
+use larder_protocol::uri_template::parse::{TemplatePiece, prose_pieces};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -273,8 +273,8 @@ impl DataSource {
                 let mut filled = String::new();
                 for piece in prose_pieces(text) {
                     match piece {
-                        Piece::Text(text) => filled.push_str(text),
-                        Piece::Expression(name) => match variables.get(name) {
+                        TemplatePiece::Text(text) => filled.push_str(text),
+                        TemplatePiece::Expression(name) => match variables.get(name) {
                             Some(source) => filled.push_str(&source.text(bindings)?),
                             None => filled.push_str(&format!("{{{name}}}")),
                         },

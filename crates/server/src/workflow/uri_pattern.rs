@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, fmt};
 
 use larder_protocol::uri_template::{
     expand::expand,
-    parse::{Piece, is_name, pieces},
+    parse::{TemplatePiece, is_name, pieces},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -73,11 +73,11 @@ impl UriPattern {
         for piece in pieces(text) {
             let expression = match piece {
                 Err(error) => return malformed(error.to_string()),
-                Ok(Piece::Text(text)) => {
+                Ok(TemplatePiece::Text(text)) => {
                     parts.push(Part::Literal(text.to_owned()));
                     continue;
                 }
-                Ok(Piece::Expression(expression)) => expression,
+                Ok(TemplatePiece::Expression(expression)) => expression,
             };
 
             let multi_segment =

@@ -5,7 +5,7 @@ mod grid;
 use html5gum::{Token, Tokenizer};
 use larder_records::{Converted, Dialect, Layout, TableOptions, words::count};
 
-use self::grid::{Cell, Grid, Table};
+use self::grid::{FullTable, Grid, SpanningCell};
 use super::{chosen, csv, listed, part_name};
 
 /// The most columns that a cell spans, as browsers take it.
@@ -78,7 +78,7 @@ fn told(index: usize, tables: usize) -> String {
 #[derive(Default)]
 struct Tables {
     /// The tables in the order of their first tags; empty ones while they are open.
-    all: Vec<Table>,
+    all: Vec<FullTable>,
     /// The tables that are open, the innermost last.
     open: Vec<OpenTable>,
     /// The depth of elements whose text is not shown.
@@ -93,13 +93,13 @@ struct OpenTable {
     /// The place among all tables.
     index: usize,
     grid: Grid,
-    row: Option<Vec<Cell>>,
-    cell: Option<Cell>,
+    row: Option<Vec<SpanningCell>>,
+    cell: Option<SpanningCell>,
 }
 
 impl Tables {
     /// The tables of more than one row.
-    fn finish(mut self) -> Result<Vec<Table>, String> {
+    fn finish(mut self) -> Result<Vec<FullTable>, String> {
         // A page that was cut does not close its tables.
         while !self.open.is_empty() {
             self.end_table();
@@ -109,7 +109,7 @@ impl Tables {
                 "the cells of its tables are longer than {MAX_BYTES} bytes where they are repeated in the rows and columns that they span"
             ));
         }
-        Ok(self.all.into_iter().filter(Table::has_rows).collect())
+        Ok(self.all.into_iter().filter(FullTable::has_rows).collect())
     }
 
     fn token(&mut self, token: Token) {
@@ -119,7 +119,7 @@ impl Tables {
                     let value = String::from_utf8_lossy(tag.attributes.get(name)?).into_owned();
                     value.trim().parse::<usize>().ok()
                 };
-                let cell = Cell {
+                let cell = SpanningCell {
                     text: String::new(),
                     is_head: &*tag.name == b"th",
                     columns: span(b"colspan").unwrap_or(1).clamp(1, MAX_COLUMNS),
@@ -141,7 +141,7 @@ impl Tables {
         }
     }
 
-    fn start(&mut self, name: &[u8], cell: Cell, is_empty: bool) {
+    fn start(&mut self, name: &[u8], cell: SpanningCell, is_empty: bool) {
         match name {
             b"script" | b"style" if !is_empty => self.hidden += 1,
             b"table" => {
@@ -150,7 +150,7 @@ impl Tables {
                     self.end_table();
                 }
                 self.open.push(OpenTable { index: self.all.len(), ..OpenTable::default() });
-                self.all.push(Table::default());
+                self.all.push(FullTable::default());
             }
             b"thead" | b"tbody" | b"tfoot" => self.end_section(),
             b"tr" => {

@@ -50,16 +50,16 @@ struct Expression {
 
 /// The source of a compiled expression: its text, its flags, and whether `$` is before a line feed at
 /// the end of the text, too.
-type Source = (String, String, bool);
+type RegexSource = (String, String, bool);
 
 thread_local! {
     /// The expressions that the filter has used.
-    static COMPILED: RefCell<HashMap<Source, Rc<Expression>>> = RefCell::default();
+    static COMPILED: RefCell<HashMap<RegexSource, Rc<Expression>>> = RefCell::default();
 }
 
 impl Expression {
     /// The expression, which was perhaps compiled for an input before.
-    fn find(source: Source) -> Result<Rc<Self>, Error> {
+    fn find(source: RegexSource) -> Result<Rc<Self>, Error> {
         if let Some(known) = COMPILED.with_borrow(|known| known.get(&source).map(Rc::clone)) {
             return Ok(known);
         }
@@ -155,7 +155,7 @@ impl Search {
     fn run(&self, with_texts: bool, with_matches: bool) -> ValR<JqValue> {
         let mut parts = Vec::new();
         let mut end = 0;
-        let mut position = Position { bytes: 0, characters: 0 };
+        let mut position = TextPosition { bytes: 0, characters: 0 };
 
         let Expression { regex, is_global, skips_empty } = &*self.expression;
         let found = regex.captures_iter(self.text.as_str());
@@ -184,7 +184,7 @@ impl Search {
     }
 
     /// The match and its groups.
-    fn groups(&self, captures: &Captures<'_, str>, position: &mut Position) -> JqValue {
+    fn groups(&self, captures: &Captures<'_, str>, position: &mut TextPosition) -> JqValue {
         let groups = self.expression.regex.capture_names().enumerate().map(|(index, name)| {
             let found = captures.get(index);
             let offset = found.map(|found| {
@@ -223,12 +223,12 @@ impl Search {
 
 /// A place in a text, in bytes and in characters.
 #[derive(Clone, Copy)]
-struct Position {
+struct TextPosition {
     bytes: usize,
     characters: usize,
 }
 
-impl Position {
+impl TextPosition {
     fn advance(&mut self, text: &str, to: usize) {
         if let Some(passed) = text.get(self.bytes..to) {
             self.characters += passed.chars().count();

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use sqlparser::tokenizer::Token;
 
-use super::tokens::{Piece, pieces};
+use super::tokens::{PlacedToken, pieces};
 
 /// Words after which a minus sign belongs to the number that follows.
 const BEFORE_SIGN: &str = " and or not between when then else select where in is by on having like \
@@ -43,7 +43,7 @@ pub(super) fn as_texts(sql: &str) -> Cow<'_, str> {
 }
 
 /// The digits of an integer beyond 64 bits.
-fn big(piece: &Piece) -> Option<String> {
+fn big(piece: &PlacedToken) -> Option<String> {
     let Token::Number(number, _) = &piece.token else { return None };
     let digits = number.replace('_', "");
     let is_integer = digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -51,7 +51,7 @@ fn big(piece: &Piece) -> Option<String> {
 }
 
 /// Whether a minus sign after it subtracts.
-fn is_operand(piece: &Piece) -> bool {
+fn is_operand(piece: &PlacedToken) -> bool {
     match &piece.token {
         Token::Word(word) if word.quote_style.is_none() => {
             !BEFORE_SIGN.split(' ').any(|keyword| keyword.eq_ignore_ascii_case(&word.value))

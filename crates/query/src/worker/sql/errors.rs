@@ -11,7 +11,7 @@ const ONE_SELECT: &str = "Only one SELECT is run.";
 const MAX_LISTED: usize = 60;
 
 /// Why a query does not run.
-pub(super) enum Problem {
+pub(super) enum QueryProblem {
     Sqlite(Error),
     /// It is another statement than one SELECT without parameters.
     NoSelect,
@@ -32,16 +32,16 @@ pub(super) fn internal(error: &Error, question: &Question) -> QueryError {
 
 /// An error of the query.
 pub(super) fn explain(
-    problem: Problem,
+    problem: QueryProblem,
     question: &Question,
     tables: &[Profile],
     authorizer: &Authorizer,
 ) -> QueryError {
     let error = match problem {
-        Problem::NoSelect | Problem::Sqlite(Error::MultipleStatement) => {
+        QueryProblem::NoSelect | QueryProblem::Sqlite(Error::MultipleStatement) => {
             return QueryError::Refused(ONE_SELECT.into());
         }
-        Problem::Sqlite(error) => error,
+        QueryProblem::Sqlite(error) => error,
     };
 
     if error.sqlite_error_code() == Some(ErrorCode::OutOfMemory) {

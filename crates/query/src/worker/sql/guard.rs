@@ -3,7 +3,7 @@
 
 use sqlparser::tokenizer::Token;
 
-use super::tokens::{Piece, pieces};
+use super::tokens::{PlacedToken, pieces};
 
 /// The maximum length of a guarded statement in bytes, which is that of any statement.
 const MAX_BYTES: usize = 1 << 20;
@@ -35,7 +35,7 @@ impl Guarded {
 
 struct Guard<'a> {
     sql: &'a str,
-    tokens: &'a [Piece],
+    tokens: &'a [PlacedToken],
     any: bool,
     is_too_long: bool,
 }

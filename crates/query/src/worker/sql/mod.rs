@@ -26,8 +26,8 @@ use self::{
     authorize::Authorizer,
     check::check,
     column_types::{ColumnTypes, NUMBERS, create_table, quoted},
-    errors::Problem,
-    functions::{Place, Refusals},
+    errors::QueryProblem,
+    functions::{Refusals, ValuePlace},
     guard::Guarded,
     load::load,
 };
@@ -157,11 +157,11 @@ impl Database {
     fn prepare(&self, sql: &str, question: &Question) -> Result<Statement<'_>, QueryError> {
         let problem = |problem| errors::explain(problem, question, &self.tables, &self.authorizer);
         let statement = self.connection.prepare(sql);
-        let statement = statement.map_err(|error| problem(Problem::Sqlite(error)))?;
+        let statement = statement.map_err(|error| problem(QueryProblem::Sqlite(error)))?;
 
         let is_select = statement.readonly() && statement.column_count() > 0;
         if !is_select || statement.parameter_count() > 0 {
-            return Err(problem(Problem::NoSelect));
+            return Err(problem(QueryProblem::NoSelect));
         }
 
         Ok(statement)
@@ -199,7 +199,7 @@ impl Database {
                     .and_then(|value| place(&self.connection, &self.tables, &self.read, value));
                 return QueryError::Refused(refusal.text(place.as_ref()));
             }
-            errors::explain(Problem::Sqlite(error), question, &self.tables, &self.authorizer)
+            errors::explain(QueryProblem::Sqlite(error), question, &self.tables, &self.authorizer)
         };
 
         let mut rows = statement.raw_query();
@@ -235,7 +235,7 @@ fn place(
     tables: &[Profile],
     read: &[BTreeSet<usize>],
     value: &str,
-) -> Option<Place> {
+) -> Option<ValuePlace> {
     let mut found = Vec::new();
     for (table, read) in tables.iter().zip(read) {
         for column in read {
@@ -249,7 +249,7 @@ fn place(
             let row = connection.query_row(&sql, [value], |row| row.get::<_, i64>(0));
             if let Ok(row) = row {
                 let at = format!("{name} in row {row} of {}", table.spec.name);
-                found.push(Place { column: column_name(name), at });
+                found.push(ValuePlace { column: column_name(name), at });
             }
         }
     }

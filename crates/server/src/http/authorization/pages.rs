@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::response::Response;
 use http::{HeaderValue, StatusCode, header};
 use larder_login::{
-    CONSENT_COOKIE, ErrorCode, MAX_PARAMETER_BYTES, Parameters, Problem, Question, Step,
+    CONSENT_COOKIE, ConsentQuestion, ErrorCode, MAX_PARAMETER_BYTES, NextStep, Parameters, Problem,
 };
 
 use super::{
@@ -81,8 +81,8 @@ fn decision(form: &[u8]) -> Result<(String, bool), Problem> {
 }
 
 /// The question of the consent page.
-fn form(question: &Question) -> String {
-    let Question { ticket, client, document, destination, scopes, user } = question;
+fn form(question: &ConsentQuestion) -> String {
+    let ConsentQuestion { ticket, client, document, destination, scopes, user } = question;
 
     let scopes = if scopes.is_empty() {
         "no particular scopes".to_owned()
@@ -113,9 +113,9 @@ fn form(question: &Question) -> String {
     )
 }
 
-fn shown(base_url: &str, step: Step) -> Reply {
+fn shown(base_url: &str, step: NextStep) -> Reply {
     match step {
-        Step::Redirect(url, cookies) => {
+        NextStep::Redirect(url, cookies) => {
             let location = HeaderValue::try_from(url).map_err(|_| {
                 let text = "The URL to go on to is not valid.".to_owned();
                 HttpError::from(Problem::Refused(ErrorCode::InvalidRequest, text))
@@ -126,7 +126,7 @@ fn shown(base_url: &str, step: Step) -> Reply {
             set_cookies(&mut response, base_url, &cookies);
             Ok(response)
         }
-        Step::Refused { problem, back, destination, cookies } => {
+        NextStep::Refused { problem, back, destination, cookies } => {
             let body = format!(
                 "<p>{}</p><p><a href=\"{}\">Tell the client, at {}</a></p>\
                  <p class=\"note\">The link opens <code>{}</code></p>",

@@ -10,7 +10,7 @@ use super::super::chosen;
 
 /// A cell, and how many rows and columns it spans.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Cell {
+pub(super) struct SpanningCell {
     pub(super) text: String,
     /// Whether it is a cell of a header.
     pub(super) is_head: bool,
@@ -21,15 +21,15 @@ pub(super) struct Cell {
 /// Places the cells of a table in its rows.
 #[derive(Debug, Default)]
 pub(super) struct Grid {
-    rows: Vec<Row>,
+    rows: Vec<GridRow>,
     /// The cells that span further rows, by column: how many, and the cell.
-    spans: Vec<Option<(usize, Cell)>>,
+    spans: Vec<Option<(usize, SpanningCell)>>,
     /// The number of cells that were repeated.
     repeated: u64,
 }
 
 #[derive(Debug, Default)]
-struct Row {
+struct GridRow {
     fields: Vec<String>,
     /// Whether all cells with a text are those of a header, or some are.
     heads: Heads,
@@ -48,7 +48,7 @@ enum Heads {
 
 /// A table with one field for each row and column.
 #[derive(Debug, Default)]
-pub(super) struct Table {
+pub(super) struct FullTable {
     pub(super) rows: Vec<Vec<String>>,
     heads: Heads,
     /// The texts that stand above the columns.
@@ -59,13 +59,13 @@ pub(super) struct Table {
 
 impl Grid {
     /// Adds a row. Returns the bytes of its fields; `None` if they are more than `room`.
-    pub(super) fn add(&mut self, cells: Vec<Cell>, room: usize) -> Option<usize> {
+    pub(super) fn add(&mut self, cells: Vec<SpanningCell>, room: usize) -> Option<usize> {
         let is_lone = matches!(&cells[..], [only] if only.columns > 1 && only.rows == 1)
             && self.spans.iter().all(Option::is_none);
         let is_empty = cells.is_empty();
         self.repeated += cells.iter().filter(|cell| cell.is_repeated(is_lone)).count() as u64;
 
-        let mut placed: Vec<Cell> = Vec::new();
+        let mut placed: Vec<SpanningCell> = Vec::new();
         let mut bytes = 0;
         let mut cells = cells.into_iter();
         loop {
@@ -74,13 +74,13 @@ impl Grid {
                 placed.push(cell);
             } else if let Some(cell) = cells.next() {
                 // Each copy takes more room than its text.
-                bytes += cell.columns * (cell.text.len() + size_of::<Cell>());
+                bytes += cell.columns * (cell.text.len() + size_of::<SpanningCell>());
                 if bytes > room {
                     return None;
                 }
                 self.place(&cell, &mut placed);
             } else if self.spans.iter().skip(placed.len()).any(Option::is_some) {
-                placed.push(Cell::default());
+                placed.push(SpanningCell::default());
             } else {
                 break;
             }
@@ -92,12 +92,12 @@ impl Grid {
         }
         let heads = heads(&placed);
         let fields = placed.into_iter().map(|cell| cell.text).collect();
-        self.rows.push(Row { fields, heads, is_lone });
+        self.rows.push(GridRow { fields, heads, is_lone });
         Some(bytes)
     }
 
     /// The cell of a row above that spans this row, too.
-    fn spanning(&mut self, column: usize) -> Option<Cell> {
+    fn spanning(&mut self, column: usize) -> Option<SpanningCell> {
         let span = self.spans.get_mut(column)?;
         let (rows, cell) = span.take()?;
         let copy = cell.clone();
@@ -105,7 +105,7 @@ impl Grid {
         Some(copy)
     }
 
-    fn place(&mut self, cell: &Cell, placed: &mut Vec<Cell>) {
+    fn place(&mut self, cell: &SpanningCell, placed: &mut Vec<SpanningCell>) {
         for _ in 0..cell.columns {
             let column = placed.len();
             // Cells may overlap; the later one is on top.
@@ -125,7 +125,7 @@ impl Grid {
         self.spans.clear();
     }
 
-    pub(super) fn finish(self) -> Table {
+    pub(super) fn finish(self) -> FullTable {
         let Self { mut rows, repeated, .. } = self;
         let others = rows.iter().filter(|row| !row.is_lone);
         let width = others.map(|row| row.fields.len()).max().unwrap_or(0);
@@ -141,17 +141,17 @@ impl Grid {
         let heads = rows.first().map_or(Heads::None, |row| row.heads);
         let joined_heads = join_heads(&mut rows);
         let rows = rows.into_iter().map(|row| row.fields).collect();
-        Table { rows, heads, titles, repeated, joined_heads }
+        FullTable { rows, heads, titles, repeated, joined_heads }
     }
 }
 
-impl Cell {
+impl SpanningCell {
     fn is_repeated(&self, is_lone: bool) -> bool {
         !is_lone && !self.text.is_empty() && (self.columns > 1 || self.rows > 1)
     }
 }
 
-fn heads(cells: &[Cell]) -> Heads {
+fn heads(cells: &[SpanningCell]) -> Heads {
     let any = cells.iter().any(|cell| cell.is_head);
     let all = cells.iter().all(|cell| cell.is_head || cell.text.is_empty());
     match (any, all) {
@@ -162,7 +162,7 @@ fn heads(cells: &[Cell]) -> Heads {
 }
 
 /// Makes one header of several rows of one. Returns their number.
-fn join_heads(rows: &mut Vec<Row>) -> u64 {
+fn join_heads(rows: &mut Vec<GridRow>) -> u64 {
     let heads = rows.iter().take_while(|row| row.heads == Heads::All && !row.is_lone).count();
     if heads < 2 || heads == rows.len() {
         return 0;
@@ -179,12 +179,12 @@ fn join_heads(rows: &mut Vec<Row>) -> u64 {
         parts.join("_")
     };
     let fields = (0..width).map(name).collect();
-    let header = Row { fields, heads: Heads::All, is_lone: false };
+    let header = GridRow { fields, heads: Heads::All, is_lone: false };
     rows.splice(..heads, [header]);
     heads as u64
 }
 
-impl Table {
+impl FullTable {
     pub(super) fn has_rows(&self) -> bool {
         self.rows.len() > 1
     }

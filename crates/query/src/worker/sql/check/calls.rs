@@ -1,6 +1,6 @@
 //! The sort of what a function returns.
 
-use super::types::{Affinity, Literal, Sort, Typed};
+use super::types::{Affinity, Literal, Typed, ValueSort};
 
 const NUMBERS: &str = " abs avg ceil ceiling changes count cume_dist dense_rank exp floor instr julianday length \
     ln log log10 log2 median mod ntile number octet_length percent_rank percentile pow power \
@@ -18,11 +18,11 @@ pub(super) fn result(name: &str, arguments: &[Typed]) -> Typed {
     let is_in = |list: &str| list.contains(&format!(" {name} "));
 
     if is_in(NUMBERS) {
-        return Typed::of(Sort::Number);
+        return Typed::of(ValueSort::Number);
     }
     if is_in(TEXTS) {
         let has_digits = name == "strftime" && arguments.first().is_some_and(is_format_of_digits);
-        return Typed { has_digits, ..Typed::of(Sort::Text) };
+        return Typed { has_digits, ..Typed::of(ValueSort::Text) };
     }
     if !is_in(ARGUMENTS) {
         return Typed::unknown();
@@ -65,10 +65,10 @@ pub(super) fn cast(kind: &str) -> Typed {
 
     let is_integer = has(&["INT"]);
     if !is_integer && has(&["CHAR", "CLOB", "TEXT"]) {
-        return Typed { affinity: Affinity::Unknown, ..Typed::of(Sort::Text) };
+        return Typed { affinity: Affinity::Unknown, ..Typed::of(ValueSort::Text) };
     }
     if !is_integer && (has(&["BLOB"]) || kind.is_empty()) {
         return Typed::unknown();
     }
-    Typed { affinity: Affinity::Numeric, ..Typed::of(Sort::Number) }
+    Typed { affinity: Affinity::Numeric, ..Typed::of(ValueSort::Number) }
 }

@@ -9,9 +9,9 @@ use super::{
     calls,
     queries::{Checker, last, lower},
     rules::{self, Operand},
-    scope::{Checked, Scope, Stop},
+    scope::{CheckEnd, Checked, Scope},
     texts,
-    types::{Affinity, Literal, Sort, Typed},
+    types::{Affinity, Literal, Typed, ValueSort},
 };
 
 impl Checker<'_> {
@@ -34,7 +34,7 @@ impl Checker<'_> {
                     let other = self.expr(bound, outer)?;
                     self.compare(Operand::new(expr, &typed), Operand::new(bound, &other), true)?;
                 }
-                Ok(Typed::of(Sort::Number))
+                Ok(Typed::of(ValueSort::Number))
             }
             Expr::In { expr, target, .. } => self.member(expr, target, outer),
             Expr::Case { operand, conditions, else_result, .. } => {
@@ -52,7 +52,7 @@ impl Checker<'_> {
             }
             Expr::Exists { subquery, .. } => {
                 self.query(subquery, outer)?;
-                Ok(Typed::of(Sort::Number))
+                Ok(Typed::of(ValueSort::Number))
             }
             _ => self.other(expr, outer),
         }
@@ -68,7 +68,7 @@ impl Checker<'_> {
             | Expr::IsFalse(inner)
             | Expr::IsNotFalse(inner) => {
                 self.expr(inner, scope)?;
-                Ok(Typed::of(Sort::Number))
+                Ok(Typed::of(ValueSort::Number))
             }
             Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => {
                 self.comparison(left, right, false, scope)
@@ -79,15 +79,15 @@ impl Checker<'_> {
             | Expr::RLike { expr, pattern, .. } => {
                 self.expr(expr, scope)?;
                 self.expr(pattern, scope)?;
-                Ok(Typed::of(Sort::Number))
+                Ok(Typed::of(ValueSort::Number))
             }
             Expr::Ceil { expr, .. } | Expr::Floor { expr, .. } => {
                 self.expr(expr, scope)?;
-                Ok(Typed::of(Sort::Number))
+                Ok(Typed::of(ValueSort::Number))
             }
             Expr::Substring { expr, .. } | Expr::Trim { expr, .. } => {
                 self.expr(expr, scope)?;
-                Ok(Typed::of(Sort::Text))
+                Ok(Typed::of(ValueSort::Text))
             }
             Expr::Tuple(parts) => {
                 for part in parts {
@@ -114,7 +114,7 @@ impl Checker<'_> {
             Op::And | Op::Or => {
                 self.condition(left, scope)?;
                 self.condition(right, scope)?;
-                Ok(Typed::of(Sort::Number))
+                Ok(Typed::of(ValueSort::Number))
             }
             Op::Eq | Op::NotEq | Op::Is | Op::IsNot => self.comparison(left, right, false, scope),
             Op::Lt | Op::LtEq | Op::Gt | Op::GtEq => self.comparison(left, right, true, scope),
@@ -129,17 +129,17 @@ impl Checker<'_> {
             | Op::PGBitwiseShiftRight => {
                 self.operand(left, scope)?;
                 self.operand(right, scope)?;
-                Ok(Typed::of(Sort::Number))
+                Ok(Typed::of(ValueSort::Number))
             }
             Op::StringConcat => {
                 self.expr(left, scope)?;
                 self.expr(right, scope)?;
-                Ok(Typed::of(Sort::Text))
+                Ok(Typed::of(ValueSort::Text))
             }
             Op::Regexp | Op::Glob | Op::Match => {
                 self.expr(left, scope)?;
                 self.expr(right, scope)?;
-                Ok(Typed::of(Sort::Number))
+                Ok(Typed::of(ValueSort::Number))
             }
             _ => {
                 self.expr(left, scope)?;
@@ -160,19 +160,19 @@ impl Checker<'_> {
             for (left, right) in lefts.iter().zip(rights) {
                 self.comparison(left, right, is_order, scope)?;
             }
-            return Ok(Typed::of(Sort::Number));
+            return Ok(Typed::of(ValueSort::Number));
         }
 
         let one = self.expr(left, scope)?;
         let other = self.expr(right, scope)?;
         self.compare(Operand::new(left, &one), Operand::new(right, &other), is_order)?;
-        Ok(Typed::of(Sort::Number))
+        Ok(Typed::of(ValueSort::Number))
     }
 
     /// The type of an operand of arithmetic.
     fn operand(&self, expr: &Expr, scope: &Scope<'_>) -> Checked<Typed> {
         let typed = self.expr(expr, scope)?;
-        rules::arithmetic(Operand::new(expr, &typed)).map_err(Stop::Problem)?;
+        rules::arithmetic(Operand::new(expr, &typed)).map_err(CheckEnd::Problem)?;
         Ok(typed)
     }
 
@@ -182,17 +182,17 @@ impl Checker<'_> {
             UnaryOperator::Plus => Ok(self.expr(expr, scope)?.with_affinity(Affinity::None)),
             UnaryOperator::Not => {
                 self.condition(expr, scope)?;
-                Ok(Typed::of(Sort::Number))
+                Ok(Typed::of(ValueSort::Number))
             }
             UnaryOperator::Minus => Ok(match self.operand(expr, scope)?.literal {
                 Some(Literal::Number(number)) => {
                     Typed::literal(Literal::Number(format!("-{number}")))
                 }
-                _ => Typed::of(Sort::Number),
+                _ => Typed::of(ValueSort::Number),
             }),
             UnaryOperator::BitwiseNot => {
                 self.operand(expr, scope)?;
-                Ok(Typed::of(Sort::Number))
+                Ok(Typed::of(ValueSort::Number))
             }
             _ => Ok(Typed::unknown()),
         }
@@ -218,7 +218,7 @@ impl Checker<'_> {
             }
             _ => {}
         }
-        Ok(Typed::of(Sort::Number))
+        Ok(Typed::of(ValueSort::Number))
     }
 
     fn member_of(
@@ -268,7 +268,7 @@ impl Checker<'_> {
             });
         }
 
-        let results = results.unwrap_or(Typed::of(Sort::Null));
+        let results = results.unwrap_or(Typed::of(ValueSort::Null));
         let typed = match otherwise {
             Some(otherwise) => results.or(self.expr(otherwise, scope)?),
             None => results,
@@ -289,7 +289,8 @@ impl Checker<'_> {
                     };
                     let typed = self.expr(expr, scope)?;
                     if matches!(&*name, "min" | "max") {
-                        texts::extreme(&name, Operand::new(expr, &typed)).map_err(Stop::Problem)?;
+                        texts::extreme(&name, Operand::new(expr, &typed))
+                            .map_err(CheckEnd::Problem)?;
                     }
                     arguments.push(typed);
                 }
@@ -317,8 +318,8 @@ fn of_value(value: &Value) -> Typed {
     match value {
         Value::Number(number, _) => Typed::literal(Literal::Number(number.clone())),
         Value::SingleQuotedString(text) => Typed::literal(Literal::Text(text.clone())),
-        Value::Boolean(_) => Typed::of(Sort::Number),
-        Value::Null => Typed::of(Sort::Null),
+        Value::Boolean(_) => Typed::of(ValueSort::Number),
+        Value::Null => Typed::of(ValueSort::Null),
         _ => Typed::unknown(),
     }
 }

@@ -3,7 +3,7 @@
 use larder_protocol::quote::visible;
 use larder_records::typing::{ColumnType, TypedColumn};
 
-use super::types::{ColumnFacts, Sort, TableFacts};
+use super::types::{ColumnFacts, TableFacts, ValueSort};
 use crate::worker::profile::Profile;
 
 pub(super) fn facts(tables: &[Profile]) -> Vec<TableFacts> {
@@ -17,22 +17,22 @@ pub(super) fn facts(tables: &[Profile]) -> Vec<TableFacts> {
 
 fn column(name: &str, typed: &TypedColumn) -> ColumnFacts {
     let (sort, kind) = match typed.column_type() {
-        ColumnType::Null => (Sort::Unknown, "null"),
-        ColumnType::Boolean => (Sort::Boolean, "true or false"),
-        ColumnType::Integer => (Sort::Number, "an integer"),
-        ColumnType::Number => (Sort::Number, "a number"),
-        ColumnType::BigInteger => (Sort::BigInteger, "a big integer"),
-        ColumnType::DateTime => (Sort::Date, "a date"),
-        ColumnType::List => (Sort::Text, "a list of JSON"),
-        ColumnType::Object => (Sort::Text, "an object of JSON"),
-        ColumnType::Mixed if typed.has_numbers() => (Sort::Mixed, "mixed"),
-        ColumnType::Text | ColumnType::Mixed => (Sort::Text, "text"),
+        ColumnType::Null => (ValueSort::Unknown, "null"),
+        ColumnType::Boolean => (ValueSort::Boolean, "true or false"),
+        ColumnType::Integer => (ValueSort::Number, "an integer"),
+        ColumnType::Number => (ValueSort::Number, "a number"),
+        ColumnType::BigInteger => (ValueSort::BigInteger, "a big integer"),
+        ColumnType::DateTime => (ValueSort::Date, "a date"),
+        ColumnType::List => (ValueSort::Text, "a list of JSON"),
+        ColumnType::Object => (ValueSort::Text, "an object of JSON"),
+        ColumnType::Mixed if typed.has_numbers() => (ValueSort::Mixed, "mixed"),
+        ColumnType::Text | ColumnType::Mixed => (ValueSort::Text, "text"),
     };
 
     let example = typed.why_text().or_else(|| typed.example());
     let example = example.map(|example| match sort {
-        Sort::Text | Sort::Date | Sort::BigInteger => literal(&example.text),
-        Sort::Mixed if example.text.starts_with('"') => literal(&example.text),
+        ValueSort::Text | ValueSort::Date | ValueSort::BigInteger => literal(&example.text),
+        ValueSort::Mixed if example.text.starts_with('"') => literal(&example.text),
         _ => visible(example.text.trim()).into_owned(),
     });
 

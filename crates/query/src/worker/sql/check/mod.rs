@@ -22,7 +22,7 @@ use self::{
     dialect::Sqlite,
     facts::facts,
     queries::Checker,
-    scope::{Scope, Stop},
+    scope::{CheckEnd, Scope},
     types::TableFacts,
 };
 use crate::worker::profile::Profile;
@@ -45,7 +45,7 @@ fn check_facts(sql: &str, tables: &[TableFacts]) -> Result<Vec<Note>, String> {
 
     let checker = Checker::new(tables);
     match checker.query(query, &Scope::outermost()) {
-        Err(Stop::Problem(problem)) => Err(problem),
-        Ok(_) | Err(Stop::TooDeep) => Ok(checker.notes()),
+        Err(CheckEnd::Problem(problem)) => Err(problem),
+        Ok(_) | Err(CheckEnd::TooDeep) => Ok(checker.notes()),
     }
 }

@@ -11,7 +11,7 @@ use sqlparser::ast::{
 
 use super::{
     rules::{self, Operand},
-    scope::{Checked, Relation, Scope, Source, Stop},
+    scope::{CheckEnd, Checked, FromItem, Relation, Scope},
     texts,
     types::{Affinity, TableFacts, Typed},
 };
@@ -57,8 +57,8 @@ impl<'a> Checker<'a> {
         right: Operand<'_>,
         is_order: bool,
     ) -> Checked<()> {
-        rules::compare(left, right, is_order).map_err(Stop::Problem)?;
-        self.tell(texts::compare(left, right, is_order).map_err(Stop::Problem)?);
+        rules::compare(left, right, is_order).map_err(CheckEnd::Problem)?;
+        self.tell(texts::compare(left, right, is_order).map_err(CheckEnd::Problem)?);
         Ok(())
     }
 
@@ -72,7 +72,7 @@ impl<'a> Checker<'a> {
     /// Counts an expression.
     pub(super) fn step(&self, depth: usize) -> Checked<()> {
         let left = self.left.get().checked_sub(1).filter(|_| depth <= MAX_DEPTH);
-        self.left.set(left.ok_or(Stop::TooDeep)?);
+        self.left.set(left.ok_or(CheckEnd::TooDeep)?);
         Ok(())
     }
 
@@ -313,12 +313,12 @@ impl<'a> Checker<'a> {
     /// Checks a condition: of WHERE, HAVING, ON or FILTER.
     pub(super) fn condition(&self, expr: &Expr, scope: &Scope<'_>) -> Checked<()> {
         let typed = self.expr(expr, scope)?;
-        rules::condition(Operand::new(expr, &typed)).map_err(Stop::Problem)
+        rules::condition(Operand::new(expr, &typed)).map_err(CheckEnd::Problem)
     }
 }
 
-fn source(name: String, relation: Relation) -> Source {
-    Source { name, relation, joined: Vec::new() }
+fn source(name: String, relation: Relation) -> FromItem {
+    FromItem { name, relation, joined: Vec::new() }
 }
 
 fn function(name: &str) -> Relation {
@@ -330,7 +330,7 @@ fn function(name: &str) -> Relation {
 }
 
 /// Adds the columns that `*` stands for.
-fn expand<'s>(relation: &mut Relation, sources: impl Iterator<Item = &'s Source>) {
+fn expand<'s>(relation: &mut Relation, sources: impl Iterator<Item = &'s FromItem>) {
     for source in sources {
         relation.is_open |= source.relation.is_open;
         let columns = source.relation.columns.iter();

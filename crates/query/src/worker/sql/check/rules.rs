@@ -6,7 +6,7 @@ use sqlparser::ast::Expr;
 
 use super::{
     super::functions::{is_plain_number, reading_of},
-    types::{Affinity, Literal, Sort, Typed},
+    types::{Affinity, Literal, Typed, ValueSort},
 };
 
 /// An expression with its type.
@@ -36,12 +36,12 @@ impl<'a> Operand<'a> {
 
         let column = self.typed.column.as_ref();
         let kind = match (self.typed.sort, column) {
-            (Sort::Mixed, _) => "holds numbers and texts",
+            (ValueSort::Mixed, _) => "holds numbers and texts",
             (_, Some(column)) if column.sort == self.typed.sort => column.kind,
-            (Sort::Text | Sort::Date, _) => "text",
+            (ValueSort::Text | ValueSort::Date, _) => "text",
             _ => "a number",
         };
-        let is = if self.typed.sort == Sort::Mixed { "" } else { "is " };
+        let is = if self.typed.sort == ValueSort::Mixed { "" } else { "is " };
         let example = column.and_then(|column| column.example.as_ref());
         let example = example.map_or_else(String::new, |example| format!(", such as {example}"));
         format!("{shown} {is}{kind}{example}")
@@ -57,7 +57,7 @@ impl<'a> Operand<'a> {
 
 /// Checks a comparison. `is_order`: it asks which is larger.
 pub(super) fn compare(left: Operand<'_>, right: Operand<'_>, is_order: bool) -> Result<(), String> {
-    let is_mixed = |operand: &Operand<'_>| operand.typed.sort == Sort::Mixed;
+    let is_mixed = |operand: &Operand<'_>| operand.typed.sort == ValueSort::Mixed;
 
     if left.typed.is_text() && right.typed.is_number() {
         text_and_number(left, right, is_order)
@@ -84,7 +84,9 @@ fn text_and_number(text: Operand<'_>, number: Operand<'_>, is_order: bool) -> Re
             "words for no value are NULL among numbers: write {0} IS NULL or {0} IS NOT NULL",
             number.shown()
         ),
-        Some(_) if number.typed.sort == Sort::Boolean => "write 1 for true and 0 for false".into(),
+        Some(_) if number.typed.sort == ValueSort::Boolean => {
+            "write 1 for true and 0 for false".into()
+        }
         Some(quoted) => {
             let read = reading_of(quoted, &text.shown());
             if read.starts_with("number(") {
@@ -96,7 +98,7 @@ fn text_and_number(text: Operand<'_>, number: Operand<'_>, is_order: bool) -> Re
                 )
             }
         }
-        None if text.typed.sort == Sort::Date => format!(
+        None if text.typed.sort == ValueSort::Date => format!(
             "write a date in quotes, such as '2026-01-31', or CAST(strftime('%Y', {}) AS INTEGER) for its year",
             text.shown()
         ),
@@ -145,22 +147,24 @@ pub(super) fn arithmetic(operand: Operand<'_>) -> Result<(), String> {
     let shown = operand.shown();
     let cure = match (typed.quoted_text(), typed.sort) {
         (Some(quoted), _) if is_plain_number(quoted) => return Ok(()),
-        (None, Sort::Text | Sort::Date) if typed.has_digits => return Ok(()),
+        (None, ValueSort::Text | ValueSort::Date) if typed.has_digits => return Ok(()),
         (Some(quoted), _) => {
             let read = reading_of(quoted, &shown);
             format!("write a number, or {read}")
         }
-        (None, Sort::Date) => format!(
+        (None, ValueSort::Date) => format!(
             "write julianday({shown}) for days, unixepoch({shown}) for seconds, or date({shown}, '+1 day')"
         ),
-        (None, Sort::Text) => format!("write {}, and || to join texts", operand.as_number()),
-        (None, Sort::Mixed) => format!("write try_number({shown})"),
-        (None, Sort::BigInteger) => {
+        (None, ValueSort::Text) => format!("write {}, and || to join texts", operand.as_number()),
+        (None, ValueSort::Mixed) => format!("write try_number({shown})"),
+        (None, ValueSort::BigInteger) => {
             return Err(format!(
                 "{shown} has integers beyond 64 bits, which are texts in SQL: write CAST({shown} AS REAL) for a rounded number."
             ));
         }
-        (None, Sort::Unknown | Sort::Null | Sort::Number | Sort::Boolean) => return Ok(()),
+        (None, ValueSort::Unknown | ValueSort::Null | ValueSort::Number | ValueSort::Boolean) => {
+            return Ok(());
+        }
     };
     Err(format!("{}, and arithmetic needs a number: {cure}.", operand.described()))
 }

@@ -1,17 +1,17 @@
 //! [`Scope`]: the names that an expression can use.
 
-use super::types::{Sort, Typed};
+use super::types::{Typed, ValueSort};
 
 /// Why a check ends before the end of the statement.
 #[derive(Debug)]
-pub(super) enum Stop {
+pub(super) enum CheckEnd {
     /// The statement mixes texts and numbers.
     Problem(String),
     /// The statement is nested too deeply to be checked.
     TooDeep,
 }
 
-pub(super) type Checked<T> = Result<T, Stop>;
+pub(super) type Checked<T> = Result<T, CheckEnd>;
 
 /// The columns of a table, of a subquery or of a common table expression.
 #[derive(Debug, Clone, Default)]
@@ -35,7 +35,7 @@ impl Relation {
 
 /// A relation in FROM.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct FromItem {
     /// The alias or the name, in lower case.
     pub(super) name: String,
     pub(super) relation: Relation,
@@ -49,7 +49,7 @@ pub(super) struct Scope<'a> {
     pub(super) outer: Option<&'a Scope<'a>>,
     /// Common table expressions, in lower case.
     pub(super) tables: Vec<(String, Relation)>,
-    pub(super) sources: Vec<Source>,
+    pub(super) sources: Vec<FromItem>,
     /// Names of results, which conditions can use.
     pub(super) aliases: Vec<(String, Typed)>,
     pub(super) depth: usize,
@@ -85,7 +85,7 @@ impl<'a> Scope<'a> {
                 return typed.clone();
             }
             if named.clone().next().is_some() && is_row_number(name) {
-                return Typed::of(Sort::Number);
+                return Typed::of(ValueSort::Number);
             }
             if named.any(|source| source.relation.is_open) {
                 return Typed::unknown();

@@ -8,10 +8,10 @@ use rusqlite::{Connection, types::Value};
 use super::{
     super::{functions::Refusals, guard::Guarded},
     check_facts as check,
-    types::{ColumnFacts, Sort, TableFacts},
+    types::{ColumnFacts, TableFacts, ValueSort},
 };
 
-fn column(name: &str, sort: Sort, kind: &'static str, example: &str) -> ColumnFacts {
+fn column(name: &str, sort: ValueSort, kind: &'static str, example: &str) -> ColumnFacts {
     let example = Some(example.to_owned());
     ColumnFacts {
         name: name.into(),
@@ -26,23 +26,23 @@ fn column(name: &str, sort: Sort, kind: &'static str, example: &str) -> ColumnFa
 
 fn tables() -> Vec<TableFacts> {
     let t = vec![
-        column("n", Sort::Number, "an integer", "5"),
-        column("price", Sort::Number, "a number", "2.5"),
-        column("hour", Sort::Text, "text", "'00'"),
-        column("cost", Sort::Text, "text", "'$1,234.50'"),
-        column("name", Sort::Text, "text", "'Ann'"),
-        column("day", Sort::Date, "a date", "'2026-01-31'"),
-        column("active", Sort::Boolean, "a boolean", "1"),
-        column("level", Sort::Mixed, "mixed", "1"),
-        column("big", Sort::BigInteger, "a big integer", "'18446744073709551615'"),
-        column("paid", Sort::Text, "text", "'1.234,5'"),
-        column("born", Sort::Text, "text", "'31/12/1999'"),
-        column("padded", Sort::Text, "text", "' Ann'"),
-        column("other thing", Sort::Unknown, "null", "NULL"),
+        column("n", ValueSort::Number, "an integer", "5"),
+        column("price", ValueSort::Number, "a number", "2.5"),
+        column("hour", ValueSort::Text, "text", "'00'"),
+        column("cost", ValueSort::Text, "text", "'$1,234.50'"),
+        column("name", ValueSort::Text, "text", "'Ann'"),
+        column("day", ValueSort::Date, "a date", "'2026-01-31'"),
+        column("active", ValueSort::Boolean, "a boolean", "1"),
+        column("level", ValueSort::Mixed, "mixed", "1"),
+        column("big", ValueSort::BigInteger, "a big integer", "'18446744073709551615'"),
+        column("paid", ValueSort::Text, "text", "'1.234,5'"),
+        column("born", ValueSort::Text, "text", "'31/12/1999'"),
+        column("padded", ValueSort::Text, "text", "' Ann'"),
+        column("other thing", ValueSort::Unknown, "null", "NULL"),
     ];
     let u = vec![
-        column("id", Sort::Number, "an integer", "1"),
-        column("hour", Sort::Number, "an integer", "7"),
+        column("id", ValueSort::Number, "an integer", "1"),
+        column("hour", ValueSort::Number, "an integer", "7"),
     ];
     vec![TableFacts { name: "t".into(), columns: t }, TableFacts { name: "u".into(), columns: u }]
 }

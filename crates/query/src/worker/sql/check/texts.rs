@@ -7,7 +7,7 @@ use larder_records::notes::{Note, NoteKind};
 use super::{
     super::functions::{is_plain_number, order_format, reading_of},
     rules::Operand,
-    types::{ColumnFacts, Sort},
+    types::{ColumnFacts, ValueSort},
 };
 
 /// Checks a comparison of two texts. `is_order`: it asks which is larger.
@@ -112,7 +112,7 @@ pub(super) fn sorted(operand: Operand<'_>) -> Option<Note> {
 
 /// The column of texts whose values an expression has.
 fn text_column(operand: Operand<'_>) -> Option<std::rc::Rc<ColumnFacts>> {
-    operand.typed.column.clone().filter(|_| operand.typed.sort == Sort::Text)
+    operand.typed.column.clone().filter(|_| operand.typed.sort == ValueSort::Text)
 }
 
 /// The format of the dates in a column of texts that have another order than dates.

@@ -13,7 +13,7 @@ pub(super) struct TableFacts {
 #[derive(Debug, Clone)]
 pub(super) struct ColumnFacts {
     pub(super) name: String,
-    pub(super) sort: Sort,
+    pub(super) sort: ValueSort,
     /// The type with its article: `an integer`, `text`.
     pub(super) kind: &'static str,
     /// A value, as it is written in a statement.
@@ -28,7 +28,7 @@ pub(super) struct ColumnFacts {
 
 /// The sort of the values of an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sort {
+pub(super) enum ValueSort {
     /// Any values, or one of the sorts that depends on the row.
     Unknown,
     /// NULL, whatever the row.
@@ -45,7 +45,7 @@ pub(super) enum Sort {
     Mixed,
 }
 
-impl Sort {
+impl ValueSort {
     fn is_number(self) -> bool {
         matches!(self, Self::Number | Self::Boolean)
     }
@@ -73,7 +73,7 @@ pub(super) enum Literal {
 /// An expression, as far as its type is known.
 #[derive(Debug, Clone)]
 pub(super) struct Typed {
-    pub(super) sort: Sort,
+    pub(super) sort: ValueSort,
     pub(super) affinity: Affinity,
     /// The column whose values the expression has.
     pub(super) column: Option<Rc<ColumnFacts>>,
@@ -84,13 +84,13 @@ pub(super) struct Typed {
 
 impl Typed {
     /// An expression with values of a sort.
-    pub(super) fn of(sort: Sort) -> Self {
+    pub(super) fn of(sort: ValueSort) -> Self {
         let affinity = Affinity::None;
         Self { sort, affinity, column: None, literal: None, has_digits: false }
     }
 
     pub(super) fn unknown() -> Self {
-        Self { affinity: Affinity::Unknown, ..Self::of(Sort::Unknown) }
+        Self { affinity: Affinity::Unknown, ..Self::of(ValueSort::Unknown) }
     }
 
     pub(super) fn column(facts: &ColumnFacts) -> Self {
@@ -100,8 +100,8 @@ impl Typed {
 
     pub(super) fn literal(literal: Literal) -> Self {
         let sort = match literal {
-            Literal::Number(_) => Sort::Number,
-            Literal::Text(_) => Sort::Text,
+            Literal::Number(_) => ValueSort::Number,
+            Literal::Text(_) => ValueSort::Text,
         };
         Self { literal: Some(literal), ..Self::of(sort) }
     }
@@ -139,22 +139,23 @@ impl Typed {
         let has_digits = self.has_digits && other.has_digits;
         let sort = match (self.sort, other.sort) {
             (one, two) if one == two => one,
-            (one, two) if one.is_number() && two.is_number() => Sort::Number,
-            (one, two) if one.is_text() && two.is_text() => Sort::Text,
-            (one, two) if one.is_number() && two.is_text() => Sort::Mixed,
-            (one, two) if one.is_text() && two.is_number() => Sort::Mixed,
-            _ => Sort::Unknown,
+            (one, two) if one.is_number() && two.is_number() => ValueSort::Number,
+            (one, two) if one.is_text() && two.is_text() => ValueSort::Text,
+            (one, two) if one.is_number() && two.is_text() => ValueSort::Mixed,
+            (one, two) if one.is_text() && two.is_number() => ValueSort::Mixed,
+            _ => ValueSort::Unknown,
         };
 
         // A text in quotes that is given for missing values mixes the sorts on purpose.
         let is_on_purpose = self.quoted_text().is_some() || other.quoted_text().is_some();
-        let sort = if sort == Sort::Mixed && is_on_purpose { Sort::Unknown } else { sort };
+        let sort =
+            if sort == ValueSort::Mixed && is_on_purpose { ValueSort::Unknown } else { sort };
         let texts_first = if self.is_text() { [self, other] } else { [other, self] };
         let column = texts_first.into_iter().find_map(|typed| typed.column);
         Self { column, has_digits, affinity: Affinity::Unknown, ..Self::of(sort) }
     }
 
     fn is_null(&self) -> bool {
-        self.sort == Sort::Null
+        self.sort == ValueSort::Null
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn add(connection: &Connection, refusals: &Refusals) -> Result<()> {
         ("min", "larder_min", "larder_group_min", "larder_frame_min", "larder_of_min", false),
         ("max", "larder_max", "larder_group_max", "larder_frame_max", "larder_of_max", true),
     ] {
-        let check = |in_frame| Check { name, is_max, in_frame, refusals: refusals.clone() };
+        let check = |in_frame| ExtremeCheck { name, is_max, in_frame, refusals: refusals.clone() };
         connection.create_aggregate_function(group, 1, FLAGS, check(false))?;
         connection.create_window_function(frame, 1, FLAGS, check(true))?;
 
@@ -72,7 +72,7 @@ pub(super) fn add(connection: &Connection, refusals: &Refusals) -> Result<()> {
 
 /// Whether `min` or `max` may compare values: numbers, or texts of which some are words, or texts
 /// whose order is that of their numbers.
-struct Check {
+struct ExtremeCheck {
     name: &'static str,
     is_max: bool,
     /// Whether values can leave the group again.
@@ -95,7 +95,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn add(&mut self, value: ValueRef<'_>, check: &Check) {
+    fn add(&mut self, value: ValueRef<'_>, check: &ExtremeCheck) {
         let text = match value {
             ValueRef::Null | ValueRef::Blob(_) => return,
             ValueRef::Integer(_) | ValueRef::Real(_) => {
@@ -140,7 +140,7 @@ impl Seen {
         }
     }
 
-    fn extreme(&self, check: &Check) -> Option<f64> {
+    fn extreme(&self, check: &ExtremeCheck) -> Option<f64> {
         if !check.in_frame {
             return self.extreme;
         }
@@ -177,7 +177,7 @@ fn refuse(refusals: &Refusals, name: &str, text: &str) -> rusqlite::Error {
     refusals.refuse(format!("{name} takes numbers, or words"), Some(text), Cure::Of(numbers::cure))
 }
 
-impl Check {
+impl ExtremeCheck {
     /// The number that the result has to be, if all values are texts that are numbers.
     fn result(&self, seen: &Seen) -> Result<Option<f64>> {
         let is_mixed = seen.numbers > 0 && seen.written + seen.words > 0;
@@ -188,7 +188,7 @@ impl Check {
     }
 }
 
-impl Aggregate<Seen, Option<f64>> for Check {
+impl Aggregate<Seen, Option<f64>> for ExtremeCheck {
     fn init(&self, _: &mut Context<'_>) -> Result<Seen> {
         Ok(Seen::default())
     }
@@ -203,7 +203,7 @@ impl Aggregate<Seen, Option<f64>> for Check {
     }
 }
 
-impl WindowAggregate<Seen, Option<f64>> for Check {
+impl WindowAggregate<Seen, Option<f64>> for ExtremeCheck {
     fn value(&self, seen: Option<&mut Seen>) -> Result<Option<f64>> {
         seen.map_or(Ok(None), |seen| self.result(seen))
     }

@@ -25,7 +25,7 @@ use rusqlite::{
 use self::plain::delegate;
 pub(super) use self::{
     formats::order_format,
-    refusal::{Place, Refusals},
+    refusal::{Refusals, ValuePlace},
 };
 use self::{numbers::Number, refusal::Cure};
 

@@ -31,7 +31,7 @@ pub(super) enum Cure {
 
 /// The place of a value: the column, and the row in words.
 #[derive(Debug, Clone)]
-pub(in super::super) struct Place {
+pub(in super::super) struct ValuePlace {
     pub(in super::super) column: String,
     pub(in super::super) at: String,
 }
@@ -58,7 +58,7 @@ impl Refusal {
     }
 
     /// The error, with the place of the value if it is known.
-    pub(in super::super) fn text(&self, place: Option<&Place>) -> String {
+    pub(in super::super) fn text(&self, place: Option<&ValuePlace>) -> String {
         let column = place.map_or("x", |place| &place.column);
         let value = self.value.as_deref().unwrap_or_default();
 

@@ -80,9 +80,9 @@ fn no_group(name: &str, regex: &Regex) -> Error {
 }
 
 /// A replacement: texts and groups.
-struct Template(Vec<Piece>);
+struct Template(Vec<ReplacementPiece>);
 
-enum Piece {
+enum ReplacementPiece {
     Text(String),
     Group(usize),
 }
@@ -108,21 +108,23 @@ impl Template {
                     continue;
                 }
             };
-            pieces.push(Piece::Text(std::mem::take(&mut literal)));
-            pieces.push(Piece::Group(group));
+            pieces.push(ReplacementPiece::Text(std::mem::take(&mut literal)));
+            pieces.push(ReplacementPiece::Group(group));
             rest = &after[length..];
         }
 
         literal.push_str(rest);
-        pieces.push(Piece::Text(literal));
+        pieces.push(ReplacementPiece::Text(literal));
         Ok(Self(pieces))
     }
 
     fn fill(&self, found: &Captures<'_>) -> String {
         self.0.iter().fold(String::new(), |mut text, piece| {
             let piece = match piece {
-                Piece::Text(literal) => literal,
-                Piece::Group(group) => found.get(*group).map_or("", |found| found.as_str()),
+                ReplacementPiece::Text(literal) => literal,
+                ReplacementPiece::Group(group) => {
+                    found.get(*group).map_or("", |found| found.as_str())
+                }
             };
             // Writing to a string cannot fail.
             let _ = text.write_str(piece);

@@ -9,7 +9,9 @@ use rusqlite::{
 use super::{FLAGS, Number, Refusals};
 
 pub(super) fn add(connection: &Connection, refusals: &Refusals) -> Result<()> {
-    for (name, result) in [("sum", Kind::Sum), ("avg", Kind::Average), ("total", Kind::Total)] {
+    for (name, result) in
+        [("sum", SumKind::Sum), ("avg", SumKind::Average), ("total", SumKind::Total)]
+    {
         let sum = Sum { name, result, refusals: refusals.clone() };
         connection.create_window_function(name, 1, FLAGS, sum)?;
     }
@@ -17,7 +19,7 @@ pub(super) fn add(connection: &Connection, refusals: &Refusals) -> Result<()> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum SumKind {
     Sum,
     Average,
     Total,
@@ -25,14 +27,14 @@ enum Kind {
 
 struct Sum {
     name: &'static str,
-    result: Kind,
+    result: SumKind,
     refusals: Refusals,
 }
 
 /// The numbers so far, as SQLite's `SumCtx` has them: an exact integer, until a real or an
 /// overflow makes it a sum by Kahan, Babuška and Neumaier.
 #[derive(Debug, Default)]
-struct State {
+struct SumState {
     count: u64,
     integer: i64,
     real: f64,
@@ -45,7 +47,7 @@ struct State {
 const LARGE: i64 = 4_503_599_627_370_496;
 const PART: i64 = 16_384;
 
-impl State {
+impl SumState {
     fn add_real(&mut self, number: f64) {
         let sum = self.real;
         let next = sum + number;
@@ -137,44 +139,44 @@ impl State {
 
 impl Sum {
     #[allow(clippy::cast_precision_loss, reason = "as SQLite does")]
-    fn value_of(&self, state: Option<&State>) -> Result<Value> {
+    fn value_of(&self, state: Option<&SumState>) -> Result<Value> {
         let state = state.filter(|state| state.count > 0);
         Ok(match (self.result, state) {
-            (Kind::Total, state) => Value::Real(state.map_or(0.0, State::sum)),
+            (SumKind::Total, state) => Value::Real(state.map_or(0.0, SumState::sum)),
             (_, None) => Value::Null,
-            (Kind::Average, Some(state)) => Value::Real(state.sum() / state.count as f64),
-            (Kind::Sum, Some(state)) if !state.is_real => Value::Integer(state.integer),
-            (Kind::Sum, Some(state)) if state.overflow => {
+            (SumKind::Average, Some(state)) => Value::Real(state.sum() / state.count as f64),
+            (SumKind::Sum, Some(state)) if !state.is_real => Value::Integer(state.integer),
+            (SumKind::Sum, Some(state)) if state.overflow => {
                 return Err(Error::UserFunctionError("integer overflow".into()));
             }
-            (Kind::Sum, Some(state)) => Value::Real(state.sum()),
+            (SumKind::Sum, Some(state)) => Value::Real(state.sum()),
         })
     }
 }
 
-impl Aggregate<State, Value> for Sum {
-    fn init(&self, _: &mut Context<'_>) -> Result<State> {
-        Ok(State::default())
+impl Aggregate<SumState, Value> for Sum {
+    fn init(&self, _: &mut Context<'_>) -> Result<SumState> {
+        Ok(SumState::default())
     }
 
-    fn step(&self, ctx: &mut Context<'_>, state: &mut State) -> Result<()> {
+    fn step(&self, ctx: &mut Context<'_>, state: &mut SumState) -> Result<()> {
         if let Some(number) = self.refusals.number(ctx, 0, self.name)? {
             state.add(number);
         }
         Ok(())
     }
 
-    fn finalize(&self, _: &mut Context<'_>, state: Option<State>) -> Result<Value> {
+    fn finalize(&self, _: &mut Context<'_>, state: Option<SumState>) -> Result<Value> {
         self.value_of(state.as_ref())
     }
 }
 
-impl WindowAggregate<State, Value> for Sum {
-    fn value(&self, state: Option<&mut State>) -> Result<Value> {
+impl WindowAggregate<SumState, Value> for Sum {
+    fn value(&self, state: Option<&mut SumState>) -> Result<Value> {
         self.value_of(state.as_deref())
     }
 
-    fn inverse(&self, ctx: &mut Context<'_>, state: &mut State) -> Result<()> {
+    fn inverse(&self, ctx: &mut Context<'_>, state: &mut SumState) -> Result<()> {
         if let Some(number) = self.refusals.number(ctx, 0, self.name)? {
             state.remove(number);
         }

@@ -72,7 +72,7 @@ fn compare(a: &str, b: &str) -> Ordering {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum PatternPart {
     /// `%`
     Any,
     /// `_`
@@ -82,7 +82,7 @@ enum Part {
 
 /// A pattern of LIKE.
 #[derive(Debug, Clone)]
-struct Pattern(Vec<Part>);
+struct Pattern(Vec<PatternPart>);
 
 impl Pattern {
     fn new(text: &str, escape: Option<char>) -> std::result::Result<Self, String> {
@@ -95,13 +95,13 @@ impl Pattern {
         while let Some(c) = characters.next() {
             parts.push(match c {
                 c if Some(c) == escape => match characters.next() {
-                    Some(c) => Part::Letter(fold(c)),
+                    Some(c) => PatternPart::Letter(fold(c)),
                     // A pattern that ends so matches nothing, as in SQLite.
-                    None => Part::Letter('\0'),
+                    None => PatternPart::Letter('\0'),
                 },
-                '%' => Part::Any,
-                '_' => Part::One,
-                c => Part::Letter(fold(c)),
+                '%' => PatternPart::Any,
+                '_' => PatternPart::One,
+                c => PatternPart::Letter(fold(c)),
             });
         }
         Ok(Self(parts))
@@ -116,18 +116,18 @@ impl Pattern {
         loop {
             let before = rest.clone();
             match (self.0.get(at), rest.next()) {
-                (Some(Part::Any), _) => {
+                (Some(PatternPart::Any), _) => {
                     at += 1;
                     rest = before;
                     retry = Some((at, rest.clone()));
                     continue;
                 }
                 (None, None) => return true,
-                (Some(Part::One), Some(_)) => {
+                (Some(PatternPart::One), Some(_)) => {
                     at += 1;
                     continue;
                 }
-                (Some(Part::Letter(letter)), Some(c)) if fold(c) == *letter => {
+                (Some(PatternPart::Letter(letter)), Some(c)) if fold(c) == *letter => {
                     at += 1;
                     continue;
                 }
