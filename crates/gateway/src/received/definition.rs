@@ -15,6 +15,8 @@ use crate::log_rate::LogRate;
 
 /// The most bytes of one definition.
 pub(super) const DEFINITION_BYTES: usize = 64 << 10;
+/// The member of a tool that says what its results have.
+const OUTPUT_SCHEMA: &str = "outputSchema";
 /// The most characters of a description.
 const DESCRIPTION_CHARS: usize = 10_000;
 /// The most characters of a title.
@@ -42,9 +44,18 @@ pub(super) fn presentable(definition: Value, key: &str) -> Result<Object, LeftOu
     if !make_visible(&mut members) {
         return Err(left_out("it has control characters where they would change its meaning"));
     }
-    let definition = Value::Object(members);
+    let mut definition = Value::Object(members);
     if json_exceeds(&definition, DEFINITION_BYTES) {
-        return Err(left_out(&format!("its definition is over {} KiB", DEFINITION_BYTES >> 10)));
+        // A tool works without it.
+        let output = definition.as_object_mut().and_then(|members| members.remove(OUTPUT_SCHEMA));
+        if output.is_none() || json_exceeds(&definition, DEFINITION_BYTES) {
+            return Err(left_out(&format!(
+                "its definition is over {} KiB",
+                DEFINITION_BYTES >> 10
+            )));
+        }
+        let problem = format!("with it the definition is over {} KiB", DEFINITION_BYTES >> 10);
+        log_changed(&name, "the output schema of an upstream's tool is left out", &problem);
     }
 
     if let Some(chars) = long {
@@ -151,6 +162,18 @@ mod tests {
         let long = long.expect("it is cut");
         let text = long["description"].as_str().expect("a text");
         assert!(text.contains("50000 characters") && text.chars().count() < 10_100);
+    }
+
+    #[test]
+    fn a_long_output_schema_is_left_out_alone() {
+        let long = json!({ "type": "object", "enum": vec!["long"; 20_000] });
+        let tool = json!({ "name": "a", "inputSchema": { "type": "object" } });
+        let mut with_output = tool.clone();
+        with_output[OUTPUT_SCHEMA] = long.clone();
+        assert_eq!(presented(with_output), Ok(tool));
+
+        let both = json!({ "name": "a", "inputSchema": long, OUTPUT_SCHEMA: long });
+        assert!(presented(both).is_err());
     }
 
     #[test]
