@@ -32,7 +32,9 @@ async function bundle(entry) {
     define: { "process.env.NODE_ENV": '"production"' },
   });
   const text = (ending) => result.outputFiles.find((file) => file.path.endsWith(ending))?.text ?? "";
-  return { js: text(".js"), css: text(".css") };
+  // Messages of packages name their pages; these pages name no address outside of their host.
+  const js = text(".js").replace(/https:\/\/github\.com\/(?:highlightjs|markedjs)\/[\w./]*/g, "its authors");
+  return { js, css: text(".css") };
 }
 
 /** Parts of a script that would end its element, or begin a comment in it. */

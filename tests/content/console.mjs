@@ -70,7 +70,7 @@ async function walk(page) {
   await page.getByRole("button", { name: "Share Appears by itself", exact: true }).click();
   await look(page, "share");
   await page.getByRole("dialog").getByRole("button", { name: "Share" }).click();
-  seen.link = await page.getByLabel("Link", { exact: true }).inputValue();
+  seen.link = await page.getByLabel("Link for models and tools").inputValue();
   await look(page, "shared");
   await page.getByRole("button", { name: "Done" }).click();
   await page.getByRole("button", { name: "Delete Appears by itself", exact: true }).click();

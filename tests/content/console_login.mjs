@@ -1,6 +1,7 @@
 // Logs in at the authorization server in Chromium: console_login.mjs, with {"chromium", "url", "screenshots"?} on stdin.
 // Writes what was seen to stdout.
 
+import assert from "node:assert/strict";
 import { text } from "node:stream/consumers";
 import { chromium } from "playwright-core";
 
@@ -27,8 +28,10 @@ try {
   const page = await open();
   await button(page).waitFor();
   seen.button = await button(page).innerText();
-  await page.getByLabel("Access token").waitFor();
-  if (given.screenshots) await page.screenshot({ path: `${given.screenshots}/login-oidc.png` });
+  const field = page.getByLabel("Access token");
+  if (given.tokens === false) assert.equal(await field.count(), 0, "nobody has a token");
+  else await field.waitFor();
+  if (given.screenshots) await page.screenshot({ path: `${given.screenshots}/login-${given.tokens === false ? "provider" : "oidc"}.png` });
   await button(page).click();
   await resources(page).waitFor();
   seen.path = new URL(page.url()).pathname;

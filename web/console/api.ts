@@ -18,6 +18,8 @@ export interface Session {
   login: boolean;
   /** The host of the authorization server at which people log in, if there is one. */
   oidc?: string;
+  /** Whether they may log in with a token there, too. */
+  tokens?: boolean;
   user?: string;
   /** Whether they have the scope of operators. */
   operator?: boolean;

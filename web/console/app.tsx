@@ -1,13 +1,16 @@
 // The console: a login, then the list of resources or one of them.
 
-import { useCallback, useEffect, useState } from "preact/hooks";
+import { useCallback, useEffect, useMemo, useReducer, useState } from "preact/hooks";
 
 import { visible } from "../shared/format.ts";
+import { PlaceContext } from "../shared/place.ts";
 import { Loading, Problem } from "../shared/states.tsx";
 import { LoggedOut, type Session, logOut, session as readSession, tools as readTools } from "./api.ts";
+import { Keys } from "./keys.tsx";
 import { List } from "./list.tsx";
 import { Login } from "./login.tsx";
 import { Owners } from "./owners.tsx";
+import { AddressPlace, uriOf } from "./place.ts";
 import { Resource } from "./resource.tsx";
 import { Traffic } from "./traffic.tsx";
 import { Upstreams } from "./upstreams.tsx";
@@ -27,14 +30,19 @@ export interface Shell {
 
 export function App() {
   const [state, setState] = useState<State>({ kind: "loading" });
-  const [uri, setUri] = useState(uriOfAddress);
-  const [operators, setOperators] = useState(operatorsPage);
+  const place = useMemo(() => new AddressPlace(), []);
+  const [, redraw] = useReducer((n: number) => n + 1, 0);
+  useEffect(() => place.follow(() => redraw(0)), [place]);
+  const uri = uriOf(place.address);
+  const operators = operatorsPage(place.address.path);
   /** The host of the authorization server at which people log in. */
   const [host, setHost] = useState<string>();
+  const [takesTokens, setTakesTokens] = useState(true);
   const open = useCallback(async () => {
     try {
       const session = await readSession();
       setHost(session.oidc);
+      setTakesTokens(session.tokens ?? true);
       if (session.user === undefined) setState({ kind: "login" });
       else setState({ kind: "open", session, tools: await readTools() });
     } catch (error) {
@@ -42,14 +50,6 @@ export function App() {
     }
   }, []);
   useEffect(() => void open(), []);
-  useEffect(() => {
-    const follow = () => {
-      setUri(uriOfAddress());
-      setOperators(operatorsPage());
-    };
-    window.addEventListener("hashchange", follow);
-    return () => window.removeEventListener("hashchange", follow);
-  }, []);
   const failed = useCallback((error: unknown) => {
     if (error instanceof LoggedOut) {
       setState({ kind: "login", notice: error.message });
@@ -79,12 +79,14 @@ export function App() {
         <Login
           {...(state.notice !== undefined && { notice: state.notice })}
           {...(host !== undefined && { host })}
+          takesTokens={takesTokens}
           done={() => void open()}
         />
       );
     case "open": {
       const shell: Shell = { tools: state.tools, failed };
       return (
+        <PlaceContext value={place}>
         <div class="viewer console">
           <header class="masthead">
             <a class="brand" href="#/">
@@ -133,23 +135,13 @@ export function App() {
           ) : (
             <Resource key={uri} uri={uri} shell={shell} />
           )}
+          <Keys />
         </div>
+        </PlaceContext>
       );
     }
   }
 }
 
-/** The address of a resource's page. */
-export const address = (uri: string): string => `#/resource/${encodeURIComponent(uri)}`;
-
-/** The page for operators at the address, if it is one. */
-const operatorsPage = (): string | undefined => /^#\/(owners|traffic|upstreams)$/.exec(location.hash)?.[1];
-
-function uriOfAddress(): string | undefined {
-  const encoded = /^#\/resource\/(.+)$/.exec(location.hash)?.[1];
-  try {
-    return encoded === undefined ? undefined : decodeURIComponent(encoded);
-  } catch {
-    return undefined;
-  }
-}
+/** The page for operators at a path, if it is one. */
+const operatorsPage = (path: string): string | undefined => /^\/(owners|traffic|upstreams)$/.exec(path)?.[1];

@@ -4,11 +4,15 @@ import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 
 import { age, count, expiry, number, size, visible } from "../shared/format.ts";
 import { Icon } from "../shared/icons.tsx";
+import { type Choices, parsed, type as typed, usePlace } from "../shared/place.ts";
 import { Search } from "../shared/search.tsx";
 import { Empty, Loading, Problem } from "../shared/states.tsx";
 import { data, text } from "./api.ts";
-import { type Shell, address } from "./app.tsx";
+import type { Shell } from "./app.tsx";
 import { useChanges } from "./changes.ts";
+import { Copy } from "./copy.tsx";
+import { Many } from "./many.tsx";
+import { folderAddress, resourceAddress } from "./place.ts";
 import { Remove } from "./remove.tsx";
 import { Share } from "./share.tsx";
 import { Upload } from "./upload.tsx";
@@ -16,8 +20,11 @@ import { Upload } from "./upload.tsx";
 const PAGE = 50;
 
 const BY_URI: Order = { by: "uri", descending: false };
+const ORDERS = ["uri", "name", "size", "created", "expires"];
+/** How often a search is repeated at most while others store, in milliseconds: it reads content. */
+const SEARCH_PAUSE = 4000;
 
-interface Item {
+export interface Item {
   uri: string;
   name: string;
   description?: string;
@@ -40,8 +47,17 @@ interface Order {
   descending: boolean;
 }
 
+interface Folder {
+  prefix: string;
+  resources: number;
+  bytes: number;
+}
+
 interface Page {
   items: Item[];
+  folders?: Folder[];
+  /** How many folders are not in the list. */
+  moreFolders?: number;
   /** Where the next page begins, if there is one. */
   next?: string;
 }
@@ -49,7 +65,8 @@ interface Page {
 interface Found {
   uri: string;
   name: string;
-  lines: string[];
+  /** What is known of the match: a line of the content with its number, or a remark. */
+  lines: { text: string; line?: number }[];
 }
 
 type Shown =
@@ -60,31 +77,46 @@ type Shown =
 type Open = { kind: "share" | "delete"; item: Item };
 
 export function List({ shell }: { shell: Shell }) {
-  const [query, setQuery] = useState("");
-  const [order, setOrder] = useState(BY_URI);
+  const place = usePlace();
+  const typedText = place.get("q") ?? "";
+  const query = typedText.trim();
+  const sorts = shell.tools.has("view_list");
+  const prefix = place.get("prefix") ?? "";
+  const hasFolders = sorts && place.get("folders") === "yes";
+  const by = place.get("sort");
+  const order: Order = {
+    by: by !== undefined && ORDERS.includes(by) ? (by as Order["by"]) : "uri",
+    descending: place.get("order") === "descending",
+  };
   /** Where the pages so far begin; the last one is shown. */
-  const [starts, setStarts] = useState<string[]>([""]);
+  const starts = startsOf(place.get("pages"));
   const [shown, setShown] = useState<Shown>();
   const [quota, setQuota] = useState<Quota>();
   const [open, setOpen] = useState<Open>();
+  const [chosen, setChosen] = useState<ReadonlyMap<string, Item>>(new Map());
   const turn = useRef(0);
-  const sorts = shell.tools.has("view_list");
   const isPrefix = query.includes(":") || !shell.tools.has("search_resources");
   const after = starts[starts.length - 1] ?? "";
+  const isSearch = query !== "" && !isPrefix;
+  /** A change of what is listed begins at the first page. */
+  const change = (choices: Choices, step = true) => {
+    setChosen(new Map());
+    place.set({ pages: undefined, ...choices }, step);
+  };
 
   const load = useCallback(async () => {
     const mine = ++turn.current;
     try {
       const next: Shown =
-        query !== "" && !isPrefix
+        isSearch
           ? await search(query)
-          : { kind: "page", page: await (sorts ? sorted(query, order, after) : page(query, after)) };
+          : { kind: "page", page: await (sorts ? sorted(query || prefix, order, after, hasFolders) : page(query, after)) };
       if (mine === turn.current) setShown(next);
     } catch (error) {
       const found = shell.failed(error);
       if (found && mine === turn.current) setShown({ kind: "failed", error: found });
     }
-  }, [query, isPrefix, sorts, order, after, shell.failed]);
+  }, [query, prefix, isSearch, sorts, order.by, order.descending, after, hasFolders, shell.failed]);
   const measure = useCallback(async () => {
     try {
       setQuota((await data<{ quota?: Quota }>("list_resources", { limit: 1 })).quota);
@@ -96,16 +128,26 @@ export function List({ shell }: { shell: Shell }) {
   useEffect(() => void measure(), []);
   const refresh = () => {
     void measure();
-    // A search reads content, so it does not repeat by itself.
-    if (isPrefix || query === "") void load();
+    void load();
   };
-  useChanges(undefined, refresh);
+  const repeat = useRef<number>(undefined);
+  useEffect(() => () => window.clearTimeout(repeat.current), [load]);
+  useChanges(undefined, () => {
+    void measure();
+    if (!isSearch) void load();
+    else {
+      window.clearTimeout(repeat.current);
+      repeat.current = window.setTimeout(() => void load(), SEARCH_PAUSE);
+    }
+  });
   const close = () => setOpen(undefined);
   const sortBy = (by: Order["by"]) => {
-    setStarts([""]);
-    setOrder(
-      order.by !== by ? { by, descending: false } : order.descending ? BY_URI : { by, descending: true },
-    );
+    const next = order.by !== by ? { by, descending: false } : order.descending ? BY_URI : { by, descending: true };
+    change({ sort: next.by === "uri" ? undefined : next.by, order: next.descending ? "descending" : undefined });
+  };
+  const setStarts = (next: string[]) => {
+    setChosen(new Map());
+    place.set({ pages: next.length > 1 ? JSON.stringify(next.slice(1)) : undefined }, true);
   };
 
   return (
@@ -117,15 +159,37 @@ export function List({ shell }: { shell: Shell }) {
       <div class="bar">
         <Search
           label={shell.tools.has("search_resources") ? "Search words, or a URI prefix" : "URI prefix"}
-          value={query}
+          value={typedText}
           onChange={(next) => {
-            setQuery(next.trim());
-            setStarts([""]);
+            setChosen(new Map());
+            typed(place, "q", next, { pages: undefined });
           }}
         />
+        {sorts && (
+          <button
+            type="button"
+            class="toggle"
+            aria-pressed={hasFolders}
+            onClick={() => change({ folders: hasFolders ? undefined : "yes", prefix: undefined })}
+          >
+            Folders
+          </button>
+        )}
         <span class="grow" />
+        {chosen.size > 0 && (
+          <Many
+            items={[...chosen.values()]}
+            shell={shell}
+            clear={() => setChosen(new Map())}
+            done={() => {
+              setChosen(new Map());
+              refresh();
+            }}
+          />
+        )}
         {shell.tools.has("upload_url") && <Upload shell={shell} stored={refresh} />}
       </div>
+      {hasFolders && !isSearch && prefix !== "" && <Path prefix={prefix} />}
       <div class="sheet" aria-busy={shown === undefined || undefined}>
         {shown === undefined ? (
           <Loading />
@@ -133,7 +197,7 @@ export function List({ shell }: { shell: Shell }) {
           <Problem error={shown.error} retry={() => void load()} />
         ) : shown.kind === "found" ? (
           <Matches head={shown.head} left={shown.left} found={shown.found} />
-        ) : shown.page.items.length === 0 ? (
+        ) : shown.page.items.length + (shown.page.folders?.length ?? 0) === 0 ? (
           query !== "" ? (
             <Empty title="No resource has a URI that begins so">{visible(query)}</Empty>
           ) : (
@@ -143,10 +207,13 @@ export function List({ shell }: { shell: Shell }) {
           )
         ) : (
           <Table
-            items={shown.page.items}
+            page={shown.page}
+            within={prefix}
             shell={shell}
             open={setOpen}
             order={order}
+            chosen={chosen}
+            choose={setChosen}
             {...(sorts && { sortBy })}
           />
         )}
@@ -155,7 +222,7 @@ export function List({ shell }: { shell: Shell }) {
         <nav class="pager" aria-label="Pages">
           <span class="facts">
             Page {number(starts.length)}
-            {quota && query === "" && ` of ${number(Math.max(1, Math.ceil(quota.used_resources / PAGE)))}`}
+            {quota && query === "" && !hasFolders && ` of ${number(Math.max(1, Math.ceil(quota.used_resources / PAGE)))}`}
           </span>
           <button
             type="button"
@@ -237,19 +304,40 @@ function Heading(props: {
 }
 
 function Table(props: {
-  items: Item[];
+  page: Page;
+  /** The folder whose resources these are. */
+  within: string;
   shell: Shell;
   open: (open: Open) => void;
   order: Order;
   sortBy?: (by: Order["by"]) => void;
+  chosen: ReadonlyMap<string, Item>;
+  choose: (chosen: ReadonlyMap<string, Item>) => void;
 }) {
-  const { items, shell, open } = props;
+  const { page, shell, open, chosen, choose } = props;
+  const { items, folders = [] } = page;
   const now = Date.now();
   const sorting = { order: props.order, ...(props.sortBy && { sortBy: props.sortBy }) };
+  const isAll = items.length > 0 && items.every((item) => chosen.has(item.uri));
+  const mark = (item: Item, isChosen: boolean) => {
+    const next = new Map(chosen);
+    if (isChosen) next.set(item.uri, item);
+    else next.delete(item.uri);
+    choose(next);
+  };
   return (
     <table class="resources">
       <thead>
         <tr>
+          <th scope="col" class="mark">
+            <input
+              type="checkbox"
+              aria-label="Choose all of this page"
+              checked={isAll}
+              disabled={items.length === 0}
+              onChange={() => choose(isAll ? new Map() : new Map(items.map((item) => [item.uri, item])))}
+            />
+          </th>
           <Heading by="name" label="Name" {...sorting} />
           <th scope="col" class="wide">
             Type
@@ -263,10 +351,43 @@ function Table(props: {
         </tr>
       </thead>
       <tbody>
-        {items.map((item) => (
-          <tr key={item.uri}>
+        {folders.map((folder) => (
+          <tr key={folder.prefix} class="folder">
+            <td class="mark">
+              <Icon name="folder" />
+            </td>
             <td class="title">
-              <a href={address(item.uri)} dir="auto">
+              <a href={folderAddress(folder.prefix)} dir="auto">
+                {visible(folder.prefix.slice(props.within.length))}
+              </a>
+            </td>
+            <td class="wide clip">{count(folder.resources, "resource")}</td>
+            <td class="figure">{size(folder.bytes)}</td>
+            {props.sortBy && <td class="wide time" />}
+            <td class="wide time" />
+            <td class="tools" />
+          </tr>
+        ))}
+        {(page.moreFolders ?? 0) > 0 && (
+          <tr>
+            <td />
+            <td colSpan={6} class="hint">
+              {count(page.moreFolders ?? 0, "more folder")}. Enter the beginning of their URIs.
+            </td>
+          </tr>
+        )}
+        {items.map((item) => (
+          <tr key={item.uri} class={chosen.has(item.uri) ? "chosen" : ""}>
+            <td class="mark">
+              <input
+                type="checkbox"
+                aria-label={`Choose ${visible(item.name)}`}
+                checked={chosen.has(item.uri)}
+                onChange={(event) => mark(item, event.currentTarget.checked)}
+              />
+            </td>
+            <td class="title">
+              <a href={resourceAddress(item.uri)} dir="auto">
                 {visible(item.name)}
               </a>
               <span class="code clip" title={visible(item.uri)}>
@@ -316,13 +437,19 @@ function Matches({ head, left, found }: { head: string; left: string; found: Fou
       <ol>
         {found.map((one) => (
           <li key={one.uri}>
-            <a href={address(one.uri)} dir="auto">
+            <a href={resourceAddress(one.uri)} dir="auto">
               {visible(one.name)}
             </a>{" "}
-            <span class="code clip">{visible(one.uri)}</span>
-            {one.lines.map((line, index) => (
+            <span class="code clip">{visible(one.uri)}</span> <Copy label="Copy URI" text={one.uri} small />
+            {one.lines.map(({ text, line }, index) => (
               <p key={index} class="code clip">
-                {visible(line)}
+                {line === undefined ? (
+                  visible(text)
+                ) : (
+                  <a href={resourceAddress(one.uri, { view: "log", line: String(line) })}>
+                    {number(line)}: {visible(text)}
+                  </a>
+                )}
               </p>
             ))}
           </li>
@@ -352,15 +479,42 @@ async function page(prefix: string, start: string): Promise<Page> {
 }
 
 /** A page in an order. The server finds it among all resources. */
-async function sorted(prefix: string, order: Order, after: string): Promise<Page> {
-  const found = await data<{ resources: Item[]; next?: string }>("view_list", {
+async function sorted(prefix: string, order: Order, after: string, hasFolders: boolean): Promise<Page> {
+  const found = await data<{ resources: Item[]; next?: string; folders?: Folder[]; more_folders?: number }>("view_list", {
+    ...(hasFolders && { folders: true }),
     sort: order.by,
     descending: order.descending,
     limit: PAGE,
     ...(after && { after }),
     ...(prefix && { prefix }),
   });
-  return { items: found.resources, ...(found.next !== undefined && { next: found.next }) };
+  return {
+    items: found.resources,
+    ...(found.next !== undefined && { next: found.next }),
+    ...(found.folders && { folders: found.folders }),
+    ...(found.more_folders !== undefined && { moreFolders: found.more_folders }),
+  };
+}
+
+/** The folders above the one that is shown. */
+function Path({ prefix }: { prefix: string }) {
+  const ends = [...prefix.matchAll(/\/+/g)].map((slash) => slash.index + slash[0].length);
+  return (
+    <nav class="crumbs" aria-label="Folders">
+      <a href={folderAddress("")}>All</a>
+      {ends.map((end, at) => (
+        <a key={end} href={folderAddress(prefix.slice(0, end))} aria-current={end === prefix.length ? "page" : undefined} dir="auto">
+          {visible(prefix.slice(ends[at - 1] ?? 0, end))}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+/** The beginnings of the pages up to the one in the URL. */
+function startsOf(text: string | undefined): string[] {
+  const isTexts = (value: unknown): value is string[] => Array.isArray(value) && value.every((one) => typeof one === "string");
+  return ["", ...parsed(text, isTexts, [])];
 }
 
 /** The result is text for models: each match begins with its rank, and what belongs to it is indented. */
@@ -370,7 +524,10 @@ async function search(query: string): Promise<Shown> {
   for (const line of lines) {
     const match = /^\d+\. (\S+) \((.*)\)$/.exec(line);
     if (match) found.push({ uri: match[1] ?? "", name: match[2] ?? "", lines: [] });
-    else if (line.startsWith("   ") && !line.startsWith("   next: ")) found[found.length - 1]?.lines.push(line.trim());
+    else if (line.startsWith("   ") && !line.startsWith("   next: ")) {
+      const [, at, rest = ""] = /^ {3}(\d+): (.*)$/.exec(line) ?? [];
+      found[found.length - 1]?.lines.push(at === undefined ? { text: line.trim() } : { text: rest, line: Number(at) });
+    }
   }
   const said = head.replace(/; next: .*$/, ".");
   // What was left out: "… NOT searched: all after the first 10,000 by URI (a prefix narrows the search). …". People enter no

@@ -5,7 +5,16 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { visible } from "../shared/format.ts";
 import { beginLogin, logIn } from "./api.ts";
 
-export function Login({ notice, host, done }: { notice?: string; host?: string; done: () => void }) {
+interface Props {
+  notice?: string;
+  /** The authorization server at which people log in, or its provider. */
+  host?: string;
+  /** Whether a token logs in. */
+  takesTokens: boolean;
+  done: () => void;
+}
+
+export function Login({ notice, host, takesTokens, done }: Props) {
   const [problem, setProblem] = useState<string>();
   const [busy, setBusy] = useState(false);
   const field = useRef<HTMLInputElement>(null);
@@ -56,9 +65,16 @@ export function Login({ notice, host, done }: { notice?: string; host?: string; 
             >
               Log in at {visible(host)}
             </button>
-            <p class="hint">Or with a token:</p>
+            {takesTokens && <p class="hint">Or with a token:</p>}
+            {!takesTokens && problem !== undefined && (
+              <p class="danger" role="alert">
+                {problem}
+              </p>
+            )}
           </>
         )}
+        {takesTokens && (
+          <>
         <label for="token">Access token</label>
         <input
           ref={field}
@@ -83,6 +99,8 @@ export function Login({ notice, host, done }: { notice?: string; host?: string; 
         <button type="submit" class={host === undefined ? "button primary" : "button"} disabled={busy}>
           {busy ? "Logging in…" : host === undefined ? "Log in" : "Log in with the token"}
         </button>
+          </>
+        )}
       </form>
     </main>
   );

@@ -6,19 +6,26 @@ import { number, visible } from "../shared/format.ts";
 import type { Info } from "../shared/source.ts";
 import { Empty, Loading, Problem } from "../shared/states.tsx";
 import { Viewer } from "../shared/viewer.tsx";
-import { ToolSource } from "../view/source.ts";
-import { call, data, here } from "./api.ts";
+import { ordinal, usePlace } from "../shared/place.ts";
+import type { ToolSource } from "../view/source.ts";
+import { data, here } from "./api.ts";
 import type { Shell } from "./app.tsx";
 import { useChanges } from "./changes.ts";
 import { Expiry } from "./expiry.tsx";
+import { Copy } from "./copy.tsx";
+import { folderAddress } from "./place.ts";
+import { QueryView } from "./query.tsx";
 import { Remove } from "./remove.tsx";
 import { Share } from "./share.tsx";
+import { sourceOf } from "./source.ts";
 
 type State = { kind: "loading" } | { kind: "failed"; error: Error } | { kind: "shown"; info: Info; source: ToolSource };
 
 export function Resource({ uri, shell }: { uri: string; shell: Shell }) {
   const [state, setState] = useState<State>({ kind: "loading" });
-  const [revision, setRevision] = useState<number>();
+  const place = usePlace();
+  const revision = ordinal(place.get("revision"));
+  const setRevision = (next: number | undefined) => place.set({ revision: next === undefined ? undefined : String(next) }, true);
   const [latest, setLatest] = useState<number>();
   const [open, setOpen] = useState<"share" | "expiry" | "delete">();
   const [problem, setProblem] = useState<string>();
@@ -28,9 +35,9 @@ export function Resource({ uri, shell }: { uri: string; shell: Shell }) {
   };
   const load = useCallback(async () => {
     try {
-      const info = await new ToolSource(call, uri, revision).info();
+      const info = await sourceOf(uri, revision).info();
       if (revision === undefined) setLatest(info.revision);
-      setState({ kind: "shown", info, source: new ToolSource(call, uri, info.revision) });
+      setState({ kind: "shown", info, source: sourceOf(uri, info.revision) });
     } catch (error) {
       failed(error);
     }
@@ -39,7 +46,7 @@ export function Resource({ uri, shell }: { uri: string; shell: Shell }) {
     if (shell.tools.has("view_window")) void load();
   }, [load]);
   useChanges(uri, () => {
-    new ToolSource(call, uri).latest().then(setLatest, failed);
+    sourceOf(uri).latest().then(setLatest, failed);
   });
   const download = async () => {
     try {
@@ -55,6 +62,11 @@ export function Resource({ uri, shell }: { uri: string; shell: Shell }) {
     <main class="resource">
       <nav class="crumbs" aria-label="Breadcrumbs">
         <a href="#/">Resources</a>
+        {folders(uri).map(([name, prefix]) => (
+          <a key={prefix} href={folderAddress(prefix)} dir="auto">
+            {visible(name)}
+          </a>
+        ))}
       </nav>
       {state.kind !== "shown" && <h1 class="missing clip">{visible(uri)}</h1>}
       {!shell.tools.has("view_window") ? (
@@ -66,6 +78,11 @@ export function Resource({ uri, shell }: { uri: string; shell: Shell }) {
       ) : (
         <Viewer
           key={state.info.revision}
+          more={
+            shell.tools.has("query_resource") && state.info.text
+              ? { view: "query", name: "Query", content: () => <QueryView info={state.info} shell={shell} /> }
+              : undefined
+          }
           info={state.info}
           source={state.source}
           notice={
@@ -91,6 +108,7 @@ export function Resource({ uri, shell }: { uri: string; shell: Shell }) {
           }
           actions={
             <>
+              <Copy label="Copy URI" text={uri} />
               {state.info.revisions.length > 1 && (
                 <select
                   aria-label="Revision"
@@ -157,4 +175,14 @@ export function Resource({ uri, shell }: { uri: string; shell: Shell }) {
       )}
     </main>
   );
+}
+
+/** The folders of a URI, as the list has them: their names and prefixes. */
+function folders(uri: string): [string, string][] {
+  return [...uri.matchAll(/\/+(?=[^/])/g)].map((slash, at, all) => {
+    const before = all[at - 1];
+    const start = before ? before.index + before[0].length : 0;
+    const end = slash.index + slash[0].length;
+    return [uri.slice(start, end), uri.slice(0, end)];
+  });
 }

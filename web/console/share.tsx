@@ -3,11 +3,16 @@
 import { useState } from "preact/hooks";
 
 import { visible } from "../shared/format.ts";
-import { text } from "./api.ts";
+import { data, here, text } from "./api.ts";
 import type { Shell } from "./app.tsx";
+import { Copy } from "./copy.tsx";
 import { Dialog } from "./dialog.tsx";
+import { resourceAddress } from "./place.ts";
 
 type With = "everyone" | "group" | "scope";
+
+/** How long a link to download works, in seconds, unless another time is chosen. */
+const DOWNLOAD = 86_400;
 
 const LIFETIMES = { "": "as long as the resource", "3600": "one hour", "86400": "one day" };
 
@@ -16,7 +21,7 @@ export function Share({ uri, shell, close }: { uri: string; shell: Shell; close:
   const [name, setName] = useState("");
   const [ttl, setTtl] = useState("");
   const [link, setLink] = useState<string>();
-  const [copied, setCopied] = useState(false);
+  const [download, setDownload] = useState<{ url: string; expires: string }>();
   const [problem, setProblem] = useState<string>();
   const share = async () => {
     setProblem(undefined);
@@ -27,6 +32,10 @@ export function Share({ uri, shell, close }: { uri: string; shell: Shell; close:
         ...(audience !== "everyone" && { name }),
         ...(ttl !== "" && { ttl: Number(ttl) }),
       });
+      // Who has this link needs no login, so it is made for everyone only.
+      if (audience === "everyone" && shell.tools.has("download_url")) {
+        setDownload(await downloadOf(uri, ttl === "" ? DOWNLOAD : Number(ttl)));
+      }
       setLink(shared.split("\n")[0]);
     } catch (error) {
       setProblem(shell.failed(error)?.message);
@@ -82,25 +91,24 @@ export function Share({ uri, shell, close }: { uri: string; shell: Shell; close:
         </form>
       ) : (
         <div>
-          <p class="hint">To revoke the link, delete it in the list of resources or by delete_resource.</p>
-          <label>
-            Link
-            <input type="text" class="code" readOnly value={link} onFocus={(event) => event.currentTarget.select()} />
-          </label>
+          <LinkField
+            label="Link for people"
+            hint="It opens this console. They log in, unless this server needs no login."
+            value={location.origin + location.pathname + resourceAddress(link)}
+          />
+          {download && (
+            <LinkField
+              label="Link to download"
+              hint={`Without a login, for everyone who has it, until ${new Date(download.expires).toLocaleString()}.`}
+              value={download.url}
+            />
+          )}
+          <LinkField label="Link for models and tools" hint="They read it as a resource of this server." value={link} />
+          <p class="hint">
+            To revoke the first and the last, delete {visible(link)} in the list of resources.
+            {download && " The one to download works until then."}
+          </p>
           <div class="choices">
-            <span role="status">{copied ? "Copied." : ""}</span>
-            <button
-              type="button"
-              class="button"
-              onClick={() =>
-                void navigator.clipboard.writeText(link).then(
-                  () => setCopied(true),
-                  () => undefined,
-                )
-              }
-            >
-              Copy
-            </button>
             <button type="button" class="button primary" onClick={close}>
               Done
             </button>
@@ -109,4 +117,23 @@ export function Share({ uri, shell, close }: { uri: string; shell: Shell; close:
       )}
     </Dialog>
   );
+}
+
+/** A link in a field, and a button that copies it. */
+function LinkField({ label, hint, value }: { label: string; hint: string; value: string }) {
+  return (
+    <div class="link-field">
+      <label>
+        {label}
+        <input type="text" class="code" readOnly value={value} onFocus={(event) => event.currentTarget.select()} />
+      </label>
+      <Copy label="Copy" text={value} />
+      <p class="hint">{hint}</p>
+    </div>
+  );
+}
+
+async function downloadOf(uri: string, expires: number): Promise<{ url: string; expires: string }> {
+  const made = await data<{ download: { url: string; expiresAt: string } }>("download_url", { uri, expires });
+  return { url: here(made.download.url), expires: made.download.expiresAt };
 }

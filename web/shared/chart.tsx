@@ -1,198 +1,208 @@
-// Curves of numeric columns, of a sample of the rows.
+// Charts of a table: curves, bars of groups, a histogram. The server aggregates them over all rows that fit the filters of the
+// table, so no row is left out.
 
-import type uPlot from "uplot";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 
+import { BarsChart } from "./chart-bars.tsx";
+import { HistogramView } from "./chart-histogram.tsx";
+import { LineView } from "./chart-line.tsx";
+import { describeFilter, isFilters } from "./filters.tsx";
 import { count, number, visible } from "./format.ts";
-import { MAX_CURVES, Plot } from "./plot.tsx";
-import type { Cell, Column, Info, Rows, Source } from "./source.ts";
+import { type Place, parsed, usePlace } from "./place.ts";
+import { MAX_CURVES } from "./plot.tsx";
+import type { Aggregate, Chart, ChartColumns, ChartRequest, Filter, Info, Source } from "./source.ts";
 import { Empty, Loading, Problem } from "./states.tsx";
 
-const POINTS = 1500;
-const ROW_NUMBER = "\u0000row";
+const KINDS = { line: "Curves", bars: "Bars of groups", histogram: "Histogram" } as const;
+const AGGREGATES: { [by in Aggregate]: string } = {
+  rows: "number of rows",
+  sum: "sum of",
+  mean: "mean of",
+  min: "lowest of",
+  max: "highest of",
+};
 
-export function ChartView({ info, source }: { info: Info; source: Source }) {
-  const columns = info.records?.columns ?? [];
-  const numeric = columns.filter(isNumber);
-  const [sample, setSample] = useState<Rows>();
-  const [error, setError] = useState<Error>();
-  const times = useMemo(() => (sample ? timeColumns(sample) : []), [sample]);
-  const [chosenX, setX] = useState<string>();
-  const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set());
-  const x = chosenX ?? times[0] ?? ROW_NUMBER;
-  const curves = numeric.filter((column) => column.name !== x).slice(0, 24);
-  const ordinal = useMemo(() => new Set(sample ? curves.filter((one) => isOrdinal(sample, one)) : []), [sample, x]);
-  const isDefault = (column: Column) => curves.indexOf(column) < MAX_CURVES && !ordinal.has(column);
-  const shown = curves.filter((column) => isDefault(column) !== toggled.has(column.name));
+/** The columns, by what their values are. */
+interface Drawable {
+  all: string[];
+  numeric: string[];
+  dates: string[];
+}
 
+/** What the source answers to a request; undefined before. */
+export function useFigures<T>(read: () => Promise<T>, keys: unknown[]): T | Error | undefined {
+  const [found, setFound] = useState<{ key: string; value: T | Error }>();
+  const key = JSON.stringify(keys);
   useEffect(() => {
     let isCurrent = true;
-    read(source, info).then(
-      (rows) => isCurrent && setSample(rows),
-      (problem: unknown) => isCurrent && setError(problem instanceof Error ? problem : new Error(String(problem))),
+    read().then(
+      (value) => isCurrent && setFound({ key, value }),
+      (error: unknown) => isCurrent && setFound({ key, value: error instanceof Error ? error : new Error(String(error)) }),
     );
     return () => {
       isCurrent = false;
     };
-  }, [source, info.revision]);
+  }, [key]);
+  return found?.key === key ? found.value : undefined;
+}
 
-  if (error) return <Problem error={error} />;
-  if (!sample) return <Loading label="Reading" />;
-  if (numeric.length === 0) return <Empty title="No numbers">No column of the table has numbers.</Empty>;
-  const total = info.records?.total ?? sample.rows.length;
-  const data = series(sample, x, shown);
+export function ChartView({ info, source }: { info: Info; source: Source }) {
+  const place = usePlace();
+  const filter = parsed<Filter[]>(place.get("filter"), isFilters, []);
+  const query = place.get("find") ?? "";
+  const narrow = { ...(filter.length > 0 && { filter }), ...(query && { query }) };
+  const columns = useFigures(() => source.chart({} as ChartRequest) as Promise<ChartColumns>, [info.uri, info.revision]);
+
+  if (columns instanceof Error) return <Problem error={columns} />;
+  if (!columns) return <Loading label="Reading" />;
+
+  const drawable = drawn(columns);
+  if (drawable.all.length === 0) return <Empty title="No rows">There is nothing to draw.</Empty>;
+  const chart = chosen(place, drawable, info);
+  const isFiltered = filter.length > 0 || query !== "";
+  const facts = (rows: number) => `${isFiltered ? `${number(rows)} of ` : ""}${count(columns.rows, "row")}`;
+  const given = { info, source, chart, narrow, facts };
   return (
     <section class="view" aria-label="Chart">
       <div class="bar">
-        <label class="field">
-          Across
-          <select value={x} onChange={(event) => setX(event.currentTarget.value)}>
-            <option value={ROW_NUMBER}>Row number</option>
-            {[...times, ...numeric.map((column) => column.name)].map((name) => (
-              <option key={name} value={name}>
-                {visible(name)}
-              </option>
-            ))}
-          </select>
-        </label>
-        <div class="legend" role="group" aria-label="Curves">
-          {curves.map((column) => {
-            const at = shown.indexOf(column);
-            return (
-              <button
-                key={column.name}
-                type="button"
-                class="toggle"
-                aria-pressed={at >= 0}
-                onClick={() => {
-                  const next = new Set(toggled);
-                  if (!next.delete(column.name)) next.add(column.name);
-                  setToggled(next);
-                }}
-              >
-                <span class={`swatch ${at >= 0 ? `curve-${at % MAX_CURVES}` : ""}`} aria-hidden="true" />
-                <span class="clip" dir="auto">
-                  {visible(column.name)}
-                </span>
-              </button>
-            );
-          })}
-        </div>
-        <span class="grow" />
-        <output class="facts">
-          {sample.rows.length < total ? `${number(sample.rows.length)} of ${count(total, "row")}` : count(total, "row")}
-        </output>
+        <Pick label="Chart" value={chart.kind} options={KINDS} onChoose={(kind) => place.set({ chart: kind, x: undefined, y: undefined }, true)} />
+        <Choices chart={chart} columns={drawable} place={place} />
+        {isFiltered && (
+          <span class="facts clip" title="The filters of the table">
+            {[...filter.map(describeFilter), ...(query ? [`with ${visible(query)}`] : [])].join("; ")}
+          </span>
+        )}
+        {columns.more > 0 && <span class="facts">{count(columns.more, "more column")} cannot be chosen here</span>}
       </div>
-      {shown.length === 0 ? (
-        <Empty title="No curve">Choose a column above.</Empty>
+      {chart.kind === "bars" ? (
+        <BarsChart {...given} word={chart.by === "rows" ? "Rows" : `${AGGREGATES[chart.by ?? "rows"]} ${visible(chart.y[0] ?? "")}`} />
+      ) : chart.y.length === 0 ? (
+        <Empty title={drawable.numeric.length === 0 ? "No numbers" : "No curve"}>
+          {drawable.numeric.length === 0 ? "No column of the table has numbers. Bars count the rows of groups." : "Choose a column above."}
+        </Empty>
+      ) : chart.kind === "histogram" ? (
+        <HistogramView {...given} />
       ) : (
-        <Plot data={data} names={shown.map((column) => visible(column.name))} isTime={times.includes(x)} label={info.name} />
+        <LineView {...given} />
       )}
-      <Summary columns={shown} data={data} />
     </section>
   );
 }
 
-/** All rows of a short table, evenly chosen ones of a long one. */
-async function read(source: Source, info: Info): Promise<Rows> {
-  const total = info.records?.total ?? 0;
-  if (total > POINTS || !info.records) {
-    if (info.sorts) {
-      const columns = (info.records?.columns ?? []).filter((column) => column.type === "number" || column.type === "text");
-      // Few columns may be dates; what is neither a number nor a date is not drawn.
-      const wanted = [...columns.filter(isNumber), ...columns.filter((column) => !isNumber(column)).slice(0, 4)];
-      return source.window({ as: "chart", offset: 0, limit: POINTS, columns: wanted.slice(0, 32).map((one) => one.name) });
-    }
+/** What a view of a chart gets. */
+export interface Given {
+  info: Info;
+  source: Source;
+  chart: Chart;
+  /** The filters of the table. */
+  narrow: Omit<ChartRequest, "chart" | "limit">;
+  /** How many rows were counted. */
+  facts: (rows: number) => string;
+}
+
+function drawn({ columns }: ChartColumns): Drawable {
+  const filled = columns.filter((column) => column.values > 0);
+  return {
+    all: columns.map((column) => column.name),
+    numeric: filled.filter((column) => (column.numbers ?? 0) > 0).map((column) => column.name),
+    dates: filled.filter((column) => column.dates === column.values).map((column) => column.name),
+  };
+}
+
+const isTexts = (value: unknown): value is string[] => Array.isArray(value) && value.every((one) => typeof one === "string");
+
+/** The chart of the choices, as far as the columns have it. */
+function chosen(place: Place, columns: Drawable, info: Info): Chart {
+  const wanted = place.get("chart") as Chart["kind"] | undefined;
+  const kind = wanted !== undefined && wanted in KINDS ? wanted : columns.numeric.length > 0 ? "line" : "bars";
+  const x = place.get("x");
+  const hasX = (names: string[]) => x !== undefined && names.includes(x);
+
+  if (kind === "bars") {
+    const by = place.get("by") as Aggregate | undefined;
+    const groups = columns.all.filter((name) => !columns.numeric.includes(name) && !columns.dates.includes(name));
+    const y = parsed(place.get("y"), isTexts, []).filter((name) => columns.numeric.includes(name));
+    const value = y[0] ?? columns.numeric[0];
+    return {
+      kind,
+      x: hasX(columns.all) ? (x as string) : (groups[0] ?? columns.all[0] ?? ""),
+      y: value === undefined ? [] : [value],
+      by: by !== undefined && by in AGGREGATES && value !== undefined ? by : "rows",
+    };
   }
-  const all: Rows = { columns: [], rows: [], offset: 0 };
-  while (all.rows.length < Math.min(total, POINTS)) {
-    const part = await source.window({ as: "table", offset: all.rows.length, limit: POINTS - all.rows.length });
-    if (part.rows.length === 0) break;
-    if (part.columns.length > all.columns.length) all.columns = part.columns;
-    all.rows.push(...part.rows);
+
+  const across = kind === "line" ? (hasX([...columns.numeric, ...columns.dates]) ? x : x === "" ? undefined : columns.dates[0]) : undefined;
+  const others = columns.numeric.filter((name) => name !== across);
+  const most = kind === "histogram" ? 1 : MAX_CURVES;
+  // A column that numbers the rows says nothing as a curve, nor does one of booleans, which SQL has as 1 and 0.
+  const isBoolean = (name: string) => info.records?.columns.some((one) => one.name === name && one.type === "boolean");
+  const telling = others.filter((name) => !/^(id|row|index|nr|no)$/i.test(name) && !isBoolean(name));
+  const otherwise = (telling.length > 0 ? telling : others).slice(0, kind === "histogram" ? 1 : 3);
+  const y = parsed(place.get("y"), isTexts, otherwise).filter((name) => others.includes(name));
+  return { kind, ...(across !== undefined && { x: across }), y: y.slice(0, most) };
+}
+
+function Choices({ chart, columns, place }: { chart: Chart; columns: Drawable; place: Place }) {
+  const named = (names: string[]) => Object.fromEntries(names.map((name) => [name, visible(name) || "(no name)"]));
+  const setY = (names: string[]) => place.set({ y: JSON.stringify(names) }, true);
+
+  if (chart.kind === "bars") {
+    const by = columns.numeric.length > 0 ? AGGREGATES : { rows: AGGREGATES.rows };
+    return (
+      <>
+        <Pick label="Groups" value={chart.x ?? ""} options={named(columns.all)} onChoose={(x) => place.set({ x }, true)} />
+        <Pick label="Show" value={chart.by ?? "rows"} options={by} onChoose={(by) => place.set({ by }, true)} />
+        {chart.by !== "rows" && (
+          <Pick label="Values" value={chart.y[0] ?? ""} options={named(columns.numeric)} onChoose={(name) => setY([name])} />
+        )}
+      </>
+    );
   }
-  return all;
-}
+  if (chart.kind === "histogram") {
+    return <Pick label="Values" value={chart.y[0] ?? ""} options={named(columns.numeric)} onChoose={(name) => setY([name])} />;
+  }
 
-const isNumber = (column: Column): boolean => column.type === "number";
-
-/** Whether the column counts the rows: a curve of it says nothing. */
-function isOrdinal(sample: Rows, column: Column): boolean {
-  const at = sample.columns.findIndex((one) => one.name === column.name);
-  const values = sample.rows.map((row) => Number(row[at] ?? NaN));
-  return values.length > 2 && values.every((value, n) => Number.isInteger(value) && (n === 0 || value > (values[n - 1] ?? value)));
-}
-
-const seconds = (cell: Cell | undefined): number | null => {
-  if (!cell || !/^\d{4}-\d\d-\d\d/.test(cell)) return null;
-  const time = Date.parse(cell);
-  return Number.isNaN(time) ? null : time / 1000;
-};
-
-/** Columns whose texts are dates, in the order of the rows. */
-function timeColumns(sample: Rows): string[] {
-  return sample.columns
-    .filter((column, at) => {
-      if (column.type !== "text") return false;
-      const seen = sample.rows.slice(0, 50).map((row) => seconds(row[at]));
-      return seen.length > 1 && seen.every((time) => time !== null);
-    })
-    .map((column) => column.name);
-}
-
-function series(sample: Rows, x: string, shown: Column[]): uPlot.AlignedData {
-  const place = (name: string) => sample.columns.findIndex((column) => column.name === name);
-  const value = (cell: Cell | undefined) => (cell === null || cell === undefined || cell === "" ? null : Number(cell));
-  const step = sample.step ?? 1;
-  const at = place(x);
-  const rows = sample.rows
-    .map((row, index) => ({ row, x: x === ROW_NUMBER ? index * step + 1 : (seconds(row[at]) ?? value(row[at])) }))
-    .filter((one): one is { row: Cell[]; x: number } => one.x !== null && Number.isFinite(one.x))
-    .sort((a, b) => a.x - b.x);
-  const places = shown.map((column) => place(column.name));
-  return [
-    rows.map((one) => one.x),
-    ...places.map((at) =>
-      rows.map((one) => {
-        const y = value(one.row[at]);
-        return y !== null && Number.isFinite(y) ? y : null;
-      }),
-    ),
-  ];
-}
-
-/** The figures, for those who do not see the curves. */
-function Summary({ columns, data }: { columns: Column[]; data: uPlot.AlignedData }) {
-  const short = (value: number) => Number(value.toPrecision(6)).toLocaleString("en-US", { maximumFractionDigits: 6 });
+  const across = { "": "Row number", ...named([...columns.dates, ...columns.numeric]) };
   return (
-    <div class="figures" tabIndex={0} role="region" aria-label="Figures">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Column</th>
-            <th scope="col">Lowest</th>
-            <th scope="col">Mean</th>
-            <th scope="col">Highest</th>
-          </tr>
-        </thead>
-        <tbody>
-          {columns.map((column, at) => {
-            const values = Array.from(data[at + 1] ?? []).filter((value): value is number => typeof value === "number");
-            const sum = values.reduce((sum, value) => sum + value, 0);
+    <>
+      <Pick label="Across" value={chart.x ?? ""} options={across} onChoose={(x) => place.set({ x, y: undefined }, true)} />
+      <div class="legend" role="group" aria-label="Curves">
+        {columns.numeric
+          .filter((name) => name !== chart.x)
+          .map((name) => {
+            const at = chart.y.indexOf(name);
             return (
-              <tr key={column.name}>
-                <th scope="row" dir="auto">
-                  <span class={`swatch curve-${at % MAX_CURVES}`} aria-hidden="true" />
-                  {visible(column.name)}
-                </th>
-                <td>{values.length > 0 ? short(values.reduce((a, b) => Math.min(a, b))) : "–"}</td>
-                <td>{values.length > 0 ? short(sum / values.length) : "–"}</td>
-                <td>{values.length > 0 ? short(values.reduce((a, b) => Math.max(a, b))) : "–"}</td>
-              </tr>
+              <button
+                key={name}
+                type="button"
+                class="toggle"
+                aria-pressed={at >= 0}
+                disabled={at < 0 && chart.y.length >= MAX_CURVES}
+                onClick={() => setY(at >= 0 ? chart.y.filter((one) => one !== name) : [...chart.y, name])}
+              >
+                <span class={`swatch ${at >= 0 ? `curve-${at}` : ""}`} aria-hidden="true" />
+                <span class="clip" dir="auto">
+                  {visible(name)}
+                </span>
+              </button>
             );
           })}
-        </tbody>
-      </table>
-    </div>
+      </div>
+    </>
+  );
+}
+
+function Pick<T extends string>(props: { label: string; value: T; options: { [value: string]: string }; onChoose: (value: T) => void }) {
+  return (
+    <label class="field">
+      {props.label}
+      <select value={props.value} onChange={(event) => props.onChoose(event.currentTarget.value as T)}>
+        {Object.entries(props.options).map(([value, label]) => (
+          <option key={value} value={value}>
+            {label}
+          </option>
+        ))}
+      </select>
+    </label>
   );
 }

@@ -4,6 +4,7 @@ import { diffLines, diffWordsWithSpace } from "diff";
 import { useEffect, useMemo, useState } from "preact/hooks";
 
 import { count, number, size, visible } from "./format.ts";
+import { ordinal, usePlace } from "./place.ts";
 import { type Info, type Source, readAll } from "./source.ts";
 import { Empty, Loading, Problem } from "./states.tsx";
 import { VirtualList } from "./virtual.tsx";
@@ -29,7 +30,10 @@ interface Row {
 
 export function DiffView({ info, source }: { info: Info; source: Source }) {
   const earlier = info.revisions.filter((revision) => revision !== info.revision);
-  const [revision, setRevision] = useState(info.against?.uri === info.uri ? info.against.revision : earlier.at(-1));
+  const place = usePlace();
+  const since = ordinal(place.get("since"));
+  const given = info.against?.uri === info.uri ? info.against.revision : earlier.at(-1);
+  const revision = since !== undefined && earlier.includes(since) ? since : given;
   const other = info.against && info.against.uri !== info.uri ? info.against : undefined;
   const [rows, setRows] = useState<Row[]>();
   const [error, setError] = useState<Error>();
@@ -100,7 +104,7 @@ export function DiffView({ info, source }: { info: Info; source: Source }) {
         ) : (
           <label class="field">
             Since revision
-            <select value={revision} onChange={(event) => setRevision(Number(event.currentTarget.value))}>
+            <select value={revision} onChange={(event) => place.set({ since: event.currentTarget.value }, true)}>
               {earlier.map((one) => (
                 <option key={one} value={one}>
                   {one}

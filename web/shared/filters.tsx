@@ -15,11 +15,27 @@ const WORDS: { [op in Op]: string } = {
   filled: "is not empty",
 };
 
+/** As many as the server takes. */
+const MAX_FILTERS = 16;
+
 const needsValue = (op: Op): boolean => op !== "empty" && op !== "filled";
 
 /** `level is error` */
 export const describeFilter = (filter: Filter): string =>
   `${visible(filter.column)} ${WORDS[filter.op]}${needsValue(filter.op) ? ` ${visible(filter.value)}` : ""}`;
+
+/** Whether a value is a list of conditions: it may come from a URL. */
+export const isFilters = (value: unknown): value is Filter[] =>
+  Array.isArray(value) &&
+  value.length <= MAX_FILTERS &&
+  value.every(
+    (one: unknown) =>
+      typeof one === "object" &&
+      one !== null &&
+      typeof (one as Filter).column === "string" &&
+      typeof (one as Filter).value === "string" &&
+      Object.hasOwn(WORDS, (one as Filter).op),
+  );
 
 interface Props {
   columns: Column[];

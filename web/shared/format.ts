@@ -40,6 +40,24 @@ export function age(time: string, now: number): string {
   return `${Math.round(seconds / 86400)} days ago`;
 }
 
+/** All digits of a number. An integer that JavaScript would round comes as a text. */
+export function exact(value: number | string | null): string {
+  if (value === null) return "–";
+  if (typeof value === "string") return value.replace(/\B(?=(\d{3})+$)/g, ",");
+  if (Number.isInteger(value) && Math.abs(value) < 1e21) return number(value);
+  const size = Math.abs(value);
+  if (size !== 0 && (size < 1e-6 || size >= 1e21)) return String(value);
+  // A sum of decimals has digits behind the fifteenth that nobody has written.
+  return Number(value.toPrecision(15)).toLocaleString("en-US", { maximumFractionDigits: 20 });
+}
+
+/** A moment in UTC, from seconds since 1970: `2026-01-31`, or with the time that it has. */
+export function moment(seconds: number): string {
+  const date = new Date(Math.round(seconds * 1000));
+  if (Number.isNaN(date.getTime())) return exact(seconds);
+  return date.toISOString().replace(/T00:00:00\.000Z$/, "").replace(/\.000Z$/, "Z").replace("T", " ");
+}
+
 /** `14:05:10`, where the person is. */
 export const timeOfDay = (time: number): string => new Date(time).toLocaleTimeString("en-GB");
 

@@ -1,9 +1,10 @@
 // Bytes in hexadecimal, sixteen to a row.
 
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 
 import { size } from "./format.ts";
 import { usePages } from "./pages.ts";
+import { usePlace } from "./place.ts";
 import type { Info, Source } from "./source.ts";
 import { Empty, Problem } from "./states.tsx";
 import { type VirtualHandle, VirtualList } from "./virtual.tsx";
@@ -12,7 +13,10 @@ const ROW = 20;
 const WIDTH = 16;
 
 export function HexView({ info, source }: { info: Info; source: Source }) {
-  const [active, setActive] = useState<number>();
+  const place = usePlace();
+  const offset = Number.parseInt(place.get("byte") ?? "", 16);
+  const active = offset >= 0 && offset < info.size ? Math.floor(offset / WIDTH) : undefined;
+  const setActive = (index: number) => place.set({ byte: (index * WIDTH).toString(16) });
   const handle = useRef<VirtualHandle>(undefined);
   const total = Math.ceil(info.size / WIDTH);
   const pages = usePages<Uint8Array>(`${info.uri} ${info.revision}`, async (offset, limit) => {
@@ -21,6 +25,9 @@ export function HexView({ info, source }: { info: Info; source: Source }) {
     for (let at = 0; at < bytes.length; at += WIDTH) items.push(bytes.subarray(at, at + WIDTH));
     return { offset, items };
   });
+  useEffect(() => {
+    if (active !== undefined) handle.current?.reveal(active, "center");
+  }, []);
   const digits = Math.max(6, info.size.toString(16).length);
   const row = (index: number) => {
     const bytes = pages.get(index);

@@ -9,6 +9,7 @@ const PATHS = {
   close: "M4 4l8 8M12 4l-8 8",
   expand: "M9.5 2.5h4v4M13.5 2.5 9 7M6.5 13.5h-4v-4M2.5 13.5 7 9",
   shrink: "M13.5 2.5 9.5 6.5M9.5 3v3.5H13M2.5 13.5l4-4M3 9.5h3.5V13",
+  folder: "M1.8 4.2h4.4l1.5 1.6h6.5v6.9H1.8Z",
   refresh: "M13.2 6.5A5.5 5.5 0 1 0 13.5 9M13.5 3v3.5H10",
 } as const;
 

@@ -2,10 +2,12 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
+import { Coloured, useColours } from "./coloured.tsx";
 import { count, number, size, visible } from "./format.ts";
 import { Icon } from "./icons.tsx";
 import { Matches } from "./matches.ts";
 import { usePages } from "./pages.ts";
+import { ordinal, type, usePlace } from "./place.ts";
 import { Search } from "./search.tsx";
 import type { Info, Line, Source } from "./source.ts";
 import { Empty, Problem } from "./states.tsx";
@@ -16,11 +18,15 @@ const ROW = 20;
 const MAX_MARKED = 4000;
 
 export function LogView({ info, source }: { info: Info; source: Source }) {
-  const [query, setQuery] = useState("");
-  const [isRegex, setRegex] = useState(true);
-  const [ignoreCase, setIgnoreCase] = useState(true);
-  const [whole, setWhole] = useState(false);
-  const [active, setActive] = useState<number>();
+  const place = usePlace();
+  const query = place.get("search") ?? "";
+  const isRegex = place.get("as") !== "text";
+  const ignoreCase = place.get("case") !== "match";
+  const whole = place.get("whole") === "yes";
+  const line = ordinal(place.get("line"));
+  const active = line !== undefined && line <= info.lines ? line - 1 : undefined;
+  const setActive = (index: number) => place.set({ line: String(index + 1) });
+  const coloured = useColours(info, source);
   const [match, setMatch] = useState(0);
   const [problem, setProblem] = useState<Error>();
   const [found, setFound] = useState<{ total: number; lines: number }>();
@@ -52,12 +58,25 @@ export function LogView({ info, source }: { info: Info; source: Source }) {
       setProblem(error instanceof Error ? error : new Error(String(error)));
     }
   };
+  const isFirst = useRef(true);
   useEffect(() => {
     setFound(undefined);
     setProblem(undefined);
     setMatch(0);
-    if (query) void go(0);
+    // A line of the URL stays where it is; a search that is typed goes to its first match.
+    const line = isFirst.current ? active : undefined;
+    isFirst.current = false;
+    if (!query) return;
+    if (line === undefined) void go(0);
+    else matches.from(line + 1).then((to) => (setMatch(to), setFound({ total: matches.total, lines: matches.lines })), setProblem);
   }, [matches]);
+  useEffect(() => {
+    if (active !== undefined) handle.current?.reveal(active, "center");
+  }, []);
+  // A line that the buttons of the browser lead to.
+  useEffect(() => {
+    if (active !== undefined) handle.current?.reveal(active);
+  }, [active]);
   const step = (by: number) => {
     const to = match + by;
     if (to >= 0 && to < (found?.lines ?? 0)) void go(to);
@@ -67,18 +86,21 @@ export function LogView({ info, source }: { info: Info; source: Source }) {
   const row = (index: number) => {
     const line = pages.get(index);
     const text = line === undefined ? "" : visible(typeof line === "string" ? line : line.text);
+    // Colours are of this text only if it is the same one.
+    const colours = coloured?.[index];
+    const parts = colours?.map((part) => part.text).join("") === line ? colours : undefined;
     return (
       <div
         key={index}
         role="listitem"
-        class={`line ${index === active ? "active" : ""} ${line === undefined ? "pending" : level(text)}`}
+        class={`line ${index === active ? "active" : ""} ${line === undefined ? "pending" : coloured ? "" : level(text)}`}
         onClick={() => setActive(index)}
       >
         <span class="gutter" style={{ width: `${number(total).length + 2}ch` }}>
           {number(index + 1)}
         </span>
         <span class="text" dir="auto">
-          {marked(text, pattern)}
+          {pattern === undefined && parts !== undefined ? <Coloured parts={parts} /> : marked(text, pattern)}
           {line !== undefined && typeof line !== "string" && (
             <span class="more"> … {size(line.bytes - line.text.length)} more</span>
           )}
@@ -96,7 +118,7 @@ export function LogView({ info, source }: { info: Info; source: Source }) {
               label={isRegex ? "Search by regular expression" : "Search for a text"}
               value={query}
               invalid={problem !== undefined}
-              onChange={setQuery}
+              onChange={(text) => type(place, "search", text)}
               onKey={(event) => {
                 if (event.key === "Enter") step(event.shiftKey ? -1 : 1);
                 if (event.key === "Escape") handle.current?.focus();
@@ -108,7 +130,7 @@ export function LogView({ info, source }: { info: Info; source: Source }) {
               aria-pressed={isRegex}
               aria-label="Regular expression"
               title="Regular expression"
-              onClick={() => setRegex(!isRegex)}
+              onClick={() => place.set({ as: isRegex ? "text" : undefined }, true)}
             >
               .*
             </button>
@@ -118,7 +140,7 @@ export function LogView({ info, source }: { info: Info; source: Source }) {
               aria-pressed={!ignoreCase}
               aria-label="Match case"
               title="Match case"
-              onClick={() => setIgnoreCase(!ignoreCase)}
+              onClick={() => place.set({ case: ignoreCase ? "match" : undefined }, true)}
             >
               Aa
             </button>
@@ -142,7 +164,7 @@ export function LogView({ info, source }: { info: Info; source: Source }) {
           </>
         )}
         <span class="grow" />
-        <button type="button" class="toggle" aria-pressed={whole} onClick={() => setWhole(!whole)}>
+        <button type="button" class="toggle" aria-pressed={whole} onClick={() => place.set({ whole: whole ? undefined : "yes" }, true)}>
           Whole line
         </button>
         <GoToLine

@@ -3,6 +3,8 @@
 import type { SearchRequest, Source } from "./source.ts";
 
 const PAGE = 500;
+/** So many lines with matches are read to find the place of one. */
+const MAX_SOUGHT = 10_000;
 
 export class Matches {
   /** The number of all matches, and of the lines that have them. */
@@ -16,6 +18,15 @@ export class Matches {
     private source: Source,
     private search: Pick<SearchRequest, "query" | "literal" | "ignoreCase">,
   ) {}
+
+  /** Which line with a match, from 0, is the first at or after a line; 0 if that takes too long. */
+  async from(line: number): Promise<number> {
+    await this.at(0);
+    while (this.next !== undefined && (this.found.at(-1) ?? 0) < line && this.found.length < MAX_SOUGHT) {
+      await this.at(this.found.length);
+    }
+    return Math.max(0, this.found.findIndex((found) => found >= line));
+  }
 
   /** The number of the line, from 1, of the nth line with a match, from 0. */
   async at(wanted: number): Promise<number | undefined> {

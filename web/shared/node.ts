@@ -6,6 +6,8 @@ import type { Child, Json, Source } from "./source.ts";
 type Kind = "list" | "object" | "text" | "number" | "boolean" | "null" | "scalar";
 
 const PAGE = 200;
+/** So many pages of children are read to find one. */
+const MAX_SOUGHT_PAGES = 50;
 let ids = 0;
 
 export class Node {
@@ -103,6 +105,24 @@ export class Node {
       if (child.isOpen) child.rows(into);
     }
     return into;
+  }
+
+  /** The node of a JSON Pointer, with all above it open. Undefined if there is none, or too far behind others. */
+  async find(pointer: string): Promise<Node | undefined> {
+    let node: Node = this;
+    for (const segment of pointer.split("/").slice(1)) {
+      if (!node.isOpen) await node.open();
+      const wanted = `${node.pointer}/${segment}`;
+      const known = () => node.children.find((child) => !child.isMore && child.pointer === wanted);
+      let child = known();
+      for (let page = 0; !child && page < MAX_SOUGHT_PAGES && node.children.at(-1)?.isMore; page++) {
+        await node.read(node.children.at(-1));
+        child = known();
+      }
+      if (!child) return undefined;
+      node = child;
+    }
+    return node;
   }
 
   private async read(more?: Node): Promise<void> {

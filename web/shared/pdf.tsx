@@ -6,6 +6,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { count, number, size } from "./format.ts";
 import { Icon } from "./icons.tsx";
 import { loadPdf } from "./pdf-code.ts";
+import { ordinal, usePlace } from "./place.ts";
 import { type Info, type Source, readAll } from "./source.ts";
 import { Empty, Loading, Problem } from "./states.tsx";
 
@@ -25,8 +26,12 @@ export function PdfView({ info, source, download }: Props) {
   const [ratio, setRatio] = useState(1.414);
   const [error, setError] = useState<Error>();
   const [read, setRead] = useState(0);
-  const [zoom, setZoom] = useState(1);
-  const [page, setPage] = useState(1);
+  const place = usePlace();
+  const wantedZoom = Number(place.get("zoom") ?? 1);
+  const zoom = ZOOMS.includes(wantedZoom) ? wantedZoom : 1;
+  const setZoom = (next: number) => place.set({ zoom: next === 1 ? undefined : String(next) });
+  const page = ordinal(place.get("page")) ?? 1;
+  const setPage = (next: number) => place.set({ page: next === 1 ? undefined : String(next) });
   const pages = useRef<HTMLDivElement>(null);
   const isTooLarge = info.size > MAX_PDF;
   useEffect(() => {
@@ -61,6 +66,13 @@ export function PdfView({ info, source, download }: Props) {
       void opened?.destroy();
     };
   }, [source, info.revision]);
+
+  // The page of the URL.
+  useEffect(() => {
+    if (!pdf || page <= 1) return;
+    const sheet = pages.current?.children[Math.min(page, pdf.numPages) - 1];
+    if (pages.current && sheet instanceof HTMLElement) pages.current.scrollTop = sheet.offsetTop - 12;
+  }, [pdf]);
 
   const button = download && (
     <button type="button" class="button" onClick={download}>

@@ -18,9 +18,15 @@ interface PlotProps {
   label: string;
   /** How the values of an hour are written; they begin at 0. */
   format?: (value: number) => string;
+  /** Whether times are shown in UTC instead of where the person is. */
+  isUtc?: boolean;
+  /** Whether each curve has a lowest and a highest value beside it. */
+  hasBands?: boolean;
+  /** Gets the index of the point that the pointer is at. */
+  onPoint?: (index: number | undefined) => void;
 }
 
-export function Plot({ data, names, isTime, label, format }: PlotProps) {
+export function Plot({ data, names, isTime, label, format, isUtc = false, hasBands = false, onPoint }: PlotProps) {
   const place = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const element = place.current;
@@ -31,7 +37,7 @@ export function Plot({ data, names, isTime, label, format }: PlotProps) {
       const { width, height } = element.getBoundingClientRect();
       const size = { width, height: Math.max(160, height) };
       const few = (data[0]?.length ?? 0) < FEW;
-      if (width > 0) plot = new uPlot(options(element, { names, isTime, size, few, format }), data, element);
+      if (width > 0) plot = new uPlot(options(element, { names, isTime, size, few, format, isUtc, hasBands, onPoint }), data, element);
     };
     draw();
     const observer = new ResizeObserver(() => {
@@ -47,7 +53,7 @@ export function Plot({ data, names, isTime, label, format }: PlotProps) {
       observer.disconnect();
       plot?.destroy();
     };
-  }, [data, names.join(), isTime, format]);
+  }, [data, names.join(), isTime, format, hasBands]);
   return <div ref={place} class="plot" role="img" aria-label={`Curves of ${names.join(", ")} in ${label}`} />;
 }
 
@@ -57,9 +63,13 @@ interface Given {
   size: { width: number; height: number };
   few: boolean;
   format: ((value: number) => string) | undefined;
+  isUtc: boolean;
+  hasBands: boolean;
+  onPoint: ((index: number | undefined) => void) | undefined;
 }
 
-function options(element: Element, { names, isTime, size, few, format }: Given): uPlot.Options {
+function options(element: Element, given: Given): uPlot.Options {
+  const { names, isTime, size, few, format, isUtc, hasBands, onPoint } = given;
   const style = getComputedStyle(element);
   const token = (name: string) => style.getPropertyValue(name).trim();
   const axis: uPlot.Axis = {
@@ -72,6 +82,8 @@ function options(element: Element, { names, isTime, size, few, format }: Given):
   const times: uPlot.Axis = format ? { values: (_, ticks) => clock(ticks), size: 30 } : {};
   return {
     ...size,
+    ...(isUtc && { tzDate: (seconds: number) => uPlot.tzDate(new Date(seconds * 1000), "UTC") }),
+    ...(onPoint && { hooks: { setCursor: [(plot: uPlot) => onPoint(plot.cursor.idx ?? undefined)] } }),
     legend: { show: false },
     cursor: { y: false, points: { size: 6 } },
     padding: [12, format ? 28 : 12, 4, 4],
@@ -82,13 +94,19 @@ function options(element: Element, { names, isTime, size, few, format }: Given):
     axes: [{ ...axis, ...times }, { ...axis, size: 64, ...values }],
     series: [
       {},
-      ...names.map((label, at) => ({
-        label,
-        stroke: token(`--curve-${at % MAX_CURVES}`),
-        width: 1.5,
-        points: { show: few },
-      })),
+      ...names.flatMap((label, at): uPlot.Series[] => {
+        const stroke = token(`--curve-${at % MAX_CURVES}`);
+        const curve = { label, stroke, width: 1.5, points: { show: few } };
+        const edge = { stroke: "transparent", width: 0, points: { show: false } };
+        return hasBands ? [curve, edge, edge] : [curve];
+      }),
     ],
+    ...(hasBands && {
+      bands: names.map((_, at): uPlot.Band => ({
+        series: [3 * at + 3, 3 * at + 2],
+        fill: `${token(`--curve-${at % MAX_CURVES}`)}33`,
+      })),
+    }),
   };
 }
 

@@ -17,11 +17,19 @@ interface Props {
 export function Search({ label, value, onChange, onKey, invalid }: Props) {
   const [text, setText] = useState(value);
   const timer = useRef<number>(undefined);
-  useEffect(() => setText(value), [value]);
+  // What was reported comes back as the value, maybe after more was typed. Any other value is a new one.
+  const reported = useRef(value);
+  useEffect(() => {
+    if (value === reported.current) return;
+    reported.current = value;
+    setText(value);
+  }, [value]);
   useEffect(() => () => window.clearTimeout(timer.current), []);
   const report = (text: string) => {
     window.clearTimeout(timer.current);
-    if (text !== value) onChange(text);
+    if (text === value) return;
+    reported.current = text;
+    onChange(text);
   };
   return (
     <div class={`search ${invalid ? "invalid" : ""}`}>

@@ -1,6 +1,8 @@
 // What a viewer reads from. A page of MCP Apps and the console have one each.
 
-export type View = "table" | "json" | "log" | "image" | "pdf" | "diff" | "chart" | "bytes";
+import type { Pdf } from "./pdf-code.ts";
+
+export type View = "markdown" | "table" | "json" | "log" | "image" | "pdf" | "diff" | "chart" | "bytes";
 export type Type = "empty" | "number" | "boolean" | "text" | "json";
 
 export interface Column {
@@ -58,8 +60,6 @@ export interface Rows {
   offset: number;
   /** Only with the first rows of a filtered table. */
   total?: number;
-  /** Of a chart: the distance of two rows in the table. */
-  step?: number;
 }
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
@@ -87,7 +87,6 @@ export interface Lines {
 }
 
 export type WindowRequest =
-  | { as: "chart"; offset: number; limit: number; columns: string[] }
   | { as: "table"; offset: number; limit: number; sort?: Sort; filter?: Filter[]; query?: string }
   | { as: "json"; offset: number; limit: number; at: string }
   | { as: "log"; offset: number; limit: number };
@@ -118,6 +117,68 @@ export interface Found {
   next?: number;
 }
 
+/** What a chart shows. */
+export interface Chart {
+  kind: "line" | "bars" | "histogram";
+  /** Across, or the groups; the number of the row by default. */
+  x?: string;
+  y: string[];
+  by?: Aggregate;
+}
+
+export type Aggregate = "rows" | "sum" | "mean" | "min" | "max";
+
+/** A number; a text if it is an integer that JavaScript would round. */
+export type Figure = number | string | null;
+
+/** What there is to draw, by the values of all rows. */
+export interface ChartColumns {
+  rows: number;
+  columns: { name: string; values: number; numbers: number | null; dates: number | null }[];
+  /** How many columns are not in the list. */
+  more: number;
+}
+
+export interface Figures {
+  column: string;
+  count: number;
+  min: Figure;
+  mean: Figure;
+  max: Figure;
+}
+
+export interface LineChart {
+  rows: number;
+  placed: number;
+  across: "row" | "number" | "time";
+  /** Whether each bucket has one value across. */
+  single: boolean;
+  /** The first and the last value across, the rows, and of each column the count, minimum, mean and maximum. */
+  buckets: Figure[][];
+  figures: Figures[];
+}
+
+export interface BarChart {
+  rows: number;
+  groups: number;
+  bars: [group: string | null, rows: number, value: Figure][];
+}
+
+export interface HistogramChart {
+  rows: number;
+  bins: [from: number, to: number, count: number][];
+  /** Whether the bins are of whole numbers, which end before the next begins. */
+  whole: boolean;
+  figures: Figures[];
+}
+
+export interface ChartRequest {
+  chart?: Chart;
+  limit?: number;
+  filter?: Filter[];
+  query?: string;
+}
+
 /** One revision of one resource. */
 export interface Source {
   /** The facts of this revision. */
@@ -128,9 +189,21 @@ export interface Source {
   /** At most 256 KiB. */
   bytes(offset: number, length: number): Promise<Uint8Array>;
   search(request: SearchRequest): Promise<Found>;
+  /** Figures of all rows; without a chart, the columns of which one can be drawn. */
+  chart<R extends ChartRequest>(request: R): Promise<Drawn<R>>;
+  /** What draws PDF, from where this page gets it. */
+  pdf(): Promise<Pdf>;
   /** Another resource or revision, read in the same way; the latest one by default. */
   at(uri: string, revision?: number): Source;
 }
+
+export type Drawn<R extends ChartRequest> = R extends { chart: { kind: "line" } }
+  ? LineChart
+  : R extends { chart: { kind: "bars" } }
+    ? BarChart
+    : R extends { chart: { kind: "histogram" } }
+      ? HistogramChart
+      : ChartColumns;
 
 /** The most bytes of one read. */
 export const MAX_BYTES = 256 * 1024;

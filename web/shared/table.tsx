@@ -1,11 +1,12 @@
 // Records as rows that the server sorts and filters.
 
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { Filters, describeFilter } from "./filters.tsx";
+import { Filters, describeFilter, isFilters } from "./filters.tsx";
 import { count, number, visible } from "./format.ts";
 import { Icon } from "./icons.tsx";
 import { usePages } from "./pages.ts";
+import { type Choices, ordinal, parsed, type, usePlace } from "./place.ts";
 import { Record } from "./record.tsx";
 import { Search } from "./search.tsx";
 import type { Cell, Column, Filter, Info, Sort, Source } from "./source.ts";
@@ -16,11 +17,14 @@ const ROW = 28;
 const HEAD = 32;
 
 export function TableView({ info, source }: { info: Info; source: Source }) {
-  const [sort, setSort] = useState<Sort>();
-  const [filter, setFilter] = useState<Filter[]>([]);
-  const [query, setQuery] = useState("");
-  const [active, setActive] = useState<number>();
-  const [open, setOpen] = useState(false);
+  const place = usePlace();
+  const column = place.get("sort");
+  const sort: Sort | undefined = column === undefined ? undefined : { column, descending: place.get("order") === "descending" };
+  const filter = parsed<Filter[]>(place.get("filter"), isFilters, []);
+  const query = place.get("find") ?? "";
+  const opened = ordinal(place.get("row"));
+  const open = opened !== undefined;
+  const [active, setActive] = useState(opened === undefined ? undefined : opened - 1);
   const [filtering, setFiltering] = useState(false);
   const handle = useRef<VirtualHandle>(undefined);
   const isFiltered = query !== "" || filter.length > 0;
@@ -46,22 +50,24 @@ export function TableView({ info, source }: { info: Info; source: Source }) {
   const grid = { gridTemplateColumns: `${numberWidth(total)}ch ${widths.map((w) => `${w}ch`).join(" ")}` };
   if (isFiltered && found.total === undefined && !pages.isLoading && !pages.error) pages.want(0, 1);
 
-  const change = (apply: () => void) => {
-    apply();
+  const openRow = (index: number | undefined) => place.set({ row: index === undefined ? undefined : String(index + 1) }, true);
+  const change = (choices: Choices) => {
+    place.set({ ...choices, row: undefined }, true);
     setActive(undefined);
-    setOpen(false);
     handle.current?.reveal(0);
   };
-  const sortBy = (column: string) =>
-    change(() =>
-      setSort((now) =>
-        now?.column !== column
-          ? { column, descending: false }
-          : now.descending
-            ? undefined
-            : { column, descending: true },
-      ),
-    );
+  const setFilter = (all: Filter[]) => change({ filter: all.length > 0 ? JSON.stringify(all) : undefined });
+  const sortBy = (column: string) => {
+    const isThird = sort?.column === column && sort.descending;
+    const order = sort?.column === column && !isThird ? "descending" : undefined;
+    change({ sort: isThird ? undefined : column, order });
+  };
+  // A row of the URL, and one that the buttons of the browser lead to.
+  useEffect(() => {
+    if (opened === undefined || opened > total) return;
+    setActive(opened - 1);
+    handle.current?.reveal(opened - 1, "nearest");
+  }, [opened, total > 0]);
 
   const head = (
     <div role="rowgroup" class="head" style={{ height: `${HEAD}px` }}>
@@ -115,7 +121,7 @@ export function TableView({ info, source }: { info: Info; source: Source }) {
         onClick={() => setActive(index)}
         onDblClick={() => {
           setActive(index);
-          setOpen(true);
+          openRow(index);
         }}
       >
         <div role="rowheader" class="cell index">
@@ -134,7 +140,12 @@ export function TableView({ info, source }: { info: Info; source: Source }) {
       <div class="bar">
         {info.sorts && (
           <>
-            <Search label="Find in all columns" value={query} onChange={(text) => change(() => setQuery(text))} />
+            <Search label="Find in all columns" value={query} onChange={(text) => {
+                type(place, "find", text, { row: undefined });
+                setActive(undefined);
+                handle.current?.reveal(0);
+              }}
+            />
             <button
               type="button"
               class="button"
@@ -155,7 +166,7 @@ export function TableView({ info, source }: { info: Info; source: Source }) {
               <button
                 type="button"
                 aria-label={`Remove the filter ${describeFilter(one)}`}
-                onClick={() => change(() => setFilter((all) => all.filter((_, index) => index !== at)))}
+                onClick={() => setFilter(filter.filter((_, index) => index !== at))}
               >
                 <Icon name="close" />
               </button>
@@ -169,7 +180,7 @@ export function TableView({ info, source }: { info: Info; source: Source }) {
       {filtering && (
         <Filters
           columns={columns}
-          onAdd={(one) => change(() => setFilter((all) => [...all, one]))}
+          onAdd={(one) => setFilter([...filter, one])}
           onClose={() => setFiltering(false)}
         />
       )}
@@ -194,11 +205,14 @@ export function TableView({ info, source }: { info: Info; source: Source }) {
             columns={columns.length + 1}
             row={row}
             active={active}
-            onActive={setActive}
+            onActive={(index) => {
+              setActive(index);
+              if (open) place.set({ row: String(index + 1) });
+            }}
             onRange={(first, end) => pages.want(first, end)}
             onKey={(event) => {
-              if (event.key === "Enter" && active !== undefined && event.target === event.currentTarget) setOpen(true);
-              if (event.key === "Escape" && open) setOpen(false);
+              if (event.key === "Enter" && active !== undefined && event.target === event.currentTarget) openRow(active);
+              if (event.key === "Escape" && open) openRow(undefined);
             }}
             handle={(given) => {
               handle.current = given;
@@ -211,7 +225,7 @@ export function TableView({ info, source }: { info: Info; source: Source }) {
             columns={columns}
             cells={openRecord}
             onClose={() => {
-              setOpen(false);
+              openRow(undefined);
               handle.current?.focus();
             }}
           />

@@ -1,10 +1,11 @@
 // A JSON value as a tree, of which only open nodes are read.
 
-import { useMemo, useReducer, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useReducer, useRef } from "preact/hooks";
 
 import { count, size, visible } from "./format.ts";
 import { Icon } from "./icons.tsx";
 import { Node } from "./node.ts";
+import { usePlace } from "./place.ts";
 import type { Info, Source } from "./source.ts";
 import { Empty, Loading, Problem } from "./states.tsx";
 import { type VirtualHandle, VirtualList } from "./virtual.tsx";
@@ -14,7 +15,7 @@ const INDENT = 18;
 
 export function TreeView({ info, source }: { info: Info; source: Source }) {
   const [, redraw] = useReducer((n: number) => n + 1, 0);
-  const [active, setActive] = useState(0);
+  const place = usePlace();
   const handle = useRef<VirtualHandle>(undefined);
   const root = useMemo(() => {
     const root = Node.root(source, () => redraw(0));
@@ -24,7 +25,17 @@ export function TreeView({ info, source }: { info: Info; source: Source }) {
   // Short enough to be made for each change: what is closed is not in it.
   const rows = root.rows();
   const total = rows.length;
-  const current = rows[Math.min(active, total - 1)];
+  const at = place.get("at") ?? "";
+  const current = rows.find((node) => !node.isMore && node.pointer === at) ?? rows[0];
+  const setActive = (index: number) => place.set({ at: rows[index]?.pointer || undefined });
+  // The value of the URL, with all above it open.
+  useEffect(() => {
+    if (!root.isRead || at === "" || rows.some((node) => node.pointer === at)) return;
+    void root.find(at).then((found) => {
+      const index = found ? root.rows().indexOf(found) : -1;
+      if (index >= 0) handle.current?.reveal(index, "center");
+    });
+  }, [root.isRead, at]);
 
   if (root.error) return <Problem error={root.error} retry={() => void root.open()} />;
   if (!root.isRead) return <Loading label="Reading" />;

@@ -9,12 +9,15 @@ import { count, expiry, number, size, visible } from "./format.ts";
 import { HexView } from "./hex.tsx";
 import { ImageView } from "./image.tsx";
 import { LogView } from "./log.tsx";
+import { MarkdownView } from "./markdown.tsx";
 import { PdfView } from "./pdf.tsx";
+import { ordinal, usePlace } from "./place.ts";
 import type { Info, Source, View } from "./source.ts";
 import { TableView } from "./table.tsx";
 import { TreeView } from "./tree.tsx";
 
 const NAMES: { [view in View]: string } = {
+  markdown: "Page",
   table: "Table",
   json: "Tree",
   log: "Text",
@@ -34,12 +37,20 @@ interface Props {
   notice?: ComponentChildren;
   /** Opens the content elsewhere, where that is possible. */
   download?: (() => void) | undefined;
+  /** Another view, which this page alone has. */
+  more?: { view: string; name: string; content: () => ComponentChildren } | undefined;
 }
 
-export function Viewer({ info, source, actions, notice, download }: Props) {
-  const [chosen, setChosen] = useState<View>();
-  const views = info.views.filter((view) => view !== "diff" || hasOther(info));
-  const view = chosen && views.includes(chosen) ? chosen : views.includes(info.as) ? info.as : (views[0] ?? "bytes");
+export function Viewer({ info, source, actions, notice, download, more }: Props) {
+  const place = usePlace();
+  const fitting: View[] = info.views.filter((view) => view !== "diff" || hasOther(info));
+  const views: string[] = more ? [...fitting, more.view] : fitting;
+  const wanted = place.get("view");
+  const otherwise = fitting.includes(info.as) ? info.as : (fitting[0] ?? "bytes");
+  // A line is one of the text, whatever is shown first.
+  const first = ordinal(place.get("line")) !== undefined && fitting.includes("log") ? "log" : otherwise;
+  const view = wanted !== undefined && views.includes(wanted) ? wanted : first;
+  const choose = (one: string) => place.set({ view: one, line: undefined }, true);
   const now = useNow();
   const facts = [
     info.records && view !== "log" ? count(info.records.total, "record") : info.text ? count(info.lines, "line") : "",
@@ -73,16 +84,16 @@ export function Viewer({ info, source, actions, notice, download }: Props) {
                 aria-selected={one === view}
                 aria-controls="view-panel"
                 tabIndex={one === view ? 0 : -1}
-                onClick={() => setChosen(one)}
+                onClick={() => choose(one)}
                 onKeyDown={(event) => {
                   const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
                   if (by === undefined) return;
                   const to = views[(views.indexOf(one) + by + views.length) % views.length] ?? one;
-                  setChosen(to);
+                  choose(to);
                   document.getElementById(`tab-${to}`)?.focus();
                 }}
               >
-                {NAMES[one]}
+                {more?.view === one ? more.name : NAMES[one as View]}
               </button>
             ))}
           </div>
@@ -97,7 +108,7 @@ export function Viewer({ info, source, actions, notice, download }: Props) {
         aria-labelledby={views.length > 1 ? `tab-${view}` : undefined}
         key={`${info.uri} ${info.revision} ${view}`}
       >
-        {content(view, info, source, download)}
+        {more?.view === view ? more.content() : content(view as View, info, source, download)}
       </div>
     </article>
   );
@@ -108,6 +119,8 @@ const hasOther = (info: Info): boolean => info.against !== undefined || info.rev
 function content(view: View, info: Info, source: Source, download: Props["download"]) {
   const props = { info, source };
   switch (view) {
+    case "markdown":
+      return <MarkdownView {...props} />;
     case "table":
       return <TableView {...props} />;
     case "json":

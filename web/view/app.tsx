@@ -1,9 +1,11 @@
 // The page: waits for the result of view_resource, shows the resource, follows its revisions.
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 
 import { number } from "../shared/format.ts";
 import { Icon } from "../shared/icons.tsx";
+import { OpenLink } from "../shared/markdown.tsx";
+import { MemoryPlace, PlaceContext } from "../shared/place.ts";
 import type { Info } from "../shared/source.ts";
 import { Empty, Loading, Problem } from "../shared/states.tsx";
 import { Viewer } from "../shared/viewer.tsx";
@@ -15,7 +17,9 @@ export type State =
   | { kind: "waiting"; uri?: string }
   | { kind: "shown"; info: Info; source: ToolSource }
   | { kind: "cancelled"; reason?: string }
-  | { kind: "failed"; error: Error };
+  | { kind: "failed"; error: Error }
+  /** The host removes the page. */
+  | { kind: "closed" };
 
 interface Props {
   state: State;
@@ -48,6 +52,8 @@ export function App({ state, context, bridge, show }: Props) {
           <Problem error={state.error} />
         </main>
       );
+    case "closed":
+      return <main class="viewer" aria-label="Larder" />;
     case "shown":
       return <Shown key={state.info.uri} state={state} context={context} bridge={bridge} show={show} />;
   }
@@ -57,6 +63,9 @@ function Shown({ state, context, bridge, show }: Props & { state: Extract<State,
   const { info, source } = state;
   const [problem, setProblem] = useState<string>();
   const latest = useLatest(source, info, setProblem);
+  // Another revision is seen as the one before was.
+  const place = useMemo(() => new MemoryPlace(), [info.uri]);
+  const openLink = (url: string) => void bridge.open(url).catch(() => setProblem(`The host does not open ${url}.`));
   const isFull = context.displayMode === "fullscreen";
   const canResize = context.availableDisplayModes?.includes(isFull ? "inline" : "fullscreen");
   const reload = async () => {
@@ -75,7 +84,9 @@ function Shown({ state, context, bridge, show }: Props & { state: Extract<State,
     }
   };
   return (
-    <main class="page">
+    <PlaceContext value={place}>
+<OpenLink value={openLink}>
+<main class="page">
       <Viewer
         info={info}
         source={source}
@@ -113,6 +124,8 @@ function Shown({ state, context, bridge, show }: Props & { state: Extract<State,
         }
       />
     </main>
+</OpenLink>
+</PlaceContext>
   );
 }
 

@@ -39,6 +39,8 @@ interface Handlers {
   result(result: ToolResult): void;
   cancelled(reason: string | undefined): void;
   context(context: HostContext): void;
+  /** The host is about to remove the page, which has to be silent from then on. */
+  closed(): void;
 }
 
 /** The host ended a request with an error. */
@@ -49,6 +51,7 @@ export class Bridge {
   capabilities: HostCapabilities = {};
   private waiting = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
   private nextId = 1;
+  private isClosed = false;
 
   constructor(
     private host: Window,
@@ -92,6 +95,7 @@ export class Bridge {
   private request(method: string, params: object): Promise<unknown> {
     const id = this.nextId++;
     return new Promise((resolve, reject) => {
+      if (this.isClosed) return reject(new HostError("The host has closed the page."));
       this.waiting.set(id, { resolve, reject });
       this.post({ id, method, params: params as { [name: string]: unknown } });
     });
@@ -102,6 +106,7 @@ export class Bridge {
   }
 
   private post(message: Message): void {
+    if (this.isClosed) return;
     // The page does not know the origin of its host, and sends nothing that is secret from it.
     this.host.postMessage({ jsonrpc: "2.0", ...message }, "*");
   }
@@ -139,6 +144,12 @@ export class Bridge {
     const error = { code: -32601, message: `Unknown method: ${method}` };
     const answer = isKnown ? { id, result: {} } : { id, error };
     this.host.postMessage({ jsonrpc: "2.0", ...answer }, "*");
+    if (method === "ui/resource-teardown") {
+      this.isClosed = true;
+      for (const { reject } of this.waiting.values()) reject(new HostError("The host has closed the page."));
+      this.waiting.clear();
+      this.handlers.closed();
+    }
   }
 
   private update(changed: HostContext): void {

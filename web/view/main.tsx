@@ -27,6 +27,9 @@ const bridge = new Bridge(window.parent, {
   cancelled(reason) {
     set({ kind: "cancelled", ...(reason !== undefined && { reason }) });
   },
+  closed() {
+    set({ kind: "closed" });
+  },
   context(next) {
     context = next;
     applyTheme(next);

@@ -1,6 +1,7 @@
 // A source that reads by the tools that only the page calls.
 
-import type { Found, Info, SearchRequest, Source, Window, WindowRequest } from "../shared/source.ts";
+import { type Pdf, pdfOfPage } from "../shared/pdf-code.ts";
+import type { ChartRequest, Drawn, Found, Info, SearchRequest, Source, Window, WindowRequest } from "../shared/source.ts";
 import type { ToolResult } from "./bridge.ts";
 
 type Call = (name: string, args: object) => Promise<ToolResult>;
@@ -10,10 +11,12 @@ export class ToolSource implements Source {
     private call: Call,
     private uri: string,
     private revision?: number,
+    /** Where another page than that of MCP Apps has what draws PDF. */
+    private code?: () => Promise<Pdf>,
   ) {}
 
   at(uri: string, revision?: number): ToolSource {
-    return new ToolSource(this.call, uri, revision);
+    return new ToolSource(this.call, uri, revision, this.code);
   }
 
   async info(): Promise<Info> {
@@ -42,6 +45,14 @@ export class ToolSource implements Source {
     const next = answer["next"] as { offset?: number } | undefined;
     const { total, lines, rows } = answer as unknown as Found;
     return { total, lines, rows, ...(next?.offset !== undefined && { next: next.offset }) };
+  }
+
+  async chart<R extends ChartRequest>(request: R): Promise<Drawn<R>> {
+    return (await this.read("view_window", { as: "chart", ...request })) as unknown as Drawn<R>;
+  }
+
+  pdf(): Promise<Pdf> {
+    return this.code?.() ?? pdfOfPage(this);
   }
 
   private async read(tool: string, args: object): Promise<{ [name: string]: unknown }> {

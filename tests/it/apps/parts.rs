@@ -29,6 +29,7 @@ async fn content_is_shown_as_what_it_is() {
     store(&client, "x:ndjson", "application/x-ndjson", "{\"a\":1}\n{\"a\":2}\n").await;
     store(&client, "x:log", "text/plain", "one\ntwo\n").await;
     store(&client, "x:svg", "image/svg+xml", "<svg/>").await;
+    store(&client, "x:md", "text/markdown; charset=utf-8", "# A\n").await;
     for (uri, shown, views) in [
         ("x:csv", "table", vec!["table", "chart", "log", "diff", "bytes"]),
         ("x:objects", "table", vec!["table", "json", "chart", "log", "diff", "bytes"]),
@@ -36,6 +37,7 @@ async fn content_is_shown_as_what_it_is() {
         ("x:ndjson", "table", vec!["table", "chart", "log", "diff", "bytes"]),
         ("x:log", "log", vec!["log", "diff", "bytes"]),
         ("x:svg", "image", vec!["image", "log", "diff", "bytes"]),
+        ("x:md", "markdown", vec!["markdown", "log", "diff", "bytes"]),
     ] {
         let info = value(&client, "view_resource", json!({ "uri": uri })).await;
         assert_eq!((&info["as"], &info["views"]), (&json!(shown), &json!(views)), "{uri}");
@@ -111,30 +113,155 @@ async fn rows_come_in_their_order_sorted_and_filtered() {
     }
 }
 
+/// A table whose figures are known: `n` counts the rows, `day` has a date for each ten of them, and
+/// the last rows have what no sample of the first shows.
+fn measured() -> String {
+    let mut csv = "n,day,region,units,late\n".to_owned();
+    for n in 0..5_000_u32 {
+        let day = format!("2026-{:02}-{:02}", 1 + n / 28 % 12, 1 + n % 28);
+        let region = ["north", "south", ""][n as usize % 3];
+        let late = if n < 4_000 { String::new() } else { (n * 2).to_string() };
+        writeln!(csv, "{n},{day},{region},{},{late}", n * 37 % 101).unwrap();
+    }
+    csv
+}
+
+async fn chart(client: &Modern, uri: &str, chart: Value, limit: u64) -> Value {
+    window(client, json!({ "uri": uri, "as": "chart", "limit": limit, "chart": chart })).await
+}
+
 #[tokio::test]
-async fn a_chart_gets_rows_from_the_beginning_to_the_end() {
+async fn a_chart_has_figures_of_all_rows() {
     let server = server(|_| {}).await;
     let client = Modern::able(&server, showing());
-    let mut csv = "id,text,n\n".to_owned();
-    for id in 0..1_000 {
-        writeln!(csv, "{id},{},{}", "x".repeat(400), id * 2).unwrap();
+    store(&client, "x:csv", "text/csv", &measured()).await;
+
+    let found = window(&client, json!({ "uri": "x:csv", "as": "chart" })).await;
+    let columns = found["columns"].as_array().unwrap();
+    let of = |name: &str| columns.iter().find(|column| column["name"] == name).unwrap();
+    assert_eq!((&found["rows"], &of("day")["dates"]), (&json!(5_000), &json!(5_000)));
+    assert_eq!((&of("late")["values"], &of("late")["numbers"]), (&json!(1_000), &json!(1_000)));
+    assert_eq!((&of("region")["numbers"], &of("region")["dates"]), (&json!(0), &json!(0)));
+
+    // A single peak of any row is in its bucket.
+    let line = json!({ "kind": "line", "y": ["units", "late"] });
+    let line = chart(&client, "x:csv", line, 50).await;
+    let buckets = line["buckets"].as_array().unwrap();
+    assert_eq!((buckets.len(), &line["single"]), (50, &json!(false)));
+    assert_eq!((&line["rows"], &line["placed"]), (&json!(5_000), &json!(5_000)));
+    let counts: u64 = buckets.iter().map(|bucket| bucket[2].as_u64().unwrap()).sum();
+    assert_eq!(counts, 5_000);
+    assert_eq!((&buckets[0][0], &buckets[49][1]), (&json!(1), &json!(5_000)));
+    for bucket in buckets {
+        let [first, last] = [0, 1].map(|at| bucket[at].as_u64().unwrap());
+        let units: Vec<u64> = (first - 1..last).map(|n| n * 37 % 101).collect();
+        let mean = units.iter().sum::<u64>() as f64 / units.len() as f64;
+        assert_eq!(bucket[4], *units.iter().min().unwrap(), "{bucket}");
+        assert!((bucket[5].as_f64().unwrap() - mean).abs() < 1e-9, "{bucket}");
+        assert_eq!(bucket[6], *units.iter().max().unwrap(), "{bucket}");
     }
-    store(&client, "x:csv", "text/csv", &csv).await;
-    let chart = |columns: Value| {
-        let arguments = json!({ "uri": "x:csv", "as": "chart", "limit": 500, "columns": columns });
-        window(&client, arguments)
+    let late =
+        json!({ "column": "late", "count": 1_000, "min": 8_000, "mean": 8_999.0, "max": 9_998 });
+    assert_eq!(line["figures"][1], late);
+
+    // Few values across: each has a point of its own, exactly.
+    let days = json!({ "kind": "line", "x": "day", "y": ["n"] });
+    let days = chart(&client, "x:csv", days, 400).await;
+    assert_eq!((&days["across"], &days["single"]), (&json!("time"), &json!(true)));
+    assert_eq!(days["buckets"].as_array().unwrap().len(), 336);
+    assert_eq!(days["buckets"][0][0], json!(1_767_225_600.0));
+}
+
+#[tokio::test]
+async fn groups_and_bins_count_all_rows() {
+    let server = server(|_| {}).await;
+    let client = Modern::able(&server, showing());
+    store(&client, "x:csv", "text/csv", &measured()).await;
+
+    let bars = chart(&client, "x:csv", json!({ "kind": "bars", "x": "region" }), 10).await;
+    let expected = json!([["north", 1_667, 1_667], ["south", 1_667, 1_667], [null, 1_666, 1_666]]);
+    assert_eq!((&bars["bars"], &bars["groups"]), (&expected, &json!(3)));
+    let summed = json!({ "kind": "bars", "x": "day", "y": ["units"], "by": "max" });
+    let summed = chart(&client, "x:csv", summed, 3).await;
+    assert_eq!((summed["bars"].as_array().unwrap().len(), &summed["groups"]), (3, &json!(336)));
+
+    let bins = chart(&client, "x:csv", json!({ "kind": "histogram", "y": ["units"] }), 20).await;
+    let counted: Vec<_> = bins["bins"].as_array().unwrap().iter().collect();
+    assert_eq!((counted.len(), &bins["whole"]), (17, &json!(true)));
+    for bin in counted {
+        let [from, to] = [0, 1].map(|at| bin[at].as_f64().unwrap());
+        let in_it = |n: &u64| (from..to).contains(&((n * 37 % 101) as f64));
+        assert_eq!(bin[2], (0..5_000_u64).filter(in_it).count(), "{bin}");
+    }
+}
+
+#[tokio::test]
+async fn odd_columns_are_drawn_as_far_as_they_have_numbers() {
+    let server = server(|_| {}).await;
+    let client = Modern::able(&server, showing());
+    let odd = r#"[{"a\"b":1,"m":"x","d":"2026-02-30"},{"a\"b":null,"m":2.5},{"m":"7","d":"2026-01-31T10:00:00+02:00"},{"a\"b":9007199254740993}]"#;
+    store(&client, "x:odd", "application/json", odd).await;
+    let columns = window(&client, json!({ "uri": "x:odd", "as": "chart" })).await["columns"].take();
+    // No calendar has the first date, so the column is none of dates.
+    assert_eq!((&columns[2]["values"], &columns[2]["dates"]), (&json!(2), &json!(1)));
+
+    let line = json!({ "kind": "line", "y": ["a\"b", "m"] });
+    let line = chart(&client, "x:odd", line, 10).await;
+    assert_eq!(line["figures"][0]["max"], "9007199254740993", "a page would round it");
+    assert_eq!((&line["figures"][1]["count"], &line["figures"][1]["max"]), (&json!(2), &json!(7)));
+
+    store(&client, "x:same", "text/csv", "v\n5\n5\n").await;
+    let same = chart(&client, "x:same", json!({ "kind": "histogram", "y": ["v"] }), 10).await;
+    assert_eq!(same["bins"], json!([[5.0, 6.0, 2]]));
+    store(&client, "x:words", "text/csv", "v,w\na,b\nc,d\n").await;
+    let none = chart(&client, "x:words", json!({ "kind": "histogram", "y": ["v"] }), 10).await;
+    assert_eq!((&none["bins"], &none["rows"]), (&json!([]), &json!(2)));
+    let missing =
+        json!({ "uri": "x:words", "as": "chart", "chart": { "kind": "line", "y": ["no\"ne"] } });
+    client.call("view_window", missing).await.failure();
+    let filtered = json!({
+        "uri": "x:words", "as": "chart", "chart": { "kind": "bars", "x": "v" },
+        "filter": [{ "column": "v", "op": "equals", "value": "c" }],
+    });
+    assert_eq!(window(&client, filtered).await["bars"], json!([["c", 1, 1]]));
+}
+
+#[tokio::test]
+async fn a_list_counts_what_is_in_its_folders() {
+    let server = server(|_| {}).await;
+    let client = Modern::able(&server, showing());
+    for uri in ["a://one/1", "a://one/2", "a://two/deep/3", "a://top", "b:4", "b:x/5"] {
+        store(&client, uri, "text/plain", "12345").await;
+    }
+    let listed = async |given: Value| value(&client, "view_list", given).await;
+    let prefixes = |found: &Value| -> Vec<(String, u64, u64)> {
+        let folders = found["folders"].as_array().cloned().unwrap_or_default();
+        let number = |folder: &Value, name: &str| folder[name].as_u64().unwrap();
+        let read = |one: Value| {
+            let prefix = one["prefix"].as_str().unwrap().to_owned();
+            (prefix, number(&one, "resources"), number(&one, "bytes"))
+        };
+        folders.into_iter().map(read).collect()
     };
-    let some = chart(json!(["n"])).await;
-    assert_eq!(some["rows"].as_array().unwrap().len(), 500);
-    assert_eq!(some["rows"][499], json!(["1996"]));
-    assert_eq!((&some["step"], &some["total"]), (&json!(2), &json!(1_000)));
-    let all = chart(json!([])).await;
-    let (rows, step) = (all["rows"].as_array().unwrap(), all["step"].as_u64().unwrap());
-    assert_eq!(step, 8, "what does not fit is thinned out");
-    for (index, row) in (0..).zip(rows) {
-        assert_eq!(row[0], (index * step).to_string());
-    }
-    assert_eq!(rows.len(), 125);
+    let uris = |found: &Value| -> Vec<String> {
+        let listed = found["resources"].as_array().unwrap().iter();
+        listed.map(|one| one["uri"].as_str().unwrap().to_owned()).collect()
+    };
+
+    let top = listed(json!({ "folders": true })).await;
+    assert_eq!(prefixes(&top), [("a://".into(), 4, 20), ("b:x/".into(), 1, 5)]);
+    assert_eq!(uris(&top), ["b:4"]);
+    let inside = listed(json!({ "folders": true, "prefix": "a://" })).await;
+    assert_eq!(prefixes(&inside), [("a://one/".into(), 2, 10), ("a://two/".into(), 1, 5)]);
+    assert_eq!(uris(&inside), ["a://top"]);
+    let flat = listed(json!({ "prefix": "a://" })).await;
+    assert!(flat["folders"].is_null() && uris(&flat).len() == 4, "{flat}");
+    let first = listed(json!({ "folders": true, "prefix": "a://one/", "limit": 1 })).await;
+    let rest = json!({ "folders": true, "prefix": "a://one/", "limit": 1, "after": first["next"] });
+    assert_eq!(
+        (uris(&first), uris(&listed(rest).await)),
+        (vec!["a://one/1".into()], vec!["a://one/2".into()])
+    );
 }
 
 #[tokio::test]

@@ -1,10 +1,13 @@
 //! The console in Chromium.
 
-use std::{path::Path, process::Stdio, time::Duration};
+use std::{path::Path, process::Stdio, sync::Arc, time::Duration};
 
 use larder::{
     Builder, Context, Tool,
+    apps::{self, AppOptions},
     clock::{Clock, SystemClock},
+    query::{Queries, QueryLimits},
+    tools::{self, ToolOptions},
     upstream::{Settings, Upstream},
 };
 use schemars::JsonSchema;
@@ -172,6 +175,40 @@ async fn a_person_sees_shares_and_deletes_what_is_stored() {
 
 #[tokio::test]
 #[ignore = "needs Chromium: make browser-test"]
+async fn each_kind_is_shown_and_its_url_shows_it_again() {
+    let server = Server::configured(|setup| {
+        settings(&mut setup.config);
+        setup.offer(|builder| {
+            let program = Some(env!("CARGO_BIN_EXE_larder").into());
+            let queries = Arc::new(Queries::new(QueryLimits { program, ..QueryLimits::default() }));
+            let viewing =
+                AppOptions { queries: Some(Arc::clone(&queries)), ..AppOptions::default() };
+            builder
+                .with(tools::reading(ToolOptions::default()))
+                .with(tools::writing())
+                .with(tools::downloading())
+                .with(tools::uploading())
+                .with(tools::querying_with(queries, true))
+                .with(apps::viewing(viewing))
+        });
+    })
+    .await;
+    let given = json!({
+        "chromium": "/usr/bin/chromium",
+        "url": format!("http://{}/console/", server.address),
+        "mcp": server.url,
+        "token": "anna",
+        "screenshots": std::env::var("SCREENSHOTS").ok(),
+    });
+    let seen = walk("console_views.mjs", &given, async || {}).await;
+    assert_eq!(seen["failed"], Value::Null, "{}", seen["failed"].as_str().unwrap_or_default());
+    for none in ["violations", "beacons", "errors", "axe"] {
+        assert_eq!(seen[none], json!([]), "{none}");
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs Chromium: make browser-test"]
 async fn an_operator_watches_the_traffic() {
     let (server, anna) = traffic::server().await;
     let of_ben = Modern::bearing(&server, "ben");
@@ -239,7 +276,7 @@ async fn a_person_logs_in_at_the_authorization_server() {
 }
 
 /// What was seen. `store` runs when the list is open.
-async fn walk(script: &str, given: &Value, store: impl AsyncFnOnce()) -> Value {
+pub(crate) async fn walk(script: &str, given: &Value, store: impl AsyncFnOnce()) -> Value {
     let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/content");
     let mut command = Command::new("node");
     command.arg(package.join(script)).kill_on_drop(true);

@@ -32,6 +32,8 @@ use crate::{
     registry::{Builder, Registry, Spill, Tool},
 };
 
+pub(crate) use self::page::pdf_script_gzip;
+
 /// The tool by which models read what a page shows.
 const READING_TOOL: &str = "read_resource";
 

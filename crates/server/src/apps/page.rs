@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use base64::{Engine, prelude::BASE64_STANDARD};
 use bytes::Bytes;
 use larder_protocol::{APP_MIME_TYPE, APPS_META};
 use larder_store::store::Content;
@@ -25,6 +26,17 @@ const PDF: &[u8] = include_bytes!("built/pdf.html");
 
 /// How long hosts may cache a page.
 const CACHE: Duration = Duration::from_secs(60 * 60);
+
+/// Where the page with what draws PDF has it: base64 of a gzip stream.
+const PDF_SCRIPT_START: &str = "<script id=\"pdf-code\" type=\"text/plain\">";
+
+/// The script that draws PDF, compressed by gzip. Its one copy in the binary is that of the page.
+pub(crate) fn pdf_script_gzip() -> Bytes {
+    let page = std::str::from_utf8(PDF).unwrap_or_default();
+    let packed = page.split_once(PDF_SCRIPT_START).and_then(|(_, rest)| rest.split_once('<'));
+    let script = packed.and_then(|(packed, _)| BASE64_STANDARD.decode(packed).ok());
+    script.expect("web/ builds the page with its script").into()
+}
 
 /// The resources of all pages.
 pub(super) fn all<S: Send + Sync + 'static>(options: &Arc<AppOptions>) -> Vec<Resource<S>> {

@@ -43,26 +43,9 @@ pub(super) struct RowWindow {
     /// The number of all rows; it is counted with the first rows of a filtered table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) total: Option<u64>,
-    /// For a chart: the distance of two rows in the table.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) step: Option<u64>,
 }
 
 impl RowWindow {
-    /// Drops every second row until the rest fits into one part.
-    #[cfg(feature = "query")]
-    pub(super) fn thin(mut self) -> Self {
-        while json_size(&self.rows) > PART_BYTES && self.rows.len() > 1 {
-            let mut index = 0;
-            self.rows.retain(|_| {
-                index += 1;
-                index % 2 == 1
-            });
-            self.step = self.step.map(|step| step * 2);
-        }
-        self
-    }
-
     /// Drops what does not fit into one part. At least one row stays.
     pub(super) fn fit(mut self) -> Self {
         let mut bytes = json_size(&self.columns);

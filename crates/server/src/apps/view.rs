@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum View {
+    /// Markdown as a page.
+    Markdown,
     /// Records as rows.
     Table,
     /// A tree of JSON values.
@@ -49,6 +51,9 @@ pub(super) async fn fitting(found: &StoredResource) -> Result<Vec<View>, StoreEr
 
     if is_image {
         views.insert(0, View::Image);
+    }
+    if matches!(media_type, "text/markdown" | "text/x-markdown") {
+        views.insert(0, View::Markdown);
     }
     views.extend([View::Diff, View::Bytes]);
     Ok(views)

@@ -1,6 +1,10 @@
 //! `view_list`
 
-use std::{cmp::Ordering, collections::BinaryHeap};
+use std::{
+    cmp::Ordering,
+    collections::{BTreeMap, BTreeSet, BinaryHeap},
+    hash::{DefaultHasher, Hash, Hasher},
+};
 
 use larder_runtime::clock::Timestamp;
 use larder_store::store::Entry;
@@ -20,6 +24,8 @@ const LISTING_TOOL: &str = "list_resources";
 const MAX_LIMIT: usize = 50;
 /// The most resources that one call compares.
 const MAX_COMPARED: usize = 100_000;
+/// The most folders of one answer.
+const MAX_FOLDERS: usize = 500;
 /// How many of them are read from the store at once.
 const BATCH: usize = 1000;
 /// The most bytes of a cursor: a name and a URI, with JSON around them.
@@ -45,6 +51,9 @@ struct ViewList {
     #[serde(default)]
     #[schemars(range(min = 1, max = MAX_LIMIT))]
     limit: Option<usize>,
+    /// Whether resources below the next slash are counted as folders.
+    #[serde(default)]
+    folders: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -71,6 +80,12 @@ enum SortKey {
 
 #[derive(Debug, Serialize)]
 struct Listed {
+    /// All folders, on the first page.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    folders: Vec<Folder>,
+    /// How many further folders there are, which are not counted.
+    #[serde(skip_serializing_if = "is_zero")]
+    more_folders: usize,
     resources: Vec<Item>,
     /// The cursor of the next page.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,10 +120,11 @@ async fn view<S>(ctx: &Context<S>, args: ViewList) -> Result<CallToolResult, Too
     let mut first = First::new(limit, args.descending, cursor.clone());
 
     // The store lists by URI, so a page in this order is one batch.
-    let is_in_order = args.sort == Sort::Uri && !args.descending;
+    let is_in_order = args.sort == Sort::Uri && !args.descending && !args.folders;
     let mut after = cursor.filter(|_| is_in_order).map(|Position(_, uri)| uri);
     let batch = if is_in_order { limit + 1 } else { BATCH };
     let mut compared = 0;
+    let mut folders = Folders::default();
 
     loop {
         let store = ctx.resource_store();
@@ -119,7 +135,10 @@ async fn view<S>(ctx: &Context<S>, args: ViewList) -> Result<CallToolResult, Too
         // A store in memory never waits, and other requests need the thread, too.
         tokio::task::yield_now().await;
         for entry in page.entries {
-            first.offer(args.sort, &entry);
+            let is_below = args.folders && folders.count(prefix, &entry);
+            if !is_below {
+                first.offer(args.sort, &entry);
+            }
         }
 
         if !page.more || is_in_order {
@@ -142,7 +161,75 @@ async fn view<S>(ctx: &Context<S>, args: ViewList) -> Result<CallToolResult, Too
 
     let resources: Vec<_> = items.into_iter().map(|found| found.item).collect();
     let text = format!("{} resources in order.", resources.len());
-    result(text, &Listed { resources, next })
+    // Further pages have the same folders.
+    let folders = if args.after.is_none() { folders } else { Folders::default() };
+    let (folders, more_folders) = folders.finish();
+    result(text, &Listed { folders, more_folders, resources, next })
+}
+
+/// Resources whose URIs go on below a slash, by the part up to it.
+#[derive(Debug, Default)]
+struct Folders {
+    counted: BTreeMap<String, FolderCount>,
+    more: BTreeSet<u64>,
+}
+
+/// What is in a folder, and in those below it.
+#[derive(Debug, Default)]
+struct FolderCount {
+    resources: u64,
+    bytes: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Folder {
+    /// What the URIs in it begin with.
+    prefix: String,
+    resources: u64,
+    bytes: u64,
+}
+
+impl Folders {
+    /// Counts a resource in its folder below `prefix`. Returns whether it is in one.
+    fn count(&mut self, prefix: &str, entry: &Entry) -> bool {
+        let Some(folder) = folder(prefix, entry.uri.as_str()) else { return false };
+
+        if self.counted.len() >= MAX_FOLDERS && !self.counted.contains_key(folder) {
+            let mut hasher = DefaultHasher::new();
+            folder.hash(&mut hasher);
+            self.more.insert(hasher.finish());
+            return true;
+        }
+
+        let counted = self.counted.entry(folder.to_owned()).or_default();
+        counted.resources += 1;
+        counted.bytes += entry.size;
+        true
+    }
+
+    /// The folders in order, and how many more there are.
+    fn finish(self) -> (Vec<Folder>, usize) {
+        let folders = self
+            .counted
+            .into_iter()
+            .map(|(prefix, FolderCount { resources, bytes })| Folder { prefix, resources, bytes });
+        (folders.collect(), self.more.len())
+    }
+}
+
+/// The part of a URI up to the slash that follows `prefix`; of `a://b/c` first `a://`. None if
+/// nothing follows that slash.
+fn folder<'a>(prefix: &str, uri: &'a str) -> Option<&'a str> {
+    let rest = uri.strip_prefix(prefix)?;
+    let slash = rest.find('/')?;
+    let slashes = rest[slash..].bytes().take_while(|byte| *byte == b'/').count();
+    let end = slash + slashes;
+    (end < rest.len()).then(|| &uri[..prefix.len() + end])
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 fn position(cursor: &str) -> Result<Position, ToolError> {
@@ -241,3 +328,26 @@ impl PartialEq for Found {
 }
 
 impl Eq for Found {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_ends_with_the_next_slashes() {
+        for (prefix, uri, expected) in [
+            ("", "ci://builds/4127", Some("ci://")),
+            ("ci://", "ci://builds/4127", Some("ci://builds/")),
+            ("ci://builds/", "ci://builds/4127", None),
+            ("", "x:many/1", Some("x:many/")),
+            ("", "x:1", None),
+            ("", "x:a/", None),
+            ("x:a", "x:ab/c", Some("x:ab/")),
+            ("x:a/", "x:a//b", Some("x:a//")),
+            ("y:", "x:1/2", None),
+            ("", "x:ä/ö/ü", Some("x:ä/")),
+        ] {
+            assert_eq!(folder(prefix, uri), expected, "{prefix} {uri}");
+        }
+    }
+}

@@ -310,6 +310,10 @@ fn result_text(
 
     let scope = args.prefix.as_ref().map_or(String::new(), |p| format!(" under {}", shortened(p)));
     let mut text = match found.len() {
+        // "No stored resource" would be a claim about those that were not searched, too.
+        0 if !coverage.is_complete() => {
+            format!("None of the searched resources{scope} has {words}.")
+        }
         0 => format!("No stored resource{scope} has {words}."),
         1 => format!("1 stored resource{scope} has {words}."),
         n => format!(

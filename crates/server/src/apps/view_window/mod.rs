@@ -1,6 +1,8 @@
 //! `view_window`
 
 #[cfg(feature = "query")]
+mod chart;
+#[cfg(feature = "query")]
 mod sorted;
 
 use std::sync::Arc;
@@ -44,11 +46,11 @@ struct ViewWindow {
     /// For table: the order of the rows.
     #[serde(default)]
     sort: Option<Sort>,
-    /// For table: rows that fit all of these.
+    /// For table and chart: rows that fit all of these.
     #[serde(default)]
     #[schemars(length(max = 16))]
     filter: Vec<Filter>,
-    /// For table: rows with this text. For log: lines that match this regular expression.
+    /// For table and chart: rows with this text. For log: lines that match this regular expression.
     #[serde(default)]
     query: Option<String>,
     /// For log: ignore case.
@@ -57,10 +59,10 @@ struct ViewWindow {
     /// For log: query is the text itself.
     #[serde(default)]
     literal: bool,
-    /// For chart: the columns to read. All by default.
+    /// For chart: what it shows. Without it, the columns of which one can be drawn.
+    #[cfg(feature = "query")]
     #[serde(default)]
-    #[schemars(length(max = 32))]
-    columns: Vec<String>,
+    chart: Option<chart::Chart>,
     /// For table and json: a JSON Pointer to the list or object.
     #[serde(default)]
     at: Option<String>,
@@ -73,7 +75,7 @@ enum Part {
     Table,
     Json,
     Log,
-    /// As table: at most `limit` rows, evenly taken from all.
+    /// Figures of all rows, in at most `limit` buckets, groups or bins.
     Chart,
 }
 
@@ -197,8 +199,13 @@ async fn sorted_part<S>(
     options: &AppOptions,
 ) -> Result<CallToolResult, ToolError> {
     let queries = options.queries.as_deref().ok_or_else(no_queries)?;
-    let rows = sorted::window(ctx.identity().owner(), found, args, queries).await?;
-    sent(args, found, rows)
+    let rows = sorted::Rows::new(ctx.identity().owner(), found, args, queries).await?;
+
+    if args.r#as == Part::Chart {
+        sent(args, found, chart::draw(&rows, args.chart.as_ref(), args.limit).await?)
+    } else {
+        sent(args, found, sorted::window(&rows, args).await?)
+    }
 }
 
 #[cfg(not(feature = "query"))]

@@ -1,4 +1,4 @@
-//! Rows in another order, some of the rows, or a sample of them: by SQL.
+//! Rows in another order, or some of the rows: by SQL.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use larder_records::{Layout, TableOptions};
 use larder_store::store::StoredResource;
 use serde_json::Value;
 
-use super::{Filter, Op, Part, ViewWindow};
+use super::{Filter, Op, ViewWindow};
 use crate::{
     apps::{
         columns::{self, Column},
@@ -23,57 +23,83 @@ const TABLE: &str = "t";
 const MAX_TEXT_COLUMNS: usize = 50;
 /// The bytes of rows that a query returns, before cells are cut.
 const QUERY_BYTES: usize = 1 << 20;
-/// The most rows of a chart.
-const MAX_CHART_ROWS: u64 = 2_000;
+
+/// The rows of a resource that fit the conditions of a request.
+pub(super) struct Rows<'a> {
+    caller: &'a Owner,
+    found: &'a StoredResource,
+    table: Table,
+    queries: &'a Queries,
+    /// ` WHERE …`, or nothing.
+    pub(super) condition: String,
+}
+
+impl<'a> Rows<'a> {
+    /// The rows that the request asks for.
+    pub(super) async fn new(
+        caller: &'a Owner,
+        found: &'a StoredResource,
+        args: &ViewWindow,
+        queries: &'a Queries,
+    ) -> Result<Self, ToolError> {
+        let layout = found.layout().await?.unwrap_or(Layout::Log);
+        let table = Table {
+            name: TABLE.into(),
+            layout,
+            rows: args.at.clone(),
+            pattern: None,
+            encoding: None,
+            conversion: None,
+            options: TableOptions::default(),
+        };
+        let mut rows = Self { caller, found, table, queries, condition: String::new() };
+
+        rows.condition = match args.query.as_deref().filter(|text| !text.is_empty()) {
+            None => condition(&args.filter, &[], ""),
+            Some(text) => {
+                // Any row gives the names of the columns.
+                let columns = rows.ask(format!("SELECT * FROM {TABLE} LIMIT 1")).await?.columns;
+                let names: Vec<_> = columns.into_iter().map(|column| column.name).collect();
+                condition(&args.filter, &names, text)
+            }
+        };
+        Ok(rows)
+    }
+
+    /// The answer to a statement over the table `t`.
+    pub(super) async fn ask(&self, text: String) -> Result<Answer, ToolError> {
+        let limits = self.queries.limits();
+        let question = Question {
+            engine: Engine::Sql,
+            text,
+            tables: vec![self.table.clone()],
+            offset: 0,
+            limit: 10_000,
+            text_bytes: QUERY_BYTES,
+            store: None,
+            result_bytes: limits.result_bytes,
+            seconds: limits.time.as_secs(),
+            memory_bytes: limits.memory_bytes,
+            input_bytes: limits.input_bytes,
+        };
+
+        let contents = std::slice::from_ref(self.found);
+        let answer = self.queries.ask(self.caller, &question, contents, None).await;
+        answer.map_err(|error| ToolError::new(error.to_string()))
+    }
+}
 
 /// The rows of the request, in its order.
-pub(super) async fn window(
-    caller: &Owner,
-    found: &StoredResource,
-    args: &ViewWindow,
-    queries: &Queries,
-) -> Result<RowWindow, ToolError> {
-    let layout = found.layout().await?.unwrap_or(Layout::Log);
-    let table = Table {
-        name: TABLE.into(),
-        layout,
-        rows: args.at.clone(),
-        pattern: None,
-        encoding: None,
-        conversion: None,
-        options: TableOptions::default(),
-    };
-    let ask = |text: String| ask(caller, found, &table, text, queries);
-
-    let condition = match args.query.as_deref().filter(|text| !text.is_empty()) {
-        None => condition(&args.filter, &[], ""),
-        Some(text) => {
-            // Any row gives the names of the columns.
-            let columns = ask(format!("SELECT * FROM {TABLE} LIMIT 1")).await?.columns;
-            let names: Vec<_> = columns.into_iter().map(|column| column.name).collect();
-            condition(&args.filter, &names, text)
-        }
-    };
-
-    let needs_total = args.offset == 0 || args.r#as == Part::Chart;
-    let total = if needs_total {
-        let answer = ask(format!("SELECT count(*) FROM {TABLE}{condition}")).await?;
+pub(super) async fn window(all: &Rows<'_>, args: &ViewWindow) -> Result<RowWindow, ToolError> {
+    let condition = &all.condition;
+    let total = if args.offset == 0 {
+        let answer = all.ask(format!("SELECT count(*) FROM {TABLE}{condition}")).await?;
         answer.rows.first().and_then(|row| row.first()).and_then(Value::as_u64)
     } else {
         None
     };
 
     let limit = args.limit.unwrap_or(super::DEFAULT_LIMIT);
-    if args.r#as == Part::Chart {
-        let step = total.unwrap_or(0).div_ceil(limit.clamp(1, MAX_CHART_ROWS)).max(1);
-        let columns: Vec<_> = args.columns.iter().map(|name| quoted(name)).collect();
-        let columns = if columns.is_empty() { "*".to_owned() } else { columns.join(", ") };
-
-        let sample = format!("SELECT {columns} FROM {TABLE} WHERE (rowid - 1) % {step} = 0");
-        let rows = rows(ask(format!("{sample} ORDER BY rowid")).await?);
-        return Ok(RowWindow { total, step: Some(step), ..rows }.thin());
-    }
-
     let order = args.sort.as_ref().map_or_else(String::new, |sort| {
         let column = quoted(&sort.column);
         let direction = if sort.descending { "DESC" } else { "ASC" };
@@ -82,33 +108,7 @@ pub(super) async fn window(
 
     let offset = args.offset;
     let sql = format!("SELECT * FROM {TABLE}{condition}{order} LIMIT {limit} OFFSET {offset}");
-    Ok(RowWindow { offset, total, ..rows(ask(sql).await?).fit() })
-}
-
-async fn ask(
-    caller: &Owner,
-    found: &StoredResource,
-    table: &Table,
-    text: String,
-    queries: &Queries,
-) -> Result<Answer, ToolError> {
-    let limits = queries.limits();
-    let question = Question {
-        engine: Engine::Sql,
-        text,
-        tables: vec![table.clone()],
-        offset: 0,
-        limit: 10_000,
-        text_bytes: QUERY_BYTES,
-        store: None,
-        result_bytes: limits.result_bytes,
-        seconds: limits.time.as_secs(),
-        memory_bytes: limits.memory_bytes,
-        input_bytes: limits.input_bytes,
-    };
-
-    let answer = queries.ask(caller, &question, std::slice::from_ref(found), None).await;
-    answer.map_err(|error| ToolError::new(error.to_string()))
+    Ok(RowWindow { offset, total, ..rows(all.ask(sql).await?).fit() })
 }
 
 /// ` WHERE …`, or nothing. `text` is looked for in all of `columns`.
@@ -183,7 +183,7 @@ fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\0', "").replace('\'', "''"))
 }
 
-fn quoted(name: &str) -> String {
+pub(super) fn quoted(name: &str) -> String {
     let mut quoted = String::with_capacity(name.len() + 2);
     // Writing to a string cannot fail.
     let _ = write!(quoted, "\"{}\"", name.replace('\0', "").replace('"', "\"\""));

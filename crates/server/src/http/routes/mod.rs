@@ -191,6 +191,7 @@ fn console(console: &Console) -> Vec<Route> {
         page(&at("")).get(files::page).into(),
         page(&at("app.js")).get(files::script).into(),
         page(&at("app.css")).get(files::style).into(),
+        page(&at("pdf.js")).get(files::pdf).into(),
         page(&console.callback_path()).get(oidc::callback).into(),
         request("session").get(login::session).into(),
         request("login").post(login::log_in).into(),
