@@ -309,6 +309,8 @@ fn http_options(
         upload_bytes: config.content.upload_bytes,
         upload_ttl: Duration::from_secs(config.content.upload_ttl),
         proxies: config.server.trusted_proxies()?,
+        public_url: public_url.map(|url| url.as_str().to_owned()),
+        is_tls: config.server.tls.is_some(),
         ..HttpOptions::default()
     };
 

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{
     error::HttpError,
-    pages::{escape, page, plain_page},
+    pages::{escape, page, sandboxed_page},
     problem,
     response::{json_response, set_retry_after},
     surface::Format,
@@ -21,6 +21,7 @@ impl Format {
         let mut response = match (self, error) {
             (_, HttpError::Page(error)) => page(error.status, error.title, &error.html),
 
+            (Self::JsonRpc, error) if is_page_wanted => person_page(error),
             (Self::JsonRpc, error) => json_rpc(error),
             (Self::Link, error) if is_page_wanted => link_page(error),
             (Self::Problem | Self::Link, error) => problem_document(error),
@@ -76,8 +77,28 @@ fn message(error: &HttpError) -> Response {
 /// A page for the person who follows a link.
 fn link_page(error: &HttpError) -> Response {
     let status = error.status();
-    let title = status.canonical_reason().unwrap_or_default();
-    plain_page(status, title, &format!("<p>{}</p>", escape(&error.to_string())))
+    let title = match status {
+        StatusCode::NOT_FOUND => "Nothing is here",
+        status => status.canonical_reason().unwrap_or_default(),
+    };
+    sandboxed_page(status, title, &format!("<p>{}</p>", escape(&error.to_string())))
+}
+
+/// A page for the person whose browser asks for what is for clients.
+fn person_page(error: &HttpError) -> Response {
+    let status = error.status();
+    match error {
+        HttpError::Path(_) => page(
+            status,
+            "Nothing is here",
+            "<p>This server has no page at this address.</p>\
+             <p><a href=\"/\">What this server is</a></p>",
+        ),
+        error => {
+            let title = status.canonical_reason().unwrap_or_default();
+            page(status, title, &format!("<p>{}</p>", escape(&error.to_string())))
+        }
+    }
 }
 
 fn error_page(error: &HttpError) -> Response {

@@ -21,6 +21,7 @@ mod routes;
 mod surface;
 mod upload;
 mod upstream_login;
+mod welcome;
 mod well_known;
 
 use std::{sync::Arc, time::Duration};
@@ -107,6 +108,11 @@ pub struct HttpOptions {
     /// How long an upload that can be resumed may take.
     pub upload_ttl: Duration,
 
+    /// The URL of the endpoint as `server.public_url` has it.
+    pub public_url: Option<String>,
+    /// Whether this server itself serves HTTPS.
+    pub is_tls: bool,
+
     /// The allowed values of the Host and Origin headers.
     pub hosts: AllowedHosts,
     /// The proxies whose `X-Forwarded-For` is believed.
@@ -128,6 +134,9 @@ impl Default for HttpOptions {
             content: true,
             upload_bytes: 5 << 30,
             upload_ttl: Duration::from_secs(3600),
+
+            public_url: None,
+            is_tls: false,
 
             hosts: AllowedHosts::default(),
             proxies: TrustedProxies::default(),

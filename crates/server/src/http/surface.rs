@@ -59,7 +59,7 @@ pub(super) enum Cors {
 /// How errors are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
-    /// A JSON-RPC message.
+    /// A JSON-RPC message, and a page for browsers.
     JsonRpc,
     /// A problem document (RFC 9457).
     Problem,
@@ -71,6 +71,13 @@ pub(super) enum Format {
     OAuth,
     /// A page.
     Page,
+}
+
+impl Format {
+    /// Whether a browser gets a page in place of this format.
+    pub(super) const fn has_pages(self) -> bool {
+        matches!(self, Self::Link | Self::JsonRpc)
+    }
 }
 
 impl Surface {

@@ -12,15 +12,11 @@ use crate::{
         Endpoint,
         error::Reply,
         head::Head,
-        pages::{escape, plain_page},
+        pages::{escape, form_page},
         response::empty,
         route::Incoming,
     },
 };
-
-/// The form needs an origin, so the page has no sandbox.
-const POLICY: &str =
-    "default-src 'none'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
 /// Handles a request to a link that works once: sends the page, or the redirect to the content.
 pub(in crate::http) async fn handle(Incoming { endpoint, head, .. }: Incoming) -> Reply {
@@ -28,19 +24,17 @@ pub(in crate::http) async fn handle(Incoming { endpoint, head, .. }: Incoming) -
     let _permit = endpoint.dispatcher.caller_limits().request_of(&once.download.owner)?;
     link::find(&endpoint, &once.download).await?;
 
-    let response = if head.method() == Method::POST {
+    if head.method() == Method::POST {
         if !links.consume(&once).await.map_err(unavailable)? {
             return Err(not_found());
         }
-        redirect(links, &once)?
+        redirect(links, &once)
     } else {
         if links.is_used(&once).await.map_err(unavailable)? {
             return Err(not_found());
         }
-        page(&once)
-    };
-
-    Ok(with_form(response))
+        Ok(page(&once))
+    }
 }
 
 /// The redirect to the content.
@@ -64,18 +58,11 @@ fn permitted<'a>(endpoint: &'a Endpoint, head: &Head) -> Option<(&'a ContentLink
 
 fn page(once: &Once) -> Response {
     let body = format!(
-        "<p><strong>{}</strong>, {} bytes</p><p>This link works once.</p>\
-         <form method=\"post\"><button>Download</button></form>",
+        "<dl><dt>File</dt><dd><strong>{}</strong>, {} bytes</dd></dl>\
+         <p class=\"note\">This link works once: the button uses it up.</p>\
+         <form method=\"post\"><p class=\"actions\"><button>Download</button></p></form>",
         escape(&once.file_name),
         number(once.download.size)
     );
-    plain_page(StatusCode::OK, "Download", &body)
-}
-
-/// Lets the form of a page work, and what it leads to.
-fn with_form(mut response: Response) -> Response {
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
-    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
-    response
+    form_page(StatusCode::OK, "Download", &body)
 }

@@ -14,6 +14,13 @@ const STYLE: &str = include_str!("page.css");
 /// as well.
 static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| policy(""));
 
+static FORM_POLICY: LazyLock<HeaderValue> = LazyLock::new(|| policy("; form-action 'self'"));
+
+static SANDBOX_POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
+    let policy = format!("sandbox; default-src 'none'; style-src {}", hash(STYLE));
+    HeaderValue::try_from(policy).expect("it is ASCII")
+});
+
 /// The policy of a page, with directives of its own.
 fn policy(own: &str) -> HeaderValue {
     let style = hash(STYLE);
@@ -51,6 +58,17 @@ pub(in crate::http) fn scripted_page(title: &str, body: &str, script: &Script) -
     respond(StatusCode::OK, title, &body, &script.policy)
 }
 
+/// A page whose form is sent to this server. The title and the body are HTML.
+pub(in crate::http) fn form_page(status: StatusCode, title: &str, body: &str) -> Response {
+    respond(status, title, body, &FORM_POLICY)
+}
+
+/// A page about a link that others may have made: nothing in it runs, and it has no origin. The
+/// title and the body are HTML.
+pub(in crate::http) fn sandboxed_page(status: StatusCode, title: &str, body: &str) -> Response {
+    respond(status, title, body, &SANDBOX_POLICY)
+}
+
 fn respond(status: StatusCode, title: &str, body: &str, policy: &HeaderValue) -> Response {
     let html = format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
@@ -73,20 +91,6 @@ fn respond(status: StatusCode, title: &str, body: &str, policy: &HeaderValue) ->
         headers.insert(name, HeaderValue::from_static(value));
     }
     headers.insert(header::CONTENT_SECURITY_POLICY, policy.clone());
-    response
-}
-
-/// A page without scripts and styles, for the headers of content.
-pub(in crate::http) fn plain_page(status: StatusCode, title: &str, body: &str) -> Response {
-    let html = format!(
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width\"><title>Larder: {title}</title>\
-         <h1>{title}</h1>{body}"
-    );
-
-    let mut response = (status, html).into_response();
-    let html = HeaderValue::from_static("text/html; charset=utf-8");
-    response.headers_mut().insert(header::CONTENT_TYPE, html);
     response
 }
 

@@ -5,5 +5,5 @@ mod frame;
 
 pub(super) use self::{
     cookie::{Cookie, SameSite},
-    frame::{Script, escape, page, plain_page, scripted_page},
+    frame::{Script, escape, form_page, page, sandboxed_page, scripted_page},
 };

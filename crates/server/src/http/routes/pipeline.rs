@@ -22,6 +22,7 @@ use crate::http::{
     mcp,
     route::{Handlers, Incoming, Route},
     surface::{Cors, Format},
+    welcome,
 };
 
 /// Serves a request for a route.
@@ -62,6 +63,9 @@ async fn admitted(route: &Route, endpoint: &Arc<Endpoint>, head: Head, body: Bod
     if let Some(response) = cors::preflight(checks.cors, &head, &route.methods) {
         return Ok(response);
     }
+    if let Some(page) = welcome::of(route.surface, endpoint, &head) {
+        return Ok(page);
+    }
     if checks.message_length {
         mcp::check_content_length(endpoint, &head)?;
     }
@@ -100,7 +104,7 @@ impl Answering {
         let format = route.surface.format();
         let cors = route.surface.checks().cors;
         let origin = head.first(&header::ORIGIN).filter(|_| cors == Cors::Allowed).cloned();
-        let is_page_wanted = format == Format::Link && head.accepts_page();
+        let is_page_wanted = format.has_pages() && head.accepts_page();
         Self { format, cors, needs_token: route.handlers.need_token(), origin, is_page_wanted }
     }
 

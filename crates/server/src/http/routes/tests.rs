@@ -275,8 +275,39 @@ async fn a_refused_link_is_a_page_for_a_person() {
         let answer = send(&router, "GET", "/content/d/x/y", &headers).await;
         assert!(answer.status.is_client_error());
         assert_eq!(answer.headers[header::CONTENT_TYPE], "text/html; charset=utf-8");
-        let policy = &answer.headers[header::CONTENT_SECURITY_POLICY];
+        let policy = answer.headers[header::CONTENT_SECURITY_POLICY].to_str().unwrap();
+        let (policy, style) = policy.rsplit_once("; style-src ").unwrap();
         assert_eq!(policy, "sandbox; default-src 'none'");
+        assert!(style.starts_with("'sha256-") && !style.contains(' '), "{style}");
+    }
+}
+
+#[tokio::test]
+async fn a_browser_learns_what_this_is_and_clients_get_messages() {
+    let browser = ("accept", "text/html,application/xhtml+xml,*/*;q=0.8");
+    for endpoint in [closed(), endpoint(AuthOptions::None)] {
+        let router = router(&endpoint);
+        for path in ["/", "/mcp", "/mcp/"] {
+            let page = send(&router, "GET", path, &[("host", "localhost"), browser]).await;
+            assert_eq!(page.status, StatusCode::OK, "{path}");
+            assert_eq!(page.headers[header::CONTENT_TYPE], "text/html; charset=utf-8");
+            assert!(page.body.contains("http://localhost/mcp</code>"), "{}", page.body);
+            assert!(page.body.contains("claude mcp add --transport http"), "{}", page.body);
+            assert!(page.headers.get(header::WWW_AUTHENTICATE).is_none());
+
+            let accept = ("accept", "application/json, text/event-stream");
+            let answer = send(&router, "GET", path, &[("host", "localhost"), accept]).await;
+            assert!(answer.status.is_client_error(), "{path}");
+            assert_eq!(answer.headers[header::CONTENT_TYPE], "application/json", "{path}");
+        }
+
+        let none = send(&router, "GET", "/none", &[("host", "localhost"), browser]).await;
+        assert_eq!(none.status, StatusCode::NOT_FOUND);
+        assert!(none.body.contains("Nothing is here"), "{}", none.body);
+        let foreign = send(&router, "GET", "/", &[("host", "evil.example"), browser]).await;
+        assert!(foreign.status.is_client_error() && !foreign.body.contains("claude mcp"));
+        let post = send(&router, "POST", "/", &[("host", "localhost"), browser]).await;
+        assert_eq!(post.status, StatusCode::NOT_FOUND);
     }
 }
 
