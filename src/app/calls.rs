@@ -59,12 +59,14 @@ pub(super) fn dispatcher(
 ) -> Dispatcher {
     let limits = &base.config.limits;
     let caller_limits = Limits::new(limits.admission(), base.clock());
-    Dispatcher::new(
+    let dispatcher = Dispatcher::new(
         registry,
         store.clone(),
         Arc::clone(tasks),
         base.random(),
         limits.per_call(),
         caller_limits,
-    )
+    );
+    dispatcher.traffic().access().set_every(base.config.log.access);
+    dispatcher
 }

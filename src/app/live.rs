@@ -131,9 +131,10 @@ impl Live {
         registry.set_output_rules(output);
         limit_process(&next);
         #[cfg(feature = "cli")]
-        crate::telemetry::set_level(&next.log.level);
+        crate::telemetry::set_level(&next.log.filter());
         self.dispatcher.caller_limits().set_limits(next.limits.admission());
         self.dispatcher.set_limits(next.limits.per_call());
+        self.dispatcher.traffic().access().set_every(next.log.access);
         self.http.apply(&next, public_url.as_ref());
 
         let mut changed = differing(&config, &next);
@@ -163,6 +164,7 @@ fn reloaded(current: &Config, new: &Config) -> Config {
     next.compute.clone_from(&new.compute);
     next.store.cache_bytes = new.store.cache_bytes;
     next.log.level.clone_from(&new.log.level);
+    next.log.access = new.log.access;
 
     // The set of tools is fixed at startup.
     let ToolsConfig { write, listing, ref catalogue_cache, .. } = current.tools;

@@ -284,13 +284,16 @@ impl Config {
     /// The options for logs and traces.
     #[cfg(feature = "cli")]
     pub fn telemetry(&self) -> telemetry::Options {
-        let LogConfig { level, format } = &self.log;
         let traces = self.traces.endpoint.clone().map(|endpoint| telemetry::Traces {
             endpoint,
             sample: self.traces.sample,
             service_name: self.traces.service_name.clone(),
         });
-        telemetry::Options { level: level.clone(), json: *format == LogFormat::Json, traces }
+        telemetry::Options {
+            level: self.log.filter(),
+            json: self.log.format == LogFormat::Json,
+            traces,
+        }
     }
 
     /// The time between a stop and the end of new connections.

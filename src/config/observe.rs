@@ -16,6 +16,9 @@ pub struct LogConfig {
     pub level: String,
     /// `"text"`, or `"json"` for one JSON object a line.
     pub format: LogFormat,
+    /// Log one of so many calls (`1`: each), and all that end with an error, on the target `access`:
+    /// caller, method, tool, URI, outcome, bytes and milliseconds. `0`: none.
+    pub access: u32,
 }
 
 /// The format of log lines.
@@ -31,7 +34,17 @@ pub enum LogFormat {
 
 impl Default for LogConfig {
     fn default() -> Self {
-        Self { level: "warn".into(), format: LogFormat::default() }
+        Self { level: "warn".into(), format: LogFormat::default(), access: 0 }
+    }
+}
+
+impl LogConfig {
+    /// The filter of log lines, with those of the access log if there are some.
+    pub(crate) fn filter(&self) -> String {
+        if self.access == 0 {
+            return self.level.clone();
+        }
+        format!("{},access=info", self.level)
     }
 }
 

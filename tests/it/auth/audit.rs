@@ -45,13 +45,18 @@ impl Logging {
 
     /// The whole log and the lines of the audit log, once there are so many.
     async fn decisions(&self, number: usize) -> (String, Vec<String>) {
+        self.lines(" audit: ", number).await
+    }
+
+    /// The whole log and its lines of a target, once there are so many.
+    async fn lines(&self, target: &str, number: usize) -> (String, Vec<String>) {
         let logged = async || {
             let log = self.process.stderr();
-            let audit = log.lines().filter(|line| line.contains(" audit: "));
-            let audit: Vec<_> = audit.map(str::to_owned).collect();
-            (audit.len() >= number).then_some((log, audit))
+            let lines = log.lines().filter(|line| line.contains(target));
+            let lines: Vec<_> = lines.map(str::to_owned).collect();
+            (lines.len() >= number).then_some((log, lines))
         };
-        poll("the audit log", logged).await
+        poll("the log", logged).await
     }
 }
 
@@ -104,6 +109,54 @@ async fn each_decision_is_one_line_and_no_token_is_logged() {
         }
     }
     assert!(!audit.iter().any(|line| line.contains("a-secret-argument")));
+}
+
+#[tokio::test]
+async fn an_unknown_tool_is_refused_and_not_allowed() {
+    let issuer = Issuer::start().await;
+    let larder = Logging::start(&issuer.url, &[("RUST_LOG", "audit=info".as_ref())]).await;
+    let good = token(&issuer, RESOURCE);
+    let unknown = json!({ "name": "no_such_tool", "arguments": { "a": "a-secret-argument" } });
+    larder.send(&good, "tools/call", &unknown).await;
+    larder.send(&good, "tools/list", &json!({})).await;
+
+    let (_, audit) = larder.decisions(2).await;
+    let parts = ["alice", "tools/call no_such_tool", "refused", "Unknown tool"];
+    assert!(parts.iter().all(|part| audit[0].contains(part)), "{audit:#?}");
+    assert!(audit.len() == 2 && audit[1].contains("tools/list"), "{audit:#?}");
+}
+
+#[tokio::test]
+async fn the_access_log_says_who_called_what_how_it_ended_and_how_much_that_was() {
+    let issuer = Issuer::start().await;
+    let larder = Logging::start(&issuer.url, &[("LARDER_LOG__ACCESS", "1".as_ref())]).await;
+    let good = token(&issuer, RESOURCE);
+    let read = json!({ "name": "read_resource", "arguments": { "uri": "x:none" } });
+    assert_eq!(larder.send(&good, "tools/call", &read).await, 200);
+    assert_eq!(larder.send(&good, "tools/list", &json!({})).await, 200);
+
+    let (log, lines) = larder.lines(" access: ", 2).await;
+    for (line, parts) in [
+        vec![
+            "alice",
+            "client=\"app\"",
+            "method=\"tools/call\"",
+            "tool=\"read_resource\"",
+            "uri=\"x:none\"",
+            "outcome=\"tool_error\"",
+            "bytes_in=",
+            "bytes_out=",
+            "ms=",
+            "request=",
+        ],
+        vec!["alice", "method=\"tools/list\"", "outcome=\"ok\"", "bytes_in=", "ms="],
+    ]
+    .iter()
+    .enumerate()
+    {
+        assert!(parts.iter().all(|part| lines[line].contains(part)), "{parts:?}: {lines:#?}");
+    }
+    assert!(good.split('.').skip(1).all(|part| !log.contains(part)));
 }
 
 #[tokio::test]

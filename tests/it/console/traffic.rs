@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Browser, offered, said, settings};
-use crate::support::{Answer, Modern, Server, poll};
+use crate::support::{Answer, Modern, Server, http, poll};
 
 /// Writes a long report.
 #[derive(Deserialize, JsonSchema)]
@@ -92,6 +92,42 @@ async fn calls_errors_and_bytes_are_counted_exactly_and_sampled() {
     assert_eq!(found["samples"][1], expected);
     server.clock.advance(INTERVAL);
     assert_eq!(sampled(&anna, 3).await["samples"][2]["time"], later + 10_000);
+}
+
+#[tokio::test]
+async fn what_people_see_is_not_counted_and_files_are() {
+    let (server, anna) = server().await;
+    let ben = Modern::bearing(&server, "ben");
+    let shows = json!({ "mimeTypes": ["text/html;profile=mcp-app"] });
+    let able = json!({ "extensions": { "io.modelcontextprotocol/ui": shows } });
+    let page = Modern::bearing(&server, "anna").with(able);
+    let counts = async || {
+        let now = traffic(&anna).await["now"].take();
+        ["calls", "errors", "returned_bytes", "kept_out_bytes"]
+            .map(|name| now[name].as_u64().unwrap())
+    };
+
+    // By the console, also what it stores and what fails.
+    let text = "a line\n".repeat(20_000);
+    anna.call("create_resource", json!({ "uri": "x:own", "text": text })).await;
+    anna.call("view_window", json!({ "uri": "x:own", "as": "log" })).await;
+    anna.call("nothing", json!({})).await;
+    assert_eq!(counts().await, [0, 0, 0, 0]);
+    // By a page of MCP Apps: its tools are for people only.
+    page.call("view_window", json!({ "uri": "x:own", "as": "log" })).await.result();
+    page.call("view_bytes", json!({ "uri": "x:own", "length": 1000 })).await.result();
+    assert_eq!(counts().await, [0, 0, 0, 0]);
+
+    // A program sends a file past the model, at once and in parts.
+    let url = format!("http://{}/resources?uri=x:file", server.address);
+    let put = http().put(url).bearer_auth("ben").body("0123456789".repeat(1_000));
+    assert_eq!(Answer::of(put).await.status, 201);
+    assert_eq!(counts().await, [0, 0, 0, 10_000]);
+
+    ben.call("report", json!({ "lines": 5_000 })).await.result();
+    let [calls, errors, returned, kept_out] = counts().await;
+    assert_eq!((calls, errors), (1, 0));
+    assert!(returned > 0 && kept_out > 100_000, "{returned} {kept_out}");
 }
 
 #[tokio::test]

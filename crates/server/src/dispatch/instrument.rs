@@ -8,7 +8,10 @@ use larder_store::store::StoredBytes;
 use tokio::time::Instant;
 use tracing::{Span, field::Empty};
 
-use super::{End, Reply, Traffic};
+use super::{
+    End, Reader, Reply, Traffic,
+    access_log::{Caller, EndedCall},
+};
 use crate::registry::Registry;
 
 /// The span of a call. Its level is `ERROR`, so that each log line about the call carries
@@ -68,11 +71,15 @@ fn truncate(text: &str) -> &str {
 pub(super) struct CallMetrics {
     method: Method,
     tool: Option<String>,
+    reader: Reader,
     /// The size of the request's parameters, in bytes.
     request_bytes: u64,
     stored_bytes: StoredBytes,
     registry: Arc<Registry>,
     traffic: Arc<Traffic>,
+    /// For the access log.
+    caller: Option<Caller>,
+    result_bytes: Option<u64>,
 
     started: Instant,
     _in_flight: InFlight,
@@ -82,28 +89,49 @@ impl CallMetrics {
     pub(super) fn new(
         method: Method,
         tool: Option<String>,
+        reader: Reader,
         params: &Params,
         stored_bytes: StoredBytes,
         registry: Arc<Registry>,
         traffic: Arc<Traffic>,
     ) -> Self {
-        let in_flight = traffic.call();
+        let in_flight = traffic.call(reader);
         Self {
             method,
             tool,
+            reader,
             request_bytes: params.as_bytes().len() as u64,
             stored_bytes,
             registry,
             traffic,
+            caller: None,
+            result_bytes: None,
             started: Instant::now(),
             _in_flight: in_flight,
         }
     }
 
+    /// The same with a line in the access log.
+    pub(super) fn logged_for(self, caller: Option<Caller>) -> Self {
+        Self { caller, ..self }
+    }
+
+    /// Who reads the result.
+    pub(super) fn reader(&self) -> Reader {
+        self.reader
+    }
+
     /// Counts what the call stored beyond its request and its result.
-    pub(super) fn measure(&self, outcome: &Result<Reply, Fault>) {
+    pub(super) fn measure(&mut self, outcome: &Result<Reply, Fault>) {
+        if self.caller.is_some()
+            && let Ok(reply @ Reply::CallTool(_)) = outcome
+        {
+            self.result_bytes = Some(result_bytes(reply));
+        }
+
         let stored = self.stored_bytes.bytes();
         if stored > 0
+            && self.reader == Reader::Model
             && let Ok(reply) = outcome
         {
             let kept_out = stored.saturating_sub(self.request_bytes + result_bytes(reply));
@@ -116,7 +144,9 @@ impl CallMetrics {
 
     /// Records the duration of the call, by its end.
     pub(super) fn record(&self, end: End) {
-        self.traffic.ended(end);
+        if self.reader == Reader::Model {
+            self.traffic.ended(end);
+        }
 
         // A call without a result may not have reached its tool.
         let has_result = matches!(end, End::Done | End::InputRequired | End::ToolError);
@@ -124,6 +154,17 @@ impl CallMetrics {
 
         let listed_by = |tool: &str| self.registry.listed_by(tool);
         let took = self.started.elapsed();
+        if let Some(caller) = &self.caller {
+            let call = EndedCall {
+                method: self.method,
+                tool: self.tool.as_deref(),
+                end,
+                bytes_in: self.request_bytes,
+                bytes_out: self.result_bytes,
+                took,
+            };
+            self.traffic.access().ended(caller, &call);
+        }
         self.traffic.record(self.method, tool, end.error_type(), took, listed_by);
     }
 }

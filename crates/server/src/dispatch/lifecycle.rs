@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
-use super::{End, Reply, instrument::CallMetrics};
+use super::{End, Reader, Reply, instrument::CallMetrics};
 use crate::{admission::Permit, handler::Cancellation};
 
 /// What interrupts a call.
@@ -100,6 +100,11 @@ impl Lifecycle {
 
     pub(super) fn deadline(&self) -> &Deadline {
         &self.deadline
+    }
+
+    /// Who reads the result.
+    pub(super) fn reader(&self) -> Reader {
+        self.metrics.reader()
     }
 
     /// The deadline of a task: it does not depend on the token of the request that began it,

@@ -1,6 +1,7 @@
 //! Runs calls. A call goes in; messages and then a reply come out. Knows methods, but
 //! neither HTTP nor protocol eras.
 
+mod access_log;
 mod admission;
 mod discover;
 mod end;
@@ -18,6 +19,7 @@ mod traffic;
 
 use std::{sync::Arc, time::Duration};
 
+pub use access_log::AccessLog;
 use arc_swap::ArcSwap;
 pub use end::End;
 use futures_util::future::{BoxFuture, FutureExt, ready};
@@ -36,7 +38,7 @@ use rmcp::model::{self, InitializeResult};
 pub use running::{Running, Step};
 use serde::Deserialize;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-pub use traffic::{Traffic, TrafficCounts};
+pub use traffic::{Reader, Traffic, TrafficCounts};
 
 use self::{
     lifecycle::{Deadline, Lifecycle},
@@ -88,6 +90,8 @@ pub struct Call {
     pub identity: Identity,
     /// The client's own description of itself.
     pub client: Arc<ClientFacts>,
+    /// Who reads the result, if the called tool is not for pages only.
+    pub reader: Reader,
     /// The session whose end deletes the resources that this call creates, if any.
     pub session: Option<Arc<str>>,
     /// The client's session, if it has one.
@@ -218,15 +222,22 @@ impl Dispatcher {
         let tool = instrument::tool(call.method, &call.params);
         let span = instrument::span(call.method, tool.as_deref(), call.trace.as_ref(), &request_id);
 
+        let is_for_pages = tool.as_deref().is_some_and(|tool| self.registry.is_app_only(tool));
+        let reader = if is_for_pages { Reader::Person } else { call.reader };
+
+        let access = self.traffic.access();
+        let caller = access.caller(&call.identity, call.method, &call.params);
         let stored_bytes = StoredBytes::default();
         let metrics = instrument::CallMetrics::new(
             call.method,
             tool,
+            reader,
             &call.params,
             stored_bytes.clone(),
             Arc::clone(&self.registry),
             Arc::clone(&self.traffic),
-        );
+        )
+        .logged_for(caller);
 
         let cancellation = Cancellation::default();
         let DispatchLimits { read_bytes, call_timeout, .. } = **self.limits.load();
@@ -307,9 +318,10 @@ impl Dispatcher {
             Err(fault) => Err(fault),
         };
 
+        let reader = lifecycle.reader();
         lifecycle.finish(&outcome);
         let held = handler.control.take_held();
-        outcome.map(|reply| HeldReply { reply, held })
+        outcome.map(|reply| HeldReply { reply: reply.read_by(reader), held })
     }
 
     /// Boxes the future of each method. Together in one future they are large, and every
@@ -426,7 +438,7 @@ impl Dispatcher {
         let result = spiller.bounded(&name, result).await;
 
         let exact = control.exact_content(result.structured_content.as_ref());
-        Ok(Reply::CallTool(Box::new(ToolReply { result, exact })))
+        Ok(Reply::CallTool(Box::new(ToolReply { exact, ..result.into() })))
     }
 
     /// Whether the arguments of a tool of a server behind this one have numbers that a value does

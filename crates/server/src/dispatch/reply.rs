@@ -9,6 +9,7 @@ use larder_store::{store::Kind, task::TaskView};
 use rmcp::model;
 use serde_json::value::RawValue;
 
+use super::Reader;
 use crate::{handler::InputRequired, registry::CacheRule};
 
 /// The result of a call. Large variants are boxed, because a reply is moved often.
@@ -48,11 +49,23 @@ pub struct ToolReply {
     pub result: model::CallToolResult,
     /// Its structured content as it was sent, where a value does not keep its numbers.
     pub exact: Option<Box<RawValue>>,
+    /// Who reads it.
+    pub reader: Reader,
 }
 
 impl From<model::CallToolResult> for ToolReply {
     fn from(result: model::CallToolResult) -> Self {
-        Self { result, exact: None }
+        Self { result, exact: None, reader: Reader::Model }
+    }
+}
+
+impl Reply {
+    /// The reply for this reader.
+    pub(super) fn read_by(mut self, reader: Reader) -> Self {
+        if let Self::CallTool(reply) = &mut self {
+            reply.reader = reader;
+        }
+        self
     }
 }
 

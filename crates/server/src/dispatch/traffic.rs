@@ -15,8 +15,18 @@ use larder_runtime::{
 use metrics::Histogram;
 use quick_cache::Equivalent;
 
-use super::End;
+use super::{AccessLog, End};
 use crate::registry::ListedBy;
+
+/// Who reads the result of a call. Traffic counts what models get.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Reader {
+    /// A model, or a program in its place.
+    #[default]
+    Model,
+    /// A person, by the console or a page of MCP Apps.
+    Person,
+}
 
 /// The counters of a server's traffic.
 #[derive(Debug, Default)]
@@ -27,7 +37,12 @@ pub struct Traffic {
     kept_out_bytes: AtomicU64,
 
     running: InFlightCount,
+    /// The running calls of people.
+    of_people: InFlightCount,
     streams: InFlightCount,
+
+    /// The lines of ended calls.
+    access: AccessLog,
 
     durations: Histograms<CallLabels>,
     /// The tools that have labels.
@@ -65,14 +80,23 @@ impl Traffic {
         }
     }
 
+    /// The access log.
+    pub fn access(&self) -> &AccessLog {
+        &self.access
+    }
+
     /// Counts an open stream while the guard is held.
     pub fn stream(&self) -> InFlight {
         InFlight::counted("larder_streams", &self.streams)
     }
 
     /// Counts a running call while the guard is held.
-    pub(super) fn call(&self) -> InFlight {
-        InFlight::counted("larder_calls", &self.running)
+    pub(super) fn call(&self, reader: Reader) -> InFlight {
+        let count = match reader {
+            Reader::Model => &self.running,
+            Reader::Person => &self.of_people,
+        };
+        InFlight::counted("larder_calls", count)
     }
 
     /// Counts bytes of a message with the result of a tool.
@@ -80,13 +104,14 @@ impl Traffic {
         self.returned_bytes.fetch_add(bytes as u64, Relaxed);
     }
 
-    /// Counts bytes that a call kept out of its client's context.
-    pub(super) fn add_kept_out(&self, bytes: u64) {
+    /// Counts bytes that were stored without a way through a model's context: by a call, or by a
+    /// program that sends a file.
+    pub fn add_kept_out(&self, bytes: u64) {
         metrics::counter!("larder_context_kept_out_bytes_total").increment(bytes);
         self.kept_out_bytes.fetch_add(bytes, Relaxed);
     }
 
-    /// Counts a call that has ended.
+    /// Counts a call of a model that has ended.
     pub(super) fn ended(&self, end: End) {
         self.calls.fetch_add(1, Relaxed);
         if end.is_error() {
@@ -191,8 +216,9 @@ mod tests {
     #[test]
     fn what_is_in_progress_is_counted_until_its_guard_is_dropped() {
         let traffic = Traffic::default();
-        let call = traffic.call();
-        let _other = traffic.call();
+        let call = traffic.call(Reader::Model);
+        let _other = traffic.call(Reader::Model);
+        let _of_a_person = traffic.call(Reader::Person);
         let stream = traffic.stream();
         assert_eq!((traffic.counts().running, traffic.counts().streams), (2, 1));
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Era, ResponseEncoder, StateSealer};
 use crate::{
-    dispatch::{Call, Dispatcher},
+    dispatch::{Call, Dispatcher, Reader},
     handler::AskMode,
 };
 
@@ -48,6 +48,7 @@ impl Modern {
         meta: Meta,
         headers: Option<MirroredHeaders<'_>>,
         identity: Identity,
+        reader: Reader,
     ) -> Result<Call, Fault> {
         let Some(version) = meta.protocol_version.as_deref() else {
             return Err(self.undeclared(headers));
@@ -93,6 +94,7 @@ impl Modern {
             validity: identity.validity(),
             identity,
             client: meta.client,
+            reader,
             session: None,
             client_session: None,
             asking,

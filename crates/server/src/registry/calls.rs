@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use larder_oauth::{Principal, audit};
 use larder_protocol::{
-    Fault,
+    Fault, Method,
     quote::{quoted, shortened},
     uri_template::{UriTemplate, Variables},
 };
@@ -11,6 +12,7 @@ use rmcp::model;
 use serde_json::{Value, json};
 
 use super::{
+    apps::is_app_only,
     catalog::Catalog,
     complete::{self, CompletionInput, Suggested},
     definition::Registry,
@@ -53,6 +55,16 @@ impl Registry {
         let mut providers = self.definition.providers.iter();
         let provider = providers.find(|provider| provider.lists_tool(name))?;
         Some(provider.origin().map_or(ListedBy::Server, ListedBy::Upstream))
+    }
+
+    /// Whether no tool of that name can be called: this server has none, and nobody else is behind it.
+    pub(crate) fn is_unknown_tool(&self, name: &str) -> bool {
+        self.has_no_providers() && self.catalog().tools.get(name).is_none()
+    }
+
+    /// Whether a tool of that name is for pages only, so that no model gets its results.
+    pub(crate) fn is_app_only(&self, name: &str) -> bool {
+        self.catalog().tools.get(name).is_some_and(|tool| is_app_only(&tool.listed))
     }
 
     /// Whether there is anything whose handler may log, store resources or become a task.
@@ -126,11 +138,17 @@ impl Registry {
             };
         }
 
-        Err(if self.hides_provided_tools() {
+        let fault = if self.hides_provided_tools() {
             self.unknown_provided_tool(name, &scope).await
         } else {
             unknown_tool(name)
-        })
+        };
+        // Without authentication there is nobody to tell apart.
+        if *scope.identity.principal() != Principal::Local {
+            let what = format!("{} {name}", Method::CallTool.as_str());
+            audit::refused(&scope.identity, &what, &fault);
+        }
+        Err(fault)
     }
 
     /// The fault of a call of a tool that does not exist, with those that may have been meant.

@@ -13,7 +13,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::Stdio;
 use crate::{
-    dispatch::{Running, Step},
+    dispatch::{Reader, Running, Step},
     era::{
         Encoded, Era, Inbound, MessageContext, ResponseEncoder, SessionRequest, Subscription,
         Unread, batch, encode_error, encode_outcome,
@@ -145,7 +145,7 @@ impl Connection {
 
     async fn modern(&self, request: &Request, meta: Meta) -> Result<(), Fault> {
         let stdio = &self.stdio;
-        let call = stdio.modern.accept(request, meta, None, Identity::local())?;
+        let call = stdio.modern.accept(request, meta, None, Identity::local(), Reader::Model)?;
         let (id, output) = (request.id.clone(), self.output.clone());
 
         if call.method == Method::Listen {

@@ -89,7 +89,7 @@ pub(super) fn tool_result(
     reply: Box<ToolReply>,
     frame: impl FnOnce(&CallToolResult) -> Result<Bytes, Fault>,
 ) -> Result<Encoded, Fault> {
-    let ToolReply { mut result, exact } = *reply;
+    let ToolReply { mut result, exact, .. } = *reply;
     let frame = |result: &mut CallToolResult| match exact {
         Some(exact) => with_exact_content(result, &exact, frame),
         None => frame(result),

@@ -18,7 +18,7 @@ pub use self::{
     error::{encode_error, error_code},
 };
 use super::Era;
-use crate::dispatch::{CacheHint, HeldReply, Reply, ToolReply};
+use crate::dispatch::{CacheHint, HeldReply, Reader, Reply, ToolReply};
 
 macro_rules! list {
     ($encoder:expr, $id:expr, $result:expr, $hint:expr) => {{
@@ -147,6 +147,7 @@ fn tool_result(
         wrap_structured(&mut reply);
     }
 
+    let reader = reply.reader;
     let result = &mut reply.result;
     let message = if result.meta.is_some() {
         result.result_type = encoder.result_type();
@@ -157,7 +158,10 @@ fn tool_result(
         content::tool_result(reply, |result| response(id, result, encoder))
     };
 
-    message.map(|message| encoder.count_returned(message))
+    match reader {
+        Reader::Model => message.map(|message| encoder.count_returned(message)),
+        Reader::Person => message,
+    }
 }
 
 fn task_result(task: &TaskView, result_type: &str, encoder: &ResponseEncoder) -> Value {

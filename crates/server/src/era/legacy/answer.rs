@@ -13,7 +13,7 @@ use larder_store::session::{Deliveries, EventId, Retention, Session, SessionErro
 
 use super::{Legacy, has_priming_events};
 use crate::{
-    dispatch::{Call, Reply, Running, Step},
+    dispatch::{Call, Reader, Reply, Running, Step},
     era::{
         Accepts, DetachableCall, Encoded, ResponseMode,
         encode::{encode_outcome, encode_reply},
@@ -120,6 +120,7 @@ impl Legacy {
             trace: meta.trace,
             identity,
             client,
+            reader: Reader::Model,
             session: None,
             client_session: None,
             log_level: None,
@@ -243,6 +244,7 @@ impl Legacy {
             trace: meta.trace,
             identity,
             client: Arc::clone(&session.client),
+            reader: Reader::Model,
             session: self.delete_resources.then(|| Arc::clone(&session.id)),
             client_session: Some(Arc::clone(&session.id)),
             log_level: Some(session.log_level),

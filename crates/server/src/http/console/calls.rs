@@ -3,7 +3,7 @@
 use super::{access::admit, login::own_page};
 use crate::http::{
     error::Reply,
-    mcp::{check_content_length, post_modern},
+    mcp::{check_content_length, post_of_person},
     route::Incoming,
     surface::Format,
 };
@@ -15,6 +15,6 @@ pub(in crate::http) async fn call(Incoming { endpoint, head, body }: Incoming) -
     check_content_length(&endpoint, &head)?;
 
     let caller = admit(&endpoint, &head).await?;
-    let answered = post_modern(&endpoint, &head, body, caller.identity, &caller.permit).await;
+    let answered = post_of_person(&endpoint, &head, body, caller.identity, &caller.permit).await;
     Ok(answered.unwrap_or_else(|error| Format::JsonRpc.write(&error, false)))
 }

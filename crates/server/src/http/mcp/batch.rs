@@ -48,6 +48,7 @@ async fn one(post: &Post<'_>, message: Bytes) -> Response {
         endpoint: post.endpoint,
         head: post.head,
         identity: post.identity.clone(),
+        reader: post.reader,
         accepts: Accepts { message: true, stream: false },
     };
 

@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     admission::RequestPermit,
+    dispatch::Reader,
     era::{Accepts, Inbound, batch::is_batch},
     http::{
         Endpoint, HttpOptions,
@@ -54,9 +55,9 @@ pub(in crate::http) async fn handle(incoming: Incoming, admission: Admission) ->
     }
 }
 
-/// Handles a POST request that has one request of 2026-07-28, with one message. No other message
-/// has an effect, so that no session begins.
-pub(in crate::http) async fn post_modern(
+/// Handles a POST request of a person's page that has one request of 2026-07-28, with one message.
+/// No other message has an effect, so that no session begins.
+pub(in crate::http) async fn post_of_person(
     endpoint: &Endpoint,
     head: &Head,
     body: Body,
@@ -65,6 +66,7 @@ pub(in crate::http) async fn post_modern(
 ) -> Reply {
     let accepts = Accepts { message: true, stream: false };
     let (post, body) = receive(endpoint, head, accepts, body, identity, permit).await?;
+    let post = Post { reader: Reader::Person, ..post };
     match read(&post, body).await? {
         inbound @ (Inbound::Modern(..) | Inbound::Rejected { .. }) => respond(post, inbound).await,
         _ => Err(HttpError::ModernOnly),
@@ -93,7 +95,7 @@ async fn receive<'a>(
     }
 
     match body::read(head, body, &limits, permit).await {
-        Ok(body) => Ok((Post { endpoint, head, identity, accepts }, body)),
+        Ok(body) => Ok((Post { endpoint, head, identity, reader: Reader::Model, accepts }, body)),
         Err(BodyError::Http(error)) => Err(error),
         Err(BodyError::Limited(limited)) => {
             audit::refused(&identity, &"a request body", &limited);

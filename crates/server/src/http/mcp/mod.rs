@@ -11,5 +11,5 @@ pub(super) mod sse;
 
 pub(super) use self::{
     body::check_content_length,
-    endpoint::{METHODS, handle, post_modern},
+    endpoint::{METHODS, handle, post_of_person},
 };

@@ -21,10 +21,11 @@ use crate::{
 /// Answers a request.
 pub(super) async fn answer(post: Post<'_>, request: Request, meta: Meta) -> Reply {
     let answers = post.answers();
-    let Post { endpoint, head, identity, accepts } = post;
+    let Post { endpoint, head, identity, reader, accepts } = post;
 
     let lookup = |name: &str| head.mirrored(name);
-    let call = endpoint.modern.accept(&request, meta, Some(MirroredHeaders(&lookup)), identity)?;
+    let headers = Some(MirroredHeaders(&lookup));
+    let call = endpoint.modern.accept(&request, meta, headers, identity, reader)?;
 
     if call.method == Method::Listen {
         // A subscription is always a stream, even with `json_response`.

@@ -3,6 +3,7 @@
 use larder_oauth::Identity;
 
 use crate::{
+    dispatch::Reader,
     era::Accepts,
     http::{Endpoint, head::Head},
 };
@@ -12,6 +13,8 @@ pub(super) struct Post<'a> {
     pub(super) endpoint: &'a Endpoint,
     pub(super) head: &'a Head,
     pub(super) identity: Identity,
+    /// Who reads what the request returns.
+    pub(super) reader: Reader,
     /// The kinds of messages that the caller accepts.
     pub(super) accepts: Accepts,
 }

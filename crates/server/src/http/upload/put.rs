@@ -51,6 +51,7 @@ pub(in crate::http) async fn receive(
     }
 
     let entry = store(endpoint, head, body, uploader, parameters).await?;
+    endpoint.dispatcher.traffic().add_kept_out(entry.size);
     Ok(response(&entry, head))
 }
 
