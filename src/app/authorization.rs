@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use larder_login::{LoginOptions, LoginServer};
+use larder_login::{LoginOptions, LoginServer, OwnConsole};
 use larder_oauth::Hierarchy;
 
 use super::{base::Base, place::Places};
@@ -27,6 +27,11 @@ pub(super) fn open(base: &Base, places: &Places) -> Result<Option<Arc<LoginServe
         reauthenticate: Duration::from_secs(login.reauthenticate),
         registrations_per_minute: login.registrations_per_minute,
         requests_per_minute: login.requests_per_minute,
+        console: config.console.enabled.then(|| OwnConsole {
+            redirect_uri: format!("{}{}/callback", url.origin(), config.console.path),
+            session: Duration::from_secs(config.console.session),
+            provider: login.provider_name(),
+        }),
     };
 
     let provider = login.provider()?.open(base.clock())?;

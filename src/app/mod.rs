@@ -198,7 +198,7 @@ impl App {
 
         // HTTP, for clients and for people.
         let http = HttpSetup::new(config, &access.authenticator)?;
-        let console = console::open(&base, &places)?;
+        let console = console::open(&base, &places, access.login.as_ref())?;
         debug!(console = console.is_some(), "set up HTTP");
 
         // Work beside calls: reloads, and the removal of what has expired.

@@ -191,6 +191,21 @@ impl LoginConfig {
         }
     }
 
+    /// The provider, as people know it.
+    pub(crate) fn provider_name(&self) -> String {
+        match self.provider {
+            LoginProvider::Google => "Google".to_owned(),
+            LoginProvider::Entra => "Microsoft".to_owned(),
+            LoginProvider::Oidc | LoginProvider::GitHub => {
+                let authority = self.issuer.as_deref().and_then(|url| {
+                    let (_, rest) = url.split_once("://")?;
+                    rest.split('/').next()
+                });
+                authority.unwrap_or("GitHub").to_owned()
+            }
+        }
+    }
+
     /// Who may log in, and what they may do.
     ///
     /// # Errors

@@ -101,6 +101,12 @@ impl Client {
         Ok(Self { id, name, redirects, registered: None })
     }
 
+    /// A client that is a part of this server.
+    pub(super) fn own(id: &str, name: &str, redirect: &str) -> Self {
+        let redirects = vec![redirect.to_owned()];
+        Self { id: id.to_owned(), name: name.to_owned(), redirects, registered: None }
+    }
+
     /// Registers a client. Returns the response (RFC 7591, section 3.2.1).
     pub(super) fn register(
         body: &[u8],

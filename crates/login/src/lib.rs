@@ -11,6 +11,7 @@ mod client;
 mod documents;
 mod fetch_slots;
 mod known_callbacks;
+mod own_console;
 mod own_tokens;
 mod parameters;
 mod person;
@@ -32,6 +33,7 @@ pub use self::{
     authorize::{Cookie, NextStep, cookie_name},
     callback::{CONSENT_COOKIE, ConsentQuestion},
     client::MAX_REGISTRATION,
+    own_console::OwnConsole,
     parameters::{MAX_BYTES as MAX_PARAMETER_BYTES, Parameters},
     person::Person,
     policy::{Allow, Policy, Rule},

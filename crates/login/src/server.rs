@@ -12,7 +12,7 @@ use larder_store::vault::Vault;
 use serde_json::{Value, json};
 
 use super::{
-    ErrorCode, IdentityProvider, Policy, Problem,
+    ErrorCode, IdentityProvider, OwnConsole, Policy, Problem,
     client::{self, Client, UNUSED_TTL},
     documents::Documents,
     rate::RateLimit,
@@ -44,6 +44,8 @@ pub struct LoginOptions {
     pub registrations_per_minute: u32,
     /// Logins, and requests for tokens, of one address in a minute.
     pub requests_per_minute: u32,
+    /// The console of this server, if people can log in there.
+    pub console: Option<OwnConsole>,
 }
 
 /// The authorization server.
@@ -194,6 +196,10 @@ impl LoginServer {
     }
 
     async fn registered(&self, id: &str) -> Result<Client, Problem> {
+        if let Some(console) = self.console_client(id) {
+            return Ok(console);
+        }
+
         let unknown = || {
             let text = "This client is not registered here, or its registration has expired. \
                         Register it again.";

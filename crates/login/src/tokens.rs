@@ -171,6 +171,7 @@ impl LoginServer {
         client: &str,
     ) -> Result<IssuedToken, Problem> {
         let now = self.clock.now();
+        let ttl = self.access_ttl(client, ACCESS_TTL);
         let seconds = now.as_millis() / 1000;
         let claims = json!({
             "iss": self.options.base_url,
@@ -180,17 +181,13 @@ impl LoginServer {
             "client_id": client,
             "scope": without_offline(&grant.scopes),
             "iat": seconds,
-            "exp": seconds + ACCESS_TTL.as_secs(),
+            "exp": seconds + ttl.as_secs(),
             "jti": self.random.id(),
             "sid": id,
         });
 
         let access = self.keys.sign(&claims).await?;
-        Ok(IssuedToken {
-            access,
-            scopes: grant.scopes.clone(),
-            expires: now.saturating_add(ACCESS_TTL),
-        })
+        Ok(IssuedToken { access, scopes: grant.scopes.clone(), expires: now.saturating_add(ttl) })
     }
 
     /// The response with tokens. The refresh token has the grant's ID and its secret.

@@ -11,6 +11,8 @@ mod revocation;
 mod sessions;
 mod traffic;
 
+pub(crate) use self::browser::walk;
+
 use std::{fmt::Display, sync::Arc};
 
 use larder::{

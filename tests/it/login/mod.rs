@@ -2,6 +2,7 @@
 //! does not know, and everything that must not work.
 
 mod browser;
+mod console;
 mod documents;
 mod instances;
 mod operations;

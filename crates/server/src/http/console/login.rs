@@ -36,6 +36,9 @@ pub(in crate::http) async fn session(Incoming { endpoint, head, .. }: Incoming) 
     let mut body = json!({ "login": endpoint.authenticator.is_required() });
     if let Some(host) = console.login_host() {
         body["oidc"] = host.into();
+        if !console.takes_tokens() {
+            body["tokens"] = false.into();
+        }
     }
 
     match admit(&endpoint, &head).await {

@@ -92,6 +92,11 @@ impl Console {
         self.oidc.as_ref().map(OidcLogin::host)
     }
 
+    /// Whether people may log in with a token.
+    fn takes_tokens(&self) -> bool {
+        self.oidc.as_ref().is_none_or(OidcLogin::takes_tokens)
+    }
+
     /// The path of the pages, without a trailing slash.
     pub(super) fn path(&self) -> &str {
         &self.path

@@ -4,7 +4,10 @@
 use std::{net::IpAddr, sync::Arc};
 
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use larder_login::{AccessClient, ErrorCode, Parameters, Problem, RateLimit, Redemption};
+use larder_login::{
+    AccessClient, ErrorCode, LoginServer, Parameters, Problem, RateLimit, Redemption,
+    ResponseIssuer,
+};
 use larder_oauth::{
     AuthError,
     client::{AuthorizationRequest, AuthorizationResponse, LoginState, ResponseError, Verifier},
@@ -33,10 +36,69 @@ use crate::http::{
 /// Begun and finished logins of one address in a minute.
 const PER_MINUTE: u32 = 120;
 
+/// The authorization server at which people log in.
+#[derive(Debug)]
+enum AuthorizationServer {
+    /// That of `[console.oidc]`.
+    Elsewhere(AccessClient),
+    /// This server itself (`auth.mode = "login"`), in front of its provider.
+    Here(Arc<LoginServer>),
+}
+
+impl AuthorizationServer {
+    async fn check(&self) -> Result<String, String> {
+        match self {
+            Self::Elsewhere(client) => client.check().await,
+            Self::Here(server) => server.check_provider().await,
+        }
+    }
+
+    /// The host of the server, or the name of the provider, for people.
+    fn name(&self) -> String {
+        match self {
+            Self::Elsewhere(client) => client.host(),
+            Self::Here(server) => server.console_provider().unwrap_or_default().to_owned(),
+        }
+    }
+
+    /// The page at which the person logs in.
+    async fn url(&self, request: &AuthorizationRequest<'_>) -> Result<String, Problem> {
+        Ok(match self {
+            Self::Elsewhere(client) => client.authorization_url(request).await?.into(),
+            Self::Here(server) => server.console_url(request)?.into(),
+        })
+    }
+
+    /// The issuer that the response must name.
+    async fn issuer(&self) -> Result<ResponseIssuer, Problem> {
+        Ok(match self {
+            Self::Elsewhere(client) => client.issuer().await?,
+            Self::Here(server) => {
+                ResponseIssuer { issuer: Some(server.base_url().to_owned()), is_required: true }
+            }
+        })
+    }
+
+    /// The access token for a code.
+    async fn redeem(
+        &self,
+        redemption: &Redemption<'_>,
+        peer: Option<IpAddr>,
+    ) -> Result<String, Problem> {
+        let Redemption { code, code_verifier, redirect_uri, .. } = *redemption;
+        match self {
+            Self::Elsewhere(client) => Ok(client.redeem(redemption).await?),
+            Self::Here(server) => {
+                server.console_token(code, code_verifier, redirect_uri, peer).await
+            }
+        }
+    }
+}
+
 /// Logins at an authorization server.
 #[derive(Debug)]
 pub struct OidcLogin {
-    client: AccessClient,
+    server: AuthorizationServer,
     /// The origin of `server.public_url`, to which browsers return.
     origin: String,
     pending: PendingLogins,
@@ -53,8 +115,34 @@ impl OidcLogin {
         clock: Arc<dyn Clock>,
         random: Random,
     ) -> Self {
+        Self::at(AuthorizationServer::Elsewhere(client), origin, slots, clock, random)
+    }
+
+    /// A login at this server's own authorization server, which returns to the console at `origin`.
+    pub fn here(
+        server: Arc<LoginServer>,
+        origin: String,
+        slots: Arc<dyn Slots>,
+        clock: Arc<dyn Clock>,
+        random: Random,
+    ) -> Self {
+        Self::at(AuthorizationServer::Here(server), origin, slots, clock, random)
+    }
+
+    fn at(
+        server: AuthorizationServer,
+        origin: String,
+        slots: Arc<dyn Slots>,
+        clock: Arc<dyn Clock>,
+        random: Random,
+    ) -> Self {
         let pending = PendingLogins::new(slots, random.clone());
-        Self { client, origin, pending, limit: RateLimit::new(PER_MINUTE, clock), random }
+        Self { server, origin, pending, limit: RateLimit::new(PER_MINUTE, clock), random }
+    }
+
+    /// Whether people may have a token of their own to log in with.
+    pub(super) fn takes_tokens(&self) -> bool {
+        matches!(self.server, AuthorizationServer::Elsewhere(_))
     }
 
     /// Connects to the authorization server, for an operator. Says what was found.
@@ -62,12 +150,12 @@ impl OidcLogin {
     /// # Errors
     /// What does not work.
     pub(super) async fn check(&self) -> Result<String, String> {
-        self.client.check().await
+        self.server.check().await
     }
 
-    /// The host of the authorization server.
+    /// Where people log in: the host of the authorization server, or the name of the provider.
     pub(super) fn host(&self) -> String {
-        self.client.host()
+        self.server.name()
     }
 
     fn redirect_uri(&self, console: &Console) -> String {
@@ -97,13 +185,13 @@ impl OidcLogin {
             code_challenge: &login.verifier.challenge(),
         };
 
-        let url = self.client.authorization_url(&request).await?;
+        let url = self.server.url(&request).await?;
         let Some(key) = self.pending.create(&login).await? else {
             tracing::warn!("a login at the console is refused: too many have not ended");
             return Err(Problem::Limited(TTL / 10));
         };
 
-        Ok((url.into(), key))
+        Ok((url, key))
     }
 
     /// The login that a browser comes back from, and its access token.
@@ -130,7 +218,7 @@ impl OidcLogin {
         })?;
 
         let response = AuthorizationResponse::read(|name| parameters.get(name));
-        let code = response.code(&self.client.issuer().await?).map_err(refused)?;
+        let code = response.code(&self.server.issuer().await?).map_err(refused)?;
 
         let redemption = Redemption {
             code,
@@ -139,7 +227,7 @@ impl OidcLogin {
             redirect_uri: &self.redirect_uri(console),
         };
 
-        let token = self.client.redeem(&redemption).await?;
+        let token = self.server.redeem(&redemption, peer).await?;
         Ok((pending, token))
     }
 }
