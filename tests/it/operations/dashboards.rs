@@ -71,3 +71,36 @@ fn alerts_and_dashboard_use_only_metrics_that_exist() {
     assert!(unknown.is_empty(), "{unknown:?}");
     assert!(used.len() >= 8, "{used:?}");
 }
+
+#[test]
+fn each_alert_leads_to_its_section_of_the_runbook() {
+    let alerts = include_str!("../../../deploy/prometheus/alerts.yml");
+    let runbook = include_str!("../../../docs/runbook.md");
+    for rule in alerts.split("- alert: ").skip(1) {
+        let name = rule.lines().next().unwrap();
+        let link = format!("#{}'", name.to_lowercase());
+        let url = rule.lines().find(|line| line.trim().starts_with("runbook_url: "));
+        assert!(url.is_some_and(|url| url.ends_with(&link)), "{name}: {url:?}");
+        assert!(runbook.contains(&format!("\n## {name}\n")), "{name}");
+    }
+}
+
+#[test]
+fn the_dashboard_is_of_the_chosen_source_and_instances() {
+    let dashboard: Value =
+        serde_json::from_str(include_str!("../../../deploy/grafana/larder.json")).unwrap();
+    let names = dashboard["templating"]["list"].as_array().unwrap().iter();
+    assert_eq!(
+        names.map(|one| one["name"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["datasource", "instance"]
+    );
+    for panel in dashboard["panels"].as_array().unwrap() {
+        assert_eq!(panel["datasource"]["uid"], "${datasource}", "{}", panel["title"]);
+        for target in panel["targets"].as_array().unwrap() {
+            let expression = target["expr"].as_str().unwrap();
+            let chosen = expression.matches("instance=~\"$instance\"").count();
+            assert_eq!(chosen, expression.matches('{').count(), "{expression}");
+            assert!(chosen >= 1, "{expression}");
+        }
+    }
+}
