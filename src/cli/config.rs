@@ -12,7 +12,10 @@ use super::{
     fail, fail_to_open, in_runtime,
     named::NamedUpstreams,
 };
-use crate::{app::App, config::Config};
+use crate::{
+    app::App,
+    config::{Config, Sources},
+};
 
 /// The outcome of a check that found nothing.
 const VALID: &str = "The configuration is valid.";
@@ -31,8 +34,8 @@ pub(super) enum ConfigCommand {
     },
     /// Print all settings as JSON Schema.
     Schema,
-    /// Print the effective configuration, from file and environment, secrets
-    /// masked.
+    /// Print the effective configuration, secrets masked, and where each
+    /// setting comes from: the line of the file, or the variable.
     Show {
         #[command(flatten)]
         file: FileArgs,
@@ -62,7 +65,10 @@ pub(super) fn run(command: ConfigCommand) -> ExitCode {
         ConfigCommand::Check { file, online } => in_runtime(|| check(file.into(), online)),
         ConfigCommand::Schema => printed(&format!("{:#}\n", Config::schema())),
         ConfigCommand::Show { file } => {
-            let shown = ServeArgs::from(file).configure().and_then(|config| config.show());
+            let path = file.config.clone();
+            let shown = ServeArgs::from(file)
+                .configure()
+                .and_then(|config| Ok(Sources::of(path.as_deref())?.noted(&config.show()?)));
             match shown {
                 Ok(shown) => printed(&shown),
                 Err(error) => fail(USAGE, &error),

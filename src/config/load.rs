@@ -84,7 +84,7 @@ impl Config {
     }
 }
 
-fn read(file: &Path) -> Result<String, ConfigError> {
+pub(super) fn read(file: &Path) -> Result<String, ConfigError> {
     std::fs::read_to_string(file)
         .map_err(|error| ConfigError::unreadable(format!("{}: {error}", file.display())))
 }

@@ -25,6 +25,8 @@ mod server;
 mod sessions;
 #[cfg(feature = "cli")]
 mod show;
+#[cfg(feature = "cli")]
+mod sources;
 mod store;
 mod store_url;
 mod tasks;
@@ -46,6 +48,8 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "query")]
 pub use self::query::QueryConfig;
+#[cfg(feature = "cli")]
+pub(crate) use self::sources::Sources;
 pub(crate) use self::store_url::StoreUrl;
 #[cfg(feature = "cli")]
 pub use self::workflows::WorkflowLocations;

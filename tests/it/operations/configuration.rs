@@ -245,3 +245,22 @@ async fn what_kubernetes_and_compose_set_is_no_setting() {
     misspelt.env("LARDER_SERVER_LISTEN", "127.0.0.1:1");
     assert_eq!(run(misspelt).await.code, Some(2));
 }
+
+#[tokio::test]
+async fn the_shown_configuration_says_where_each_setting_comes_from() {
+    let file = TextFile::new(
+        "[store]\ndefault_ttl = 60\n\n[log]\nlevel = \"info\"\n[server]\nallowed_hosts = [\"a.example\"]\n",
+    );
+    let mut show = larder(&["config", "show", "--config", file.path()]);
+    show.env("LARDER_LOG__LEVEL", "debug");
+    let shown = run(show).await;
+    assert_eq!(shown.code, Some(0), "{shown:?}");
+
+    let path = file.path();
+    let line = |text: &str| shown.stdout.lines().find(|line| line.starts_with(text)).unwrap();
+    assert_eq!(line("default_ttl = "), format!("default_ttl = 60  # {path}:2"));
+    assert_eq!(line("level = "), "level = \"debug\"  # LARDER_LOG__LEVEL");
+    assert_eq!(line("format = "), "format = \"text\"");
+    let table: toml::Table = shown.stdout.parse().unwrap();
+    assert_eq!(table["log"]["level"].as_str(), Some("debug"));
+}
