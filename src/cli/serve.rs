@@ -151,6 +151,7 @@ impl Measured {
             }
         };
         tokio::join!(self.inventory.measure(), self.dependencies.measure(), confinement);
+        telemetry::measure_process();
 
         if let Some(upstreams) = &self.upstreams {
             upstreams.measure();

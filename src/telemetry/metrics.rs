@@ -26,12 +26,14 @@ pub enum Kind {
     UpstreamGauge,
     /// A gauge of the processes of queries.
     QueryGauge,
+    /// A gauge of this process.
+    ProcessGauge,
     /// A distribution of values.
     Histogram,
 }
 
 /// Every metric: type, name, description.
-pub const METRICS: [(Kind, &str, &str); 28] = [
+pub const METRICS: [(Kind, &str, &str); 34] = [
     (
         Kind::Histogram,
         "mcp_server_operation_duration_seconds",
@@ -132,6 +134,24 @@ pub const METRICS: [(Kind, &str, &str); 28] = [
         "larder_panics_total",
         "Panics that were caught, by the part of the server.",
     ),
+    (
+        Kind::LabelledCounter,
+        "larder_limits_reached_total",
+        "Requests that a limit has refused, by its setting.",
+    ),
+    (Kind::ProcessGauge, "larder_build_info", "1, with the version of the binary."),
+    (Kind::ProcessGauge, "process_resident_memory_bytes", "Resident memory of the process."),
+    (
+        Kind::LabelledCounter,
+        "process_cpu_seconds_total",
+        "CPU time of the process, in whole seconds.",
+    ),
+    (Kind::ProcessGauge, "process_open_fds", "Open file descriptors of the process."),
+    (
+        Kind::ProcessGauge,
+        "process_start_time_seconds",
+        "When the process has started, in seconds since 1970.",
+    ),
 ];
 
 /// Bucket bounds in seconds, from a cache hit to a long job.
@@ -173,7 +193,8 @@ impl Metrics {
                 Kind::DependencyGauge
                 | Kind::SharedGauge
                 | Kind::UpstreamGauge
-                | Kind::QueryGauge => {
+                | Kind::QueryGauge
+                | Kind::ProcessGauge => {
                     metrics::describe_gauge!(name, description);
                 }
                 Kind::Histogram => metrics::describe_histogram!(name, description),

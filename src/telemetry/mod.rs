@@ -4,6 +4,7 @@
 mod fields;
 mod inventory;
 mod metrics;
+mod process;
 mod traces;
 
 use std::sync::OnceLock;
@@ -18,6 +19,7 @@ use tracing_subscriber::{
 pub use self::{
     inventory::Inventory,
     metrics::{Kind, METRICS, Metrics},
+    process::measure as measure_process,
     traces::{Traces, finish},
 };
 

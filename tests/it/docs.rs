@@ -426,7 +426,8 @@ fn every_metric_is_listed_with_its_type_and_its_alerts() {
             | Kind::DependencyGauge
             | Kind::SharedGauge
             | Kind::UpstreamGauge
-            | Kind::QueryGauge => "gauge",
+            | Kind::QueryGauge
+            | Kind::ProcessGauge => "gauge",
             Kind::Histogram => "histogram",
         };
         assert_eq!(listed[name][1], kind, "{name}");

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use larder_runtime::metric::{self, Label};
+
 /// What a permit counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -97,6 +99,12 @@ pub struct LimitReached {
     pub level: LimitLevel,
 }
 
+/// Counts a refusal by the setting of its limit.
+fn reached(setting: &'static str) {
+    let labels = [("setting", Label::fixed(setting))];
+    metric::counter("larder_limits_reached_total", labels).increment(1);
+}
+
 impl LimitReached {
     pub(super) fn new(kind: Kind, level: LimitLevel, max: usize) -> Self {
         let what = match kind {
@@ -120,6 +128,7 @@ impl LimitReached {
             (LimitLevel::Total, Kind::BodyBytes) => "limits.total_body_bytes",
         };
 
+        reached(setting);
         let message = match (level, kind) {
             (LimitLevel::Caller, Kind::Streams) => {
                 format!("One caller may have at most {max} {what} ({setting}). Close one.")
@@ -137,6 +146,7 @@ impl LimitReached {
 
     /// The caller sent too many requests within the window.
     pub(super) fn rate(requests: u32, window: Duration, retry_after: Duration) -> Self {
+        reached("limits.requests_per_window");
         let message = format!(
             "At most {requests} requests in {} seconds are accepted from one caller (limits.requests_per_window).",
             window.as_secs_f64()
