@@ -65,6 +65,18 @@ export interface Samples {
   /** Of the last hour, the oldest first. */
   samples: Sample[];
   now: Sample;
+  /** Those with the most calls, and all others together. */
+  callers: Caller[];
+  others: Caller;
+}
+
+/** What a caller has done since the start of the instance. */
+export interface Caller {
+  name: string;
+  calls: number;
+  errors: number;
+  received_bytes: number;
+  stored_bytes: number;
 }
 
 export async function traffic(): Promise<Samples> {
@@ -79,7 +91,7 @@ export interface Use {
 
 /** A page of the owners who have stored something. */
 export interface OwnerPage {
-  owners: (Use & { owner: string })[];
+  owners: (Use & { owner: string; name?: string | null })[];
   /** Where the next page begins. */
   next: string | null;
   /** Of all owners. */

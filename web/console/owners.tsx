@@ -77,8 +77,9 @@ export function Owners({ shell }: { shell: Shell }) {
             <tbody>
               {shown.owners.map((owner) => (
                 <tr key={owner.owner}>
-                  <td class="clip" title={visible(owner.owner)}>
-                    {visible(owner.owner)}
+                  <td class="title" title={visible(owner.owner)}>
+                    {owner.name && <strong class="clip">{visible(owner.name)}</strong>}
+                    <span class="code clip">{visible(owner.owner)}</span>
                   </td>
                   <td class="figure">{number(owner.resources)}</td>
                   <td class="figure">{size(owner.bytes)}</td>
@@ -129,7 +130,7 @@ export function Owners({ shell }: { shell: Shell }) {
           close={() => setPurging(undefined)}
           done={(deleted) => {
             setPurging(undefined);
-            setNotice(`Deleted ${count(deleted, "resource")} of ${visible(purging.owner)}.`);
+            setNotice(`Deleted ${count(deleted, "resource")} of ${visible(purging.name ?? purging.owner)}.`);
             void load();
           }}
         />

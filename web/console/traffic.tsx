@@ -3,10 +3,10 @@
 import type { ComponentChildren } from "preact";
 import { useCallback, useMemo, useRef, useState } from "preact/hooks";
 
-import { age, number, size, timeOfDay } from "../shared/format.ts";
+import { age, number, size, timeOfDay, visible } from "../shared/format.ts";
 import { Plot } from "../shared/plot.tsx";
 import { Empty, Loading, Problem } from "../shared/states.tsx";
-import { type Sample, type Samples, traffic } from "./api.ts";
+import { type Caller, type Sample, type Samples, traffic } from "./api.ts";
 import type { Shell } from "./app.tsx";
 import { useEvery } from "./every.ts";
 
@@ -97,7 +97,7 @@ export function Traffic({ shell }: { shell: Shell }) {
   );
 }
 
-function Found({ samples, now }: Samples) {
+function Found({ samples, now, callers, others }: Samples) {
   const steps = useMemo(() => between(samples), [samples]);
   return (
     <>
@@ -123,7 +123,44 @@ function Found({ samples, now }: Samples) {
           <Table steps={steps} />
         </>
       )}
+      {callers.length > 0 && <Callers callers={callers} others={others} />}
     </>
+  );
+}
+
+/** Who has called, the most calls first. The sums are the totals above. */
+function Callers({ callers, others }: { callers: Caller[]; others: Caller }) {
+  const all = others.calls > 0 ? [...callers, { ...others, name: "all others" }] : callers;
+  return (
+    <section class="top-callers">
+      <h2>Callers since the start</h2>
+      <div class="figures" tabIndex={0} role="region" aria-label="Callers">
+        <table>
+          <thead>
+            <tr>
+              {["Caller", "Calls", "Errors", "Received", "Stored"].map((name) => (
+                <th key={name} scope="col">
+                  {name}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {all.map((caller) => (
+              <tr key={caller.name}>
+                <th scope="row" dir="auto">
+                  {visible(caller.name)}
+                </th>
+                <td>{number(caller.calls)}</td>
+                <td>{number(caller.errors)}</td>
+                <td>{bytes(caller.received_bytes)}</td>
+                <td>{bytes(caller.stored_bytes)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
   );
 }
 

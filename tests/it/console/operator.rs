@@ -109,6 +109,8 @@ async fn an_operator_sees_the_owners_and_deletes_what_one_has_stored() {
     owners.sort_by_key(|owner| owner["resources"].as_u64());
     let [of_anna, of_ben] = owners.try_into().unwrap();
     assert_eq!((&of_anna["resources"], &of_ben["resources"]), (&json!(1), &json!(3)));
+    assert_eq!(of_anna["name"], "static \"anna\"");
+    assert_eq!(of_ben["name"], "static \"ben\"");
     let bytes = |value: &Value| value["bytes"].as_u64().unwrap();
     assert!(bytes(&of_ben) >= 30, "{of_ben}");
     assert_eq!(bytes(&page["total"]), bytes(&of_anna) + bytes(&of_ben));

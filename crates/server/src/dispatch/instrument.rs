@@ -2,6 +2,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
+use larder_oauth::Identity;
 use larder_protocol::{Fault, Member, Method, Params, Trace, json_size};
 use larder_runtime::in_flight::InFlight;
 use larder_store::store::StoredBytes;
@@ -72,6 +73,7 @@ pub(super) struct CallMetrics {
     method: Method,
     tool: Option<String>,
     reader: Reader,
+    identity: Identity,
     /// The size of the request's parameters, in bytes.
     request_bytes: u64,
     stored_bytes: StoredBytes,
@@ -89,7 +91,7 @@ impl CallMetrics {
     pub(super) fn new(
         method: Method,
         tool: Option<String>,
-        reader: Reader,
+        (identity, reader): (Identity, Reader),
         params: &Params,
         stored_bytes: StoredBytes,
         registry: Arc<Registry>,
@@ -100,6 +102,7 @@ impl CallMetrics {
             method,
             tool,
             reader,
+            identity,
             request_bytes: params.as_bytes().len() as u64,
             stored_bytes,
             registry,
@@ -146,6 +149,10 @@ impl CallMetrics {
     pub(super) fn record(&self, end: End) {
         if self.reader == Reader::Model {
             self.traffic.ended(end);
+            let stored = self.stored_bytes.bytes();
+            self.traffic.callers().ended(&self.identity, end, self.request_bytes, stored);
+        } else {
+            self.traffic.callers().seen(&self.identity);
         }
 
         // A call without a result may not have reached its tool.

@@ -3,6 +3,7 @@
 
 mod access_log;
 mod admission;
+mod callers;
 mod discover;
 mod end;
 mod inner_call;
@@ -21,6 +22,7 @@ use std::{sync::Arc, time::Duration};
 
 pub use access_log::AccessLog;
 use arc_swap::ArcSwap;
+pub use callers::{CallerCounts, Callers};
 pub use end::End;
 use futures_util::future::{BoxFuture, FutureExt, ready};
 use larder_oauth::{Identity, Owner, Validity};
@@ -222,16 +224,14 @@ impl Dispatcher {
         let tool = instrument::tool(call.method, &call.params);
         let span = instrument::span(call.method, tool.as_deref(), call.trace.as_ref(), &request_id);
 
-        let is_for_pages = tool.as_deref().is_some_and(|tool| self.registry.is_app_only(tool));
-        let reader = if is_for_pages { Reader::Person } else { call.reader };
-
+        let reader = self.reader(&call, tool.as_deref());
         let access = self.traffic.access();
         let caller = access.caller(&call.identity, call.method, &call.params);
         let stored_bytes = StoredBytes::default();
         let metrics = instrument::CallMetrics::new(
             call.method,
             tool,
-            reader,
+            (call.identity.clone(), reader),
             &call.params,
             stored_bytes.clone(),
             Arc::clone(&self.registry),
@@ -270,6 +270,12 @@ impl Dispatcher {
         let handler = Handler { run, asking: call.asking, control };
         let outcome = Box::pin(Arc::clone(self).outcome(call.method, handler, lifecycle, owner));
         Ok(Running::new(InSpan::new(span, outcome), messages, cancellation))
+    }
+
+    /// Who reads the result of a call. Tools for pages are for people only.
+    fn reader(&self, call: &Call, tool: Option<&str>) -> Reader {
+        let is_for_pages = tool.is_some_and(|tool| self.registry.is_app_only(tool));
+        if is_for_pages { Reader::Person } else { call.reader }
     }
 
     /// The members of the request's `_meta` for servers behind this one, if there may be any.

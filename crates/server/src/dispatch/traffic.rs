@@ -15,7 +15,7 @@ use larder_runtime::{
 use metrics::Histogram;
 use quick_cache::Equivalent;
 
-use super::{AccessLog, End};
+use super::{AccessLog, Callers, End};
 use crate::registry::ListedBy;
 
 /// Who reads the result of a call. Traffic counts what models get.
@@ -43,6 +43,8 @@ pub struct Traffic {
 
     /// The lines of ended calls.
     access: AccessLog,
+    /// What each caller has done.
+    callers: Callers,
 
     durations: Histograms<CallLabels>,
     /// The tools that have labels.
@@ -78,6 +80,11 @@ impl Traffic {
             running: self.running.get(),
             streams: self.streams.get(),
         }
+    }
+
+    /// What each caller has done.
+    pub fn callers(&self) -> &Callers {
+        &self.callers
     }
 
     /// The access log.

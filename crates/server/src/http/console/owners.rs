@@ -10,11 +10,14 @@ use larder_store::store::{Store, StoreError, Usage};
 use serde_json::{Value, json};
 
 use super::{console, login::own_page, operator::admit_operator, problem};
-use crate::http::{
-    error::{HttpError, Reply},
-    head::field,
-    response::value_response,
-    route::Incoming,
+use crate::{
+    dispatch::Callers,
+    http::{
+        error::{HttpError, Reply},
+        head::field,
+        response::value_response,
+        route::Incoming,
+    },
 };
 
 /// How many owners a page has, about.
@@ -35,11 +38,16 @@ const FORM_TIME: Duration = Duration::from_secs(10);
 /// is `next` of the page before.
 pub(in crate::http) async fn list(Incoming { endpoint, head, .. }: Incoming) -> Reply {
     let _caller = admit_operator(&endpoint, &head).await?;
-    let page = page(endpoint.dispatcher.store(), head.parameter("after")).await;
-    Ok(value_response(StatusCode::OK, &page.map_err(unavailable)?))
+    let dispatcher = &endpoint.dispatcher;
+    let page = page(dispatcher.store(), dispatcher.traffic().callers(), head.parameter("after"));
+    Ok(value_response(StatusCode::OK, &page.await.map_err(unavailable)?))
 }
 
-async fn page(store: &Store, mut after: Option<String>) -> Result<Value, StoreError> {
+async fn page(
+    store: &Store,
+    callers: &Callers,
+    mut after: Option<String>,
+) -> Result<Value, StoreError> {
     let mut owners = Vec::new();
     let mut seen = HashSet::new();
 
@@ -58,7 +66,10 @@ async fn page(store: &Store, mut after: Option<String>) -> Result<Value, StoreEr
         let found: Vec<(Owner, Usage)> = with_usage.buffered(AT_ONCE).try_collect().await?;
         owners.extend(found.into_iter().filter(|(_, usage)| usage.resources > 0).map(
             |(owner, Usage { resources, bytes, .. })| {
-                json!({ "owner": owner.as_str(), "resources": resources, "bytes": bytes })
+                let name = callers.name(&owner);
+                json!({
+                    "owner": owner.as_str(), "name": name, "resources": resources, "bytes": bytes,
+                })
             },
         ));
 

@@ -17,6 +17,9 @@ use crate::{
 /// The time between two samples.
 const INTERVAL: Duration = Duration::from_secs(10);
 
+/// How many callers are shown with numbers of their own.
+const TOP: usize = 20;
+
 /// The most samples that are kept: those of an hour.
 const CAPACITY: usize = 360;
 
@@ -76,9 +79,13 @@ pub(in crate::http) async fn traffic(Incoming { endpoint, head, .. }: Incoming) 
     let kept: Vec<Sample> = samples.kept.lock().iter().copied().collect();
     let now = Sample { time: samples.clock.now(), counts: endpoint.dispatcher.traffic().counts() };
 
+    let (callers, others) = endpoint.dispatcher.traffic().callers().top(TOP);
     Ok(value_response(
         StatusCode::OK,
-        &json!({ "started": samples.started, "samples": kept, "now": now }),
+        &json!({
+            "started": samples.started, "samples": kept, "now": now, "callers": callers,
+            "others": others,
+        }),
     ))
 }
 
