@@ -9,8 +9,8 @@ const TICKS: f64 = 100.0;
 
 /// Measures the process.
 pub fn measure() {
-    let version = [("version", Label::fixed(env!("CARGO_PKG_VERSION")))];
-    metric::gauge("larder_build_info", version).set(1.0);
+    let version = Label::fixed(env!("CARGO_PKG_VERSION"));
+    metric::gauge("larder_build_info", [("version", version)]).set(1.0);
 
     #[cfg(target_os = "linux")]
     measure_linux();

@@ -101,8 +101,8 @@ pub struct LimitReached {
 
 /// Counts a refusal by the setting of its limit.
 fn reached(setting: &'static str) {
-    let labels = [("setting", Label::fixed(setting))];
-    metric::counter("larder_limits_reached_total", labels).increment(1);
+    metric::counter("larder_limits_reached_total", [("setting", Label::fixed(setting))])
+        .increment(1);
 }
 
 impl LimitReached {
