@@ -154,8 +154,10 @@ async fn a_chart_has_figures_of_all_rows() {
     assert_eq!((&buckets[0][0], &buckets[49][1]), (&json!(1), &json!(5_000)));
     for bucket in buckets {
         let [first, last] = [0, 1].map(|at| bucket[at].as_u64().unwrap());
-        let units: Vec<u64> = (first - 1..last).map(|n| n * 37 % 101).collect();
-        let mean = units.iter().sum::<u64>() as f64 / units.len() as f64;
+        let units = (first - 1..last).map(|n| u32::try_from(n * 37 % 101).unwrap());
+        let units: Vec<u32> = units.collect();
+        let count = u32::try_from(units.len()).unwrap();
+        let mean = f64::from(units.iter().sum::<u32>()) / f64::from(count);
         assert_eq!(bucket[4], *units.iter().min().unwrap(), "{bucket}");
         assert!((bucket[5].as_f64().unwrap() - mean).abs() < 1e-9, "{bucket}");
         assert_eq!(bucket[6], *units.iter().max().unwrap(), "{bucket}");
@@ -190,8 +192,8 @@ async fn groups_and_bins_count_all_rows() {
     assert_eq!((counted.len(), &bins["whole"]), (17, &json!(true)));
     for bin in counted {
         let [from, to] = [0, 1].map(|at| bin[at].as_f64().unwrap());
-        let in_it = |n: &u64| (from..to).contains(&((n * 37 % 101) as f64));
-        assert_eq!(bin[2], (0..5_000_u64).filter(in_it).count(), "{bin}");
+        let in_it = |n: &u32| (from..to).contains(&f64::from(n * 37 % 101));
+        assert_eq!(bin[2], (0..5_000).filter(in_it).count(), "{bin}");
     }
 }
 

@@ -226,7 +226,7 @@ async fn line(rows: &Rows<'_>, chart: &Chart, limit: Option<u64>) -> Result<Line
     } else {
         let low = found.get(2).and_then(Value::as_f64).unwrap_or(0.0);
         let high = found.get(3).and_then(Value::as_f64).unwrap_or(0.0);
-        place("x", low, most as f64 / (high - low), most - 1)?
+        place("x", low, real(most) / (high - low), most - 1)?
     };
 
     let buckets = rows
@@ -355,12 +355,7 @@ struct Bins {
 }
 
 impl Bins {
-    #[allow(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "there are few bins"
-    )]
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "they are few")]
     fn over(low: f64, high: f64, whole: bool, wanted: u64) -> Self {
         let range = high - low;
         if range <= 0.0 {
@@ -369,11 +364,16 @@ impl Bins {
 
         if whole {
             let values = range + 1.0;
-            let width = if values <= SINGLE_BINS { 1.0 } else { (values / wanted as f64).ceil() };
+            let width = if values <= SINGLE_BINS { 1.0 } else { (values / real(wanted)).ceil() };
             return Self { count: (values / width).ceil() as u64, width };
         }
-        Self { count: wanted, width: range / wanted as f64 }
+        Self { count: wanted, width: range / real(wanted) }
     }
+}
+
+/// A count of buckets, which are few.
+fn real(count: u64) -> f64 {
+    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
 /// The number of the bucket of a value: 0 for `low`, at most `last`.
@@ -452,7 +452,7 @@ mod tests {
         ] {
             let bins = Bins::over(low, high, whole, wanted);
             assert_eq!((bins.count, bins.width), (count, width), "{low} to {high}");
-            assert!(low + bins.width * count as f64 >= high, "{low} to {high}");
+            assert!(low + bins.width * real(count) >= high, "{low} to {high}");
         }
     }
 
