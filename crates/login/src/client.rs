@@ -57,6 +57,8 @@ pub(super) struct Client {
     pub(super) id: String,
     pub(super) name: String,
     redirects: Vec<String>,
+    /// Whether it is a part of this server, which listens at no other port.
+    is_own: bool,
     /// When it was registered; `None` for a client with a metadata document.
     pub(super) registered: Option<Timestamp>,
 }
@@ -98,13 +100,13 @@ impl Client {
             return Err(Problem::refused(ErrorCode::InvalidClientMetadata, text));
         }
 
-        Ok(Self { id, name, redirects, registered: None })
+        Ok(Self { id, name, redirects, is_own: false, registered: None })
     }
 
     /// A client that is a part of this server.
     pub(super) fn own(id: &str, name: &str, redirect: &str) -> Self {
         let redirects = vec![redirect.to_owned()];
-        Self { id: id.to_owned(), name: name.to_owned(), redirects, registered: None }
+        Self { id: id.to_owned(), name: name.to_owned(), redirects, is_own: true, registered: None }
     }
 
     /// Registers a client. Returns the response (RFC 7591, section 3.2.1).
@@ -143,13 +145,15 @@ impl Client {
             response["scope"] = json!(scope);
         }
 
-        Ok((Self { id, name, redirects, registered: Some(issued) }, response))
+        let client = Self { id, name, redirects, is_own: false, registered: Some(issued) };
+        Ok((client, response))
     }
 
     /// The client of an identifier that [`Client::register`] made.
     pub(super) fn registered(id: &str, sealer: &Sealer) -> Option<Self> {
         let Sealed { name, redirects, issued } = sealer.open_text(CONTEXT, id)?;
-        Some(Self { id: id.to_owned(), name, redirects, registered: Some(issued) })
+        let id = id.to_owned();
+        Some(Self { id, name, redirects, is_own: false, registered: Some(issued) })
     }
 
     /// A short name for records and logs, different for each client.
@@ -189,7 +193,9 @@ impl Client {
             (None, [only]) => Ok(only.clone()),
             (None, _) => Err(Problem::request("The parameter redirect_uri is missing.")),
             (Some(requested), registered) => {
-                let is_registered = registered.iter().any(|uri| redirect::fits(uri, requested));
+                let is_registered = registered.iter().any(|uri| {
+                    if self.is_own { uri == requested } else { redirect::fits(uri, requested) }
+                });
                 let unknown = || {
                     let text = format!(
                         "The redirect URI {} is not one that the client has registered.",
@@ -254,11 +260,32 @@ mod tests {
     }
 
     #[test]
+    fn a_client_of_this_server_has_one_redirect_uri() {
+        let uri = "http://127.0.0.1:8080/console/callback";
+        let client = Client::own("own", "The console", uri);
+        let redirect = |requested| client.redirect(requested, &AppSchemes::default());
+        assert_eq!(redirect(Some(uri)).unwrap(), uri);
+        assert_eq!(redirect(None).unwrap(), uri);
+
+        for other in [
+            "http://127.0.0.1:8081/console/callback",
+            "http://127.0.0.1/console/callback",
+            "http://localhost:8080/console/callback",
+            "http://127.0.0.1:8080/console/callback/",
+            "http://127.0.0.1:8080/console/callback?x",
+            "",
+        ] {
+            assert!(redirect(Some(other)).is_err(), "{other}");
+        }
+    }
+
+    #[test]
     fn a_scheme_that_is_no_longer_allowed_is_refused_to_older_clients() {
         let client = Client {
             id: "a".to_owned(),
             name: String::new(),
             redirects: vec!["myapp://cb".to_owned()],
+            is_own: false,
             registered: Some(Timestamp::from_millis(1_000)),
         };
 

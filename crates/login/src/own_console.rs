@@ -5,7 +5,11 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use url::Url;
 
-use super::{AuthorizationRequest, LoginServer, Problem, client, redirect};
+use super::{
+    AuthorizationRequest, LoginServer, Problem, client,
+    records::{Grant, Records},
+    server::audit,
+};
 
 /// The identifier of the console. No registration has it, because those are sealed.
 const ID: &str = "larder-console";
@@ -15,7 +19,7 @@ const ID: &str = "larder-console";
 pub struct OwnConsole {
     /// Where browsers come back to.
     pub redirect_uri: String,
-    /// How long a token is valid. It can be revoked, as every token of this server.
+    /// How long a login lasts: its access token, and what is kept of it.
     pub session: Duration,
     /// The provider at which people log in, for people.
     pub provider: String,
@@ -79,11 +83,44 @@ impl LoginServer {
         }
     }
 
+    /// Ends the login of an access token whose session at the console has ended.
+    ///
+    /// # Errors
+    /// The store does not respond.
+    pub async fn end_console_login(&self, access_token: &str) -> Result<(), Problem> {
+        let Some(id) = self.session_of(access_token).await? else { return Ok(()) };
+        let Some(found) = self.records.read::<Grant>(&Records::grant(&id)).await? else {
+            return Ok(());
+        };
+
+        let grant = found.value;
+        if self.is_console_key(&grant.client.key) {
+            self.records.revoke(&id).await?;
+            audit(grant.user.principal(), &grant.client, "revocation");
+        }
+        Ok(())
+    }
+
+    /// How long a grant is kept at most. The console never refreshes its tokens, so its grant is of
+    /// no use after the session.
+    pub(super) fn grant_ttl(&self, grant: &Grant) -> Duration {
+        let ttl = self.options.refresh_ttl;
+        match &self.options.console {
+            Some(console) if self.is_console_key(&grant.client.key) => ttl.min(console.session),
+            _ => ttl,
+        }
+    }
+
+    fn is_console_key(&self, client_key: &str) -> bool {
+        self.options.console.is_some() && client_key == client::key(ID)
+    }
+
     /// Whether a request is of the console. The person has begun it at the console, so the consent
-    /// page would ask what they have just done.
+    /// page would ask what they have just done. The redirect URI is compared exactly: at another port
+    /// of this machine any process may listen.
     pub(super) fn is_of_console(&self, client_key: &str, redirect_uri: &str) -> bool {
         self.options.console.as_ref().is_some_and(|console| {
-            client_key == client::key(ID) && redirect::fits(&console.redirect_uri, redirect_uri)
+            client_key == client::key(ID) && console.redirect_uri == redirect_uri
         })
     }
 }

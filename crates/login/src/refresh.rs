@@ -252,7 +252,7 @@ impl LoginServer {
 
     /// How long a grant is kept that is not refreshed.
     pub(super) fn lifetime(&self, grant: &Grant) -> Duration {
-        let ttl = self.options.refresh_ttl;
+        let ttl = self.grant_ttl(grant);
         match (grant.since, &grant.user.grant) {
             (Some(since), None) => {
                 let age = self.clock.now().since(since);

@@ -247,7 +247,7 @@ impl LoginServer {
     }
 
     /// The grant of an access token, if this server has signed it.
-    async fn session_of(&self, token: &str) -> Result<Option<String>, Problem> {
+    pub(super) async fn session_of(&self, token: &str) -> Result<Option<String>, Problem> {
         #[derive(serde::Deserialize)]
         struct TokenClaims {
             sid: String,

@@ -87,6 +87,20 @@ async fn the_client_of_the_console_leads_nowhere_else() {
     let refused = Browser::of("alice").get(&client.authorize_url(&parameters)).await;
     assert_eq!(refused.status(), 400, "another redirect URI");
 
+    // Any process of this machine may listen at another port, and would get the code unasked.
+    let callback = at(&site, "callback");
+    let mut other_port = callback.clone();
+    other_port.set_port(Some(1)).unwrap();
+    let mut other_host = callback.clone();
+    other_host.set_host(Some("localhost")).unwrap();
+    for other in [other_port.to_string(), other_host.to_string(), format!("{callback}?x")] {
+        let mut parameters = client.request("larder-console");
+        parameters.retain(|(name, _)| *name != "redirect_uri");
+        parameters.push(("redirect_uri", other.clone()));
+        let refused = Browser::of("alice").get(&client.authorize_url(&parameters)).await;
+        assert_eq!(refused.status(), 400, "{other}");
+    }
+
     // A login that nobody has begun at the console gives its browser no session.
     let callback = at(&site, "callback").to_string();
     parameters.retain(|(name, _)| *name != "redirect_uri");
@@ -99,9 +113,14 @@ async fn the_client_of_the_console_leads_nowhere_else() {
     // Without a console there is no such client.
     let without = Site::start().await;
     let client = without.client();
-    let url = client.authorize_url(&client.request("larder-console"));
+    let mut parameters = client.request("larder-console");
+    parameters.retain(|(name, _)| *name != "redirect_uri");
+    parameters.push(("redirect_uri", at(&without, "callback").to_string()));
+    let url = client.authorize_url(&parameters);
     let unknown = patiently("a page", http().get(url).send()).await.unwrap();
-    assert!(unknown.status().is_client_error());
+    assert_eq!(unknown.status(), 400);
+    let page = patiently("a page", unknown.text()).await.unwrap();
+    assert!(page.contains("not registered"), "{page}");
 }
 
 mod in_browser {

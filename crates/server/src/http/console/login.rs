@@ -111,11 +111,11 @@ pub(super) async fn replace(
     caller: &Identity,
     token: &str,
 ) -> Reply<(Key, Session)> {
+    if let Some(key) = before {
+        end(endpoint, &key).await?;
+    }
     let sessions = &console(endpoint).sessions;
     let store = endpoint.dispatcher.store();
-    if let Some(key) = before {
-        sessions.end(store, &key).await.map_err(unavailable)?;
-    }
     sessions.begin(store, caller, token).await.map_err(unavailable)
 }
 
@@ -125,13 +125,24 @@ pub(in crate::http) async fn log_out(Incoming { endpoint, head, .. }: Incoming) 
 
     let console = console(&endpoint);
     if let Some(key) = console.key(&head) {
-        let store = endpoint.dispatcher.store();
-        console.sessions.end(store, &key).await.map_err(unavailable)?;
+        end(&endpoint, &key).await?;
     }
 
     let mut response = empty(StatusCode::NO_CONTENT);
     console.remove_key(response.headers_mut());
     Ok(response)
+}
+
+/// Ends a session, and the login at this server that only the session had.
+async fn end(endpoint: &Endpoint, key: &Key) -> Reply<()> {
+    let console = console(endpoint);
+    let store = endpoint.dispatcher.store();
+    let ended = console.sessions.end(store, key).await.map_err(unavailable)?;
+
+    if let (Some(session), Some(oidc)) = (ended, &console.oidc) {
+        oidc.session_ended(&session.token).await;
+    }
+    Ok(())
 }
 
 impl Console {

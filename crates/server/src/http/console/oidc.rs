@@ -158,6 +158,18 @@ impl OidcLogin {
         self.server.name()
     }
 
+    /// Ends the login of a session that has ended, if it is a login at this server: nobody has its
+    /// tokens any more.
+    pub(super) async fn session_ended(&self, token: &str) {
+        let AuthorizationServer::Here(server) = &self.server else { return };
+        if let Err(problem) = server.end_console_login(token).await {
+            tracing::warn!(
+                ?problem,
+                "the login of an ended session of the console is kept until it expires"
+            );
+        }
+    }
+
     fn redirect_uri(&self, console: &Console) -> String {
         format!("{}{}", self.origin, console.callback_path())
     }

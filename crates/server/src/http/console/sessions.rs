@@ -187,14 +187,18 @@ impl Sessions {
         Ok(session.filter(|session| session.expires > self.clock.now()))
     }
 
-    /// Ends a session for all copies of its key.
-    pub(super) async fn end(&self, store: &Store, key: &Key) -> Result<(), VaultError> {
+    /// Ends a session for all copies of its key. Returns the session, unless it had ended before.
+    pub(super) async fn end(
+        &self,
+        store: &Store,
+        key: &Key,
+    ) -> Result<Option<Session>, VaultError> {
         let vault = self.vault(key);
         let slot = key.slot();
 
         let session = loop {
             let (session, version) = vault.read_own::<Session>(&slot).await?;
-            let Some(session) = session else { return Ok(()) };
+            let Some(session) = session else { return Ok(None) };
             if vault.replace_for::<Session>(&slot, version, None, Some(ENDED)).await? {
                 break session;
             }
@@ -205,7 +209,7 @@ impl Sessions {
         if let Err(error) = self.free_place(store, &session).await {
             tracing::warn!(%error, "the place of an ended session of the console stays taken");
         }
-        Ok(())
+        Ok(Some(session))
     }
 
     /// Frees the place of a session that has ended, which no longer counts then.
