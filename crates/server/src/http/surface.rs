@@ -1,6 +1,8 @@
 //! [`Surface`]: for whom a route is. It fixes which checks run before the handler, and in which
 //! format errors are written.
 
+use super::head::Head;
+
 /// The kind of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Surface {
@@ -74,9 +76,13 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// Whether a browser gets a page in place of this format.
-    pub(super) const fn has_pages(self) -> bool {
-        matches!(self, Self::Link | Self::JsonRpc)
+    /// Whether the sender of a request gets a page in place of this format.
+    pub(super) fn is_page_for(self, head: &Head) -> bool {
+        match self {
+            Self::Link => head.accepts_page(),
+            Self::JsonRpc => head.is_of_person(),
+            Self::Problem | Self::Message | Self::OAuth | Self::Page => false,
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //! how a client connects to it, and where the console is.
 
 use axum::response::Response;
-use http::{HeaderValue, Method, StatusCode, header};
+use http::{HeaderValue, StatusCode, header};
 
 use super::{
     Endpoint,
@@ -11,15 +11,14 @@ use super::{
     surface::Surface,
 };
 
-/// The page, if a browser asks for one. No client of MCP accepts HTML.
+/// The page, if a person asks for it.
 pub(super) fn of(surface: Surface, endpoint: &Endpoint, head: &Head) -> Option<Response> {
     let is_here = match surface {
         Surface::Mcp => true,
         Surface::Unknown => head.path() == "/",
         _ => false,
     };
-    let is_asked = matches!(*head.method(), Method::GET | Method::HEAD) && head.accepts_page();
-    if !(is_here && is_asked) {
+    if !(is_here && head.is_of_person()) {
         return None;
     }
 

@@ -1,6 +1,9 @@
 //! The kinds of response that a client accepts (RFC 9110, 12.5.1).
 
-use http::header::{ACCEPT, ACCEPT_ENCODING};
+use http::{
+    Method,
+    header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION},
+};
 
 use super::{Head, coding, weight::weight};
 use crate::era::Accepts;
@@ -39,6 +42,21 @@ impl Head {
     /// Whether a person reads the response: browsers ask for pages by name.
     pub(in crate::http) fn accepts_page(&self) -> bool {
         self.text(&ACCEPT).is_some_and(|accept| accept.contains("text/html"))
+    }
+
+    /// Whether a person has opened the endpoint in a browser. HTML alone says little: Java's client
+    /// accepts it by default.
+    pub(in crate::http) fn is_of_person(&self) -> bool {
+        let is_read = matches!(*self.method(), Method::GET | Method::HEAD);
+        if !is_read || !self.accepts_page() {
+            return false;
+        }
+
+        let is_stream = |range: &str| range.to_ascii_lowercase().starts_with("text/event-stream");
+        let is_client = self.has(&AUTHORIZATION)
+            || self.list(&ACCEPT).any(is_stream)
+            || self.headers.keys().any(|name| name.as_str().starts_with("mcp-"));
+        !is_client
     }
 
     /// Whether the client accepts the content coding zstd (RFC 8878).

@@ -104,7 +104,7 @@ impl Answering {
         let format = route.surface.format();
         let cors = route.surface.checks().cors;
         let origin = head.first(&header::ORIGIN).filter(|_| cors == Cors::Allowed).cloned();
-        let is_page_wanted = format.has_pages() && head.accepts_page();
+        let is_page_wanted = format.is_page_for(head);
         Self { format, cors, needs_token: route.handlers.need_token(), origin, is_page_wanted }
     }
 

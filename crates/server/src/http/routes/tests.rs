@@ -312,6 +312,33 @@ async fn a_browser_learns_what_this_is_and_clients_get_messages() {
 }
 
 #[tokio::test]
+async fn programs_that_accept_html_get_messages() {
+    let java = ("accept", "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2");
+    let both = ("accept", "application/json, text/event-stream, text/html");
+    let router = router(&closed());
+    for path in ["/", "/mcp", "/none"] {
+        for (method, headers) in [
+            ("POST", vec![java]),
+            ("DELETE", vec![java]),
+            ("GET", vec![java, ("authorization", "Bearer x")]),
+            ("GET", vec![java, ("mcp-protocol-version", "2025-06-18")]),
+            ("GET", vec![java, ("mcp-session-id", "x")]),
+            ("GET", vec![both]),
+            ("GET", vec![java, ("accept", "Text/Event-Stream;q=0.5")]),
+        ] {
+            let all: Vec<_> = [("host", "localhost")].into_iter().chain(headers).collect();
+            let answer = send(&router, method, path, &all).await;
+            assert!(answer.status.is_client_error(), "{method} {path}: {all:?}");
+            let media_type = answer.headers.get(header::CONTENT_TYPE);
+            assert!(
+                media_type.is_none_or(|it| it == "application/json"),
+                "{method} {path} {all:?}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
 async fn other_methods_are_refused_with_those_that_are_allowed() {
     let endpoint = endpoint(AuthOptions::None);
     let router = router(&endpoint);
