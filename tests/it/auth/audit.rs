@@ -135,7 +135,11 @@ async fn the_access_log_says_who_called_what_how_it_ended_and_how_much_that_was(
     assert_eq!(larder.send(&good, "tools/call", &read).await, 200);
     assert_eq!(larder.send(&good, "tools/list", &json!({})).await, 200);
 
-    let (log, lines) = larder.lines(" access: ", 2).await;
+    let uri = "postgres://u:secretpw@h/x?sig=secretsig";
+    let create = json!({ "name": "create_resource", "arguments": { "uri": uri, "text": "x" } });
+    assert_eq!(larder.send(&good, "tools/call", &create).await, 403);
+
+    let (log, lines) = larder.lines(" access: ", 3).await;
     for (line, parts) in [
         vec![
             "alice",
@@ -150,6 +154,7 @@ async fn the_access_log_says_who_called_what_how_it_ended_and_how_much_that_was(
             "request=",
         ],
         vec!["alice", "method=\"tools/list\"", "outcome=\"ok\"", "bytes_in=", "ms="],
+        vec!["alice", "tool=\"create_resource\"", "@h/x?", "outcome=\"refused\"", "bytes_in="],
     ]
     .iter()
     .enumerate()
@@ -157,6 +162,7 @@ async fn the_access_log_says_who_called_what_how_it_ended_and_how_much_that_was(
         assert!(parts.iter().all(|part| lines[line].contains(part)), "{parts:?}: {lines:#?}");
     }
     assert!(good.split('.').skip(1).all(|part| !log.contains(part)));
+    assert!(!log.contains("secretpw") && !log.contains("secretsig"), "{log}");
 }
 
 #[tokio::test]

@@ -8,10 +8,11 @@ use std::{
 };
 
 use larder_oauth::Identity;
-use larder_protocol::{Member, Method, Params, quote::shortened};
+use larder_protocol::{Fault, Member, Method, Params, quote::shortened};
 use serde::Deserialize;
 
-use super::End;
+use super::{Call, Dispatcher, End, instrument};
+use crate::registry::ListedBy;
 
 /// Longer arguments are not searched for the URI that they name.
 const MAX_ARGUMENTS: usize = 16 << 10;
@@ -21,7 +22,8 @@ const MAX_ARGUMENTS: usize = 16 << 10;
 pub struct AccessLog {
     /// One of so many calls without an error has a line; 0 for no lines at all.
     every: AtomicU32,
-    ended: AtomicU64,
+    /// The calls that have ended without an error.
+    done: AtomicU64,
 }
 
 /// What a line says of a call before it runs. Only kept while there are lines.
@@ -48,18 +50,22 @@ impl AccessLog {
         if every == 0 {
             return false;
         }
-        let before = self.ended.fetch_add(1, Relaxed);
-        is_error || before.is_multiple_of(every)
+        is_error || self.done.fetch_add(1, Relaxed).is_multiple_of(every)
     }
 
-    /// What a line will say of a call, if there are lines.
+    /// What a line will say of a call, if there are lines. `has_uri` says whether the request names a
+    /// resource: an argument of a tool of another server may be anything.
     pub(super) fn caller(
         &self,
         identity: &Identity,
         method: Method,
         params: &Params,
+        has_uri: impl FnOnce() -> bool,
     ) -> Option<Caller> {
-        self.is_on().then(|| Caller { identity: identity.clone(), uri: uri(method, params) })
+        self.is_on().then(|| {
+            let uri = if has_uri() { uri(method, params) } else { None };
+            Caller { identity: identity.clone(), uri }
+        })
     }
 
     /// Logs a call, if it is due.
@@ -80,6 +86,32 @@ impl AccessLog {
             uri = uri.as_deref(), outcome, bytes_in = call.bytes_in, bytes_out = call.bytes_out, ms,
             "call"
         );
+    }
+}
+
+impl Dispatcher {
+    /// What the access log says of a call, if it has lines.
+    pub(super) fn logged_caller(&self, call: &Call, tool: Option<&str>) -> Option<Caller> {
+        let is_own = || {
+            tool.is_none_or(|tool| matches!(self.registry.listed_by(tool), Some(ListedBy::Server)))
+        };
+        self.traffic.access().caller(&call.identity, call.method, &call.params, is_own)
+    }
+
+    /// Logs a call that ends before it runs.
+    pub(super) fn log_refused(&self, call: &Call, fault: &Fault) {
+        let tool = instrument::tool(call.method, &call.params);
+        let Some(caller) = self.logged_caller(call, tool.as_deref()) else { return };
+
+        let ended = EndedCall {
+            method: call.method,
+            tool: tool.as_deref(),
+            end: End::of_fault(fault),
+            bytes_in: call.params.as_bytes().len() as u64,
+            bytes_out: None,
+            took: Duration::ZERO,
+        };
+        self.traffic.access().ended(&caller, &ended);
     }
 }
 
@@ -111,7 +143,46 @@ fn uri(method: Method, params: &Params) -> Option<String> {
     } else {
         params.text(Member::Uri).ok()??
     };
-    Some(shortened(&found).into_owned())
+    Some(shortened(&without_secrets(&found)).into_owned())
+}
+
+/// A URI without credentials, query and fragment, and without the ID of a shared resource: whoever
+/// has that may read the resource.
+fn without_secrets(uri: &str) -> Cow<'_, str> {
+    const SHARED: &str = "larder://shared/";
+    if let Some((prefix, rest)) = uri.split_at_checked(SHARED.len())
+        && prefix.eq_ignore_ascii_case(SHARED)
+    {
+        let owner = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        return format!("{SHARED}{owner}/…").into();
+    }
+    if uri.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:")) {
+        return "data:…".into();
+    }
+
+    let (scheme, rest) = match uri.find("://") {
+        Some(end) => uri.split_at(end + "://".len()),
+        None => ("", uri),
+    };
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    // Passwords that nobody has encoded contain any character.
+    let is_port = |(_, port): (&str, &str)| port.bytes().all(|byte| byte.is_ascii_digit());
+    let is_host = !authority.contains('@')
+        && (authority.ends_with(']') || authority.rsplit_once(':').is_none_or(is_port));
+    let (user, public) = match rest.rsplit_once('@') {
+        Some((_, public)) if !is_host => ("…@", public),
+        _ => ("", rest),
+    };
+
+    let (path, query) = match public.find(['?', '#']) {
+        Some(end) => (&public[..end], "?…"),
+        None => (public, ""),
+    };
+    if user.is_empty() && query.is_empty() {
+        uri.into()
+    } else {
+        format!("{scheme}{user}{path}{query}").into()
+    }
 }
 
 #[cfg(test)]
@@ -126,9 +197,38 @@ mod tests {
         log.set_every(3);
         let due: Vec<_> = (0..7).map(|_| log.is_due(false)).collect();
         assert_eq!(due, [true, false, false, true, false, false, true]);
-        assert!(log.is_due(true));
+        // Errors take no turn of the others.
+        assert!(log.is_due(true) && log.is_due(true));
+        let due: Vec<_> = (0..3).map(|_| log.is_due(false)).collect();
+        assert_eq!(due, [false, false, true]);
 
         log.set_every(1);
         assert!(log.is_due(false) && log.is_due(false));
+    }
+
+    #[test]
+    fn a_uri_is_logged_without_what_opens_something() {
+        for (uri, logged) in [
+            ("x:csv", "x:csv"),
+            ("temp://a/b", "temp://a/b"),
+            ("https://a.example:8443/x/@me", "https://a.example:8443/x/@me"),
+            ("https://[::1]/x@y", "https://[::1]/x@y"),
+            ("postgres://u:pw@db.example/x", "postgres://…@db.example/x"),
+            ("postgres://u:p/w@db.example/x", "postgres://…@db.example/x"),
+            ("postgres://u:p?w@db.example/x", "postgres://…@db.example/x"),
+            ("postgres://u:p#w@q@db.example/x", "postgres://…@db.example/x"),
+            ("jdbc:postgresql://u:pw@db/x?a=b", "jdbc:postgresql://…@db/x?…"),
+            ("user:pw@host/x", "…@host/x"),
+            ("https://a.example/x?sig=secret", "https://a.example/x?…"),
+            ("https://a.example/x#token=secret", "https://a.example/x?…"),
+            ("https://a.example?sig=secret", "https://a.example?…"),
+            ("larder://shared/local/6b94f99d", "larder://shared/local/…"),
+            ("LARDER://Shared/local/6b94f99d", "larder://shared/local/…"),
+            ("larder://shared/local?x/6b94f99d", "larder://shared/local/…"),
+            ("data:text/plain,secret", "data:…"),
+            ("", ""),
+        ] {
+            assert_eq!(without_secrets(uri), logged, "{uri}");
+        }
     }
 }

@@ -7,6 +7,7 @@ use std::{
 };
 
 use larder_oauth::{Identity, Owner};
+use larder_protocol::quote::shortened;
 use parking_lot::Mutex;
 use serde::Serialize;
 
@@ -14,7 +15,8 @@ use super::End;
 
 /// Calls that end at the same time seldom wait for each other.
 const SHARDS: usize = 16;
-/// The most callers of a shard with numbers of their own. Later ones are counted together.
+/// The most callers of a shard with numbers of their own. A further one takes the place of the
+/// caller that calls least, whose numbers go to those of the others.
 const MAX_PER_SHARD: usize = 512;
 
 /// The callers that have been seen.
@@ -25,27 +27,47 @@ pub struct Callers {
 
 #[derive(Debug, Default)]
 struct Shard {
-    callers: HashMap<Owner, CallerCounts>,
-    /// Of all callers beyond [`MAX_PER_SHARD`].
+    callers: HashMap<Owner, Place>,
+    /// The counts of all callers that have lost their place.
     others: CallerCounts,
+}
+
+/// The place of a caller with numbers of its own.
+#[derive(Debug, Default)]
+struct Place {
+    counts: CallerCounts,
+    /// The rank that the caller before had, which this one inherits: otherwise many callers with a
+    /// call each would drive out one that calls often (Space-Saving; Metwally et al., 2005).
+    inherited: u64,
+}
+
+impl Place {
+    fn rank(&self) -> u64 {
+        self.inherited + self.counts.calls
+    }
 }
 
 /// What a caller has done.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct CallerCounts {
-    /// As the audit log names them.
+    /// The name of the caller in the audit log, cut if it is long.
     pub name: String,
     /// The calls that have ended.
     pub calls: u64,
-    /// Those of them that ended with an error.
+    /// The calls that ended with an error.
     pub errors: u64,
     /// The bytes of the parameters of these calls.
     pub received_bytes: u64,
-    /// The bytes that they stored.
+    /// The bytes that these calls stored.
     pub stored_bytes: u64,
 }
 
 impl CallerCounts {
+    fn named(caller: &Identity) -> Self {
+        let name = shortened(&caller.principal().to_string()).into_owned();
+        Self { name, ..Self::default() }
+    }
+
     fn add(&mut self, end: End, received: u64, stored: u64) {
         self.calls += 1;
         self.errors += u64::from(end.is_error());
@@ -61,6 +83,28 @@ impl CallerCounts {
     }
 }
 
+impl Shard {
+    /// The place of a caller, which is taken from the one that calls least if there is none left.
+    fn place(&mut self, caller: &Identity) -> &mut Place {
+        let owner = caller.owner();
+        if !self.callers.contains_key(owner) {
+            let inherited = if self.callers.len() < MAX_PER_SHARD { 0 } else { self.evict() };
+            let place = Place { counts: CallerCounts::named(caller), inherited };
+            self.callers.insert(owner.clone(), place);
+        }
+        self.callers.entry(owner.clone()).or_default()
+    }
+
+    /// Removes the caller of the lowest rank. Returns the rank.
+    fn evict(&mut self) -> u64 {
+        let lowest = self.callers.iter().min_by_key(|(_, place)| place.rank());
+        let Some(owner) = lowest.map(|(owner, _)| owner.clone()) else { return 0 };
+        let place = self.callers.remove(&owner).unwrap_or_default();
+        self.others.sum(&place.counts);
+        place.rank()
+    }
+}
+
 impl Callers {
     fn shard(&self, owner: &Owner) -> &Mutex<Shard> {
         let mut hasher = DefaultHasher::new();
@@ -70,34 +114,22 @@ impl Callers {
 
     /// Counts a call that has ended.
     pub(super) fn ended(&self, caller: &Identity, end: End, received: u64, stored: u64) {
-        let owner = caller.owner();
-        let mut shard = self.shard(owner).lock();
-
-        if let Some(counts) = shard.callers.get_mut(owner) {
-            counts.add(end, received, stored);
-        } else if shard.callers.len() < MAX_PER_SHARD {
-            let mut counts =
-                CallerCounts { name: caller.principal().to_string(), ..CallerCounts::default() };
-            counts.add(end, received, stored);
-            shard.callers.insert(owner.clone(), counts);
-        } else {
-            shard.others.add(end, received, stored);
-        }
+        let mut shard = self.shard(caller.owner()).lock();
+        shard.place(caller).counts.add(end, received, stored);
     }
 
     /// Remembers the name of a caller whose calls are not counted, while there is room.
     pub(super) fn seen(&self, caller: &Identity) {
         let owner = caller.owner();
         let mut shard = self.shard(owner).lock();
-        if !shard.callers.contains_key(owner) && shard.callers.len() < MAX_PER_SHARD {
-            let name = caller.principal().to_string();
-            shard.callers.insert(owner.clone(), CallerCounts { name, ..CallerCounts::default() });
+        if shard.callers.len() < MAX_PER_SHARD {
+            shard.place(caller);
         }
     }
 
     /// The name of an owner that has called this instance.
     pub fn name(&self, owner: &Owner) -> Option<String> {
-        self.shard(owner).lock().callers.get(owner).map(|counts| counts.name.clone())
+        self.shard(owner).lock().callers.get(owner).map(|place| place.counts.name.clone())
     }
 
     /// The callers with the most calls, and what all others have done together.
@@ -106,7 +138,8 @@ impl Callers {
         let mut others = CallerCounts::default();
         for shard in &self.shards {
             let shard = shard.lock();
-            all.extend(shard.callers.values().filter(|counts| counts.calls > 0).cloned());
+            let counts = shard.callers.values().map(|place| &place.counts);
+            all.extend(counts.filter(|counts| counts.calls > 0).cloned());
             others.sum(&shard.others);
         }
 
@@ -146,5 +179,32 @@ mod tests {
         assert_eq!(calls, many as u64 + 5);
         assert!(callers.name(of("caller 0").owner()).is_some_and(|name| name.contains("caller 0")));
         assert_eq!(callers.name(&Owner::new("nobody")), None);
+    }
+
+    #[test]
+    fn a_caller_that_comes_late_and_calls_often_has_numbers_of_its_own() {
+        let callers = Callers::default();
+        let of = |name: &str| {
+            let principal = Principal::Static { name: name.into() };
+            Identity::new(principal, Grant::All, None)
+        };
+        let many = 4 * SHARDS * MAX_PER_SHARD;
+        for caller in 0..many {
+            callers.ended(&of(&format!("caller {caller}")), End::Done, 1, 1);
+            if caller >= many / 2 {
+                callers.ended(&of("late"), End::Done, 1, 1);
+            }
+        }
+
+        let (top, others) = callers.top(1);
+        assert!(top[0].name.contains("late"), "{top:?}");
+        // Between its first calls it may have lost its place.
+        assert!(top[0].calls > many as u64 / 4, "{top:?}");
+        assert_eq!(top[0].calls + others.calls, many as u64 * 3 / 2);
+        assert!(callers.shards.iter().all(|shard| shard.lock().callers.len() <= MAX_PER_SHARD));
+
+        callers.ended(&of(&"x".repeat(10_000)), End::Done, 1, 1);
+        let (all, _) = callers.top(usize::MAX);
+        assert!(all.iter().all(|counts| counts.name.chars().count() < 200));
     }
 }

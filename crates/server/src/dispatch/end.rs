@@ -50,9 +50,13 @@ impl End {
             Ok(Reply::CallTool(reply)) if reply.result.is_error == Some(true) => Self::ToolError,
             Ok(Reply::InputRequired(_)) => Self::InputRequired,
             Ok(_) => Self::Done,
-            Err(fault) if fault.is_failure() => Self::Failed,
-            Err(_) => Self::Refused,
+            Err(fault) => Self::of_fault(fault),
         }
+    }
+
+    /// The end of a call with this error.
+    pub(super) fn of_fault(fault: &Fault) -> Self {
+        if fault.is_failure() { Self::Failed } else { Self::Refused }
     }
 
     /// Whether the call failed. What the client cancelled or left did not.

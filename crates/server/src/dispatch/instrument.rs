@@ -114,7 +114,7 @@ impl CallMetrics {
         }
     }
 
-    /// The same with a line in the access log.
+    /// Adds a line in the access log at the end of the call, if there is a caller for one.
     pub(super) fn logged_for(self, caller: Option<Caller>) -> Self {
         Self { caller, ..self }
     }

@@ -216,8 +216,9 @@ impl Dispatcher {
             call.params = meant;
         }
 
-        self.authorize(call.method, &call.params, &call.identity)?;
-        let permit = self.permit(call.method, &call.identity)?;
+        let admitted = self.authorize(call.method, &call.params, &call.identity);
+        let permit = admitted.and_then(|()| self.permit(call.method, &call.identity));
+        let permit = permit.inspect_err(|fault| self.log_refused(&call, fault))?;
 
         let (outbox, messages) = Outbox::new();
         let request_id: Arc<str> = self.random.id().into();
@@ -225,8 +226,7 @@ impl Dispatcher {
         let span = instrument::span(call.method, tool.as_deref(), call.trace.as_ref(), &request_id);
 
         let reader = self.reader(&call, tool.as_deref());
-        let access = self.traffic.access();
-        let caller = access.caller(&call.identity, call.method, &call.params);
+        let caller = self.logged_caller(&call, tool.as_deref());
         let stored_bytes = StoredBytes::default();
         let metrics = instrument::CallMetrics::new(
             call.method,
