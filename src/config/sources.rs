@@ -61,22 +61,21 @@ impl Sources {
             } else if let Some(name) = trimmed.strip_prefix("[[").and_then(|t| t.strip_suffix("]]"))
             {
                 // The tables of a list come from one place.
-                if name != last_list {
-                    if let Some(place) = self.0.get(name) {
+                section = path_of(name).unwrap_or_else(|| name.to_owned());
+                if section != last_list {
+                    if let Some(place) = self.0.get(&section) {
                         noted += &format!("# {place}\n");
                     }
-                    name.clone_into(&mut last_list);
+                    section.clone_into(&mut last_list);
                 }
-                name.clone_into(&mut section);
             } else if let Some(name) = trimmed.strip_prefix('[').and_then(|t| t.strip_suffix(']'))
                 && !line.starts_with(' ')
             {
-                name.clone_into(&mut section);
-            } else if let Some((key, value)) = line.split_once(" = ") {
+                section = path_of(name).unwrap_or_else(|| name.to_owned());
+            } else if let Some((key, value)) = setting(line) {
                 let quotes = ["\"\"\"", "'''"].into_iter().find(|end| value.starts_with(end));
                 text_end = quotes.filter(|end| value.len() < 6 || !value.ends_with(end));
-                let path =
-                    if section.is_empty() { key.to_owned() } else { format!("{section}.{key}") };
+                let path = if section.is_empty() { key } else { format!("{section}.{key}") };
                 if let Some(place) = self.0.get(&path) {
                     // A value over several lines has the comment above it.
                     if value.ends_with('[') || text_end.is_some() {
@@ -94,6 +93,23 @@ impl Sources {
     }
 }
 
+/// The path and the value of a line that begins a setting. A quoted key may have ` = ` within.
+fn setting(line: &str) -> Option<(String, &str)> {
+    line.match_indices(" = ").find_map(|(at, equals)| {
+        let path = path_of(&line[..at])?;
+        Some((path, &line[at + equals.len()..]))
+    })
+}
+
+/// The path of a key as TOML writes it: `a."b.c"` is `a.b.c`.
+fn path_of(key: &str) -> Option<String> {
+    let text = format!("{key} = 0");
+    let table = DeTable::parse(&text).ok()?;
+    let mut found = Vec::new();
+    walk("", table.get_ref(), &mut found);
+    found.pop().map(|(path, _)| path)
+}
+
 /// The positions of all values but tables.
 fn walk(path: &str, table: &DeTable<'_>, found: &mut Vec<(String, usize)>) {
     for (key, value) in table {
@@ -109,6 +125,33 @@ fn walk(path: &str, table: &DeTable<'_>, found: &mut Vec<(String, usize)>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_in_quotes_says_where_it_comes_from() {
+        let keys = ["larder:admin", "a.b", "a = b", "say \"x\"", "plain", ""];
+        let grants: toml::Table =
+            keys.iter().map(|key| ((*key).to_owned(), vec!["x"; 1].into())).collect();
+        let login = toml::Table::from_iter([("grants".to_owned(), grants.into())]);
+        let upstreams = toml::Table::from_iter([("my server".to_owned(), {
+            toml::Table::from_iter([("url".to_owned(), "https://a.example".into())]).into()
+        })]);
+        let settings = toml::Table::from_iter([
+            ("login".to_owned(), login.into()),
+            ("upstreams".to_owned(), upstreams.into()),
+        ]);
+
+        let named = keys.iter().map(|key| format!("login.grants.{key}"));
+        let named = named.chain(["upstreams.my server.url".to_owned()]);
+        let sources: BTreeMap<_, _> =
+            named.enumerate().map(|(at, path)| (path, format!("a.toml:{at}"))).collect();
+
+        let shown = toml::to_string(&settings).expect("it is TOML");
+        let noted = Sources(sources).noted(&shown);
+        for at in 0..=keys.len() {
+            assert!(noted.contains(&format!("# a.toml:{at}\n")), "{at}: {noted}");
+        }
+        assert_eq!(toml::from_str::<toml::Table>(&noted).expect("it is TOML"), settings);
+    }
 
     #[test]
     fn a_setting_says_where_it_comes_from_and_stays_toml() {
