@@ -1,6 +1,7 @@
 //! The viewer: who sees it, what its tools give, and the page in a browser.
 
 mod browser;
+mod charts;
 mod listing;
 mod parts;
 

@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use super::{server, showing, token, value};
 use crate::support::Modern;
 
-async fn store(client: &Modern, uri: &str, mime_type: &str, text: &str) {
+pub(super) async fn store(client: &Modern, uri: &str, mime_type: &str, text: &str) {
     client.create(json!({ "uri": uri, "text": text, "mime_type": mime_type })).await;
 }
 
-async fn window(client: &Modern, arguments: Value) -> Value {
+pub(super) async fn window(client: &Modern, arguments: Value) -> Value {
     value(client, "view_window", arguments).await
 }
 
@@ -111,121 +111,6 @@ async fn rows_come_in_their_order_sorted_and_filtered() {
         assert_eq!(first(&found), ids, "{request}: {found}");
         assert_eq!(found.get("total").and_then(Value::as_u64), total, "{request}");
     }
-}
-
-/// A table whose figures are known: `n` counts the rows, `day` has a date for each ten of them, and
-/// the last rows have what no sample of the first shows.
-fn measured() -> String {
-    let mut csv = "n,day,region,units,late\n".to_owned();
-    for n in 0..5_000_u32 {
-        let day = format!("2026-{:02}-{:02}", 1 + n / 28 % 12, 1 + n % 28);
-        let region = ["north", "south", ""][n as usize % 3];
-        let late = if n < 4_000 { String::new() } else { (n * 2).to_string() };
-        writeln!(csv, "{n},{day},{region},{},{late}", n * 37 % 101).unwrap();
-    }
-    csv
-}
-
-async fn chart(client: &Modern, uri: &str, chart: Value, limit: u64) -> Value {
-    window(client, json!({ "uri": uri, "as": "chart", "limit": limit, "chart": chart })).await
-}
-
-#[tokio::test]
-async fn a_chart_has_figures_of_all_rows() {
-    let server = server(|_| {}).await;
-    let client = Modern::able(&server, showing());
-    store(&client, "x:csv", "text/csv", &measured()).await;
-
-    let found = window(&client, json!({ "uri": "x:csv", "as": "chart" })).await;
-    let columns = found["columns"].as_array().unwrap();
-    let of = |name: &str| columns.iter().find(|column| column["name"] == name).unwrap();
-    assert_eq!((&found["rows"], &of("day")["dates"]), (&json!(5_000), &json!(5_000)));
-    assert_eq!((&of("late")["values"], &of("late")["numbers"]), (&json!(1_000), &json!(1_000)));
-    assert_eq!((&of("region")["numbers"], &of("region")["dates"]), (&json!(0), &json!(0)));
-
-    // A single peak of any row is in its bucket.
-    let line = json!({ "kind": "line", "y": ["units", "late"] });
-    let line = chart(&client, "x:csv", line, 50).await;
-    let buckets = line["buckets"].as_array().unwrap();
-    assert_eq!((buckets.len(), &line["single"]), (50, &json!(false)));
-    assert_eq!((&line["rows"], &line["placed"]), (&json!(5_000), &json!(5_000)));
-    let counts: u64 = buckets.iter().map(|bucket| bucket[2].as_u64().unwrap()).sum();
-    assert_eq!(counts, 5_000);
-    assert_eq!((&buckets[0][0], &buckets[49][1]), (&json!(1), &json!(5_000)));
-    for bucket in buckets {
-        let [first, last] = [0, 1].map(|at| bucket[at].as_u64().unwrap());
-        let units = (first - 1..last).map(|n| u32::try_from(n * 37 % 101).unwrap());
-        let units: Vec<u32> = units.collect();
-        let count = u32::try_from(units.len()).unwrap();
-        let mean = f64::from(units.iter().sum::<u32>()) / f64::from(count);
-        assert_eq!(bucket[4], *units.iter().min().unwrap(), "{bucket}");
-        assert!((bucket[5].as_f64().unwrap() - mean).abs() < 1e-9, "{bucket}");
-        assert_eq!(bucket[6], *units.iter().max().unwrap(), "{bucket}");
-    }
-    let late =
-        json!({ "column": "late", "count": 1_000, "min": 8_000, "mean": 8_999.0, "max": 9_998 });
-    assert_eq!(line["figures"][1], late);
-
-    // Few values across: each has a point of its own, exactly.
-    let days = json!({ "kind": "line", "x": "day", "y": ["n"] });
-    let days = chart(&client, "x:csv", days, 400).await;
-    assert_eq!((&days["across"], &days["single"]), (&json!("time"), &json!(true)));
-    assert_eq!(days["buckets"].as_array().unwrap().len(), 336);
-    assert_eq!(days["buckets"][0][0], json!(1_767_225_600.0));
-}
-
-#[tokio::test]
-async fn groups_and_bins_count_all_rows() {
-    let server = server(|_| {}).await;
-    let client = Modern::able(&server, showing());
-    store(&client, "x:csv", "text/csv", &measured()).await;
-
-    let bars = chart(&client, "x:csv", json!({ "kind": "bars", "x": "region" }), 10).await;
-    let expected = json!([["north", 1_667, 1_667], ["south", 1_667, 1_667], [null, 1_666, 1_666]]);
-    assert_eq!((&bars["bars"], &bars["groups"]), (&expected, &json!(3)));
-    let summed = json!({ "kind": "bars", "x": "day", "y": ["units"], "by": "max" });
-    let summed = chart(&client, "x:csv", summed, 3).await;
-    assert_eq!((summed["bars"].as_array().unwrap().len(), &summed["groups"]), (3, &json!(336)));
-
-    let bins = chart(&client, "x:csv", json!({ "kind": "histogram", "y": ["units"] }), 20).await;
-    let counted: Vec<_> = bins["bins"].as_array().unwrap().iter().collect();
-    assert_eq!((counted.len(), &bins["whole"]), (17, &json!(true)));
-    for bin in counted {
-        let [from, to] = [0, 1].map(|at| bin[at].as_f64().unwrap());
-        let in_it = |n: &u32| (from..to).contains(&f64::from(n * 37 % 101));
-        assert_eq!(bin[2], (0..5_000).filter(in_it).count(), "{bin}");
-    }
-}
-
-#[tokio::test]
-async fn odd_columns_are_drawn_as_far_as_they_have_numbers() {
-    let server = server(|_| {}).await;
-    let client = Modern::able(&server, showing());
-    let odd = r#"[{"a\"b":1,"m":"x","d":"2026-02-30"},{"a\"b":null,"m":2.5},{"m":"7","d":"2026-01-31T10:00:00+02:00"},{"a\"b":9007199254740993}]"#;
-    store(&client, "x:odd", "application/json", odd).await;
-    let columns = window(&client, json!({ "uri": "x:odd", "as": "chart" })).await["columns"].take();
-    // No calendar has the first date, so the column is none of dates.
-    assert_eq!((&columns[2]["values"], &columns[2]["dates"]), (&json!(2), &json!(1)));
-
-    let line = json!({ "kind": "line", "y": ["a\"b", "m"] });
-    let line = chart(&client, "x:odd", line, 10).await;
-    assert_eq!(line["figures"][0]["max"], "9007199254740993", "a page would round it");
-    assert_eq!((&line["figures"][1]["count"], &line["figures"][1]["max"]), (&json!(2), &json!(7)));
-
-    store(&client, "x:same", "text/csv", "v\n5\n5\n").await;
-    let same = chart(&client, "x:same", json!({ "kind": "histogram", "y": ["v"] }), 10).await;
-    assert_eq!(same["bins"], json!([[5.0, 6.0, 2]]));
-    store(&client, "x:words", "text/csv", "v,w\na,b\nc,d\n").await;
-    let none = chart(&client, "x:words", json!({ "kind": "histogram", "y": ["v"] }), 10).await;
-    assert_eq!((&none["bins"], &none["rows"]), (&json!([]), &json!(2)));
-    let missing =
-        json!({ "uri": "x:words", "as": "chart", "chart": { "kind": "line", "y": ["no\"ne"] } });
-    client.call("view_window", missing).await.failure();
-    let filtered = json!({
-        "uri": "x:words", "as": "chart", "chart": { "kind": "bars", "x": "v" },
-        "filter": [{ "column": "v", "op": "equals", "value": "c" }],
-    });
-    assert_eq!(window(&client, filtered).await["bars"], json!([["c", 1, 1]]));
 }
 
 #[tokio::test]

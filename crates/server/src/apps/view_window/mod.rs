@@ -3,6 +3,8 @@
 #[cfg(feature = "query")]
 mod chart;
 #[cfg(feature = "query")]
+mod ranges;
+#[cfg(feature = "query")]
 mod sorted;
 
 use std::sync::Arc;

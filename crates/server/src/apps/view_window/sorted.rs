@@ -7,6 +7,7 @@ use larder_query::{Answer, Engine, Queries, Question, Table};
 use larder_records::{Layout, TableOptions};
 use larder_store::store::StoredResource;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::{Filter, Op, ViewWindow};
 use crate::{
@@ -30,6 +31,8 @@ pub(super) struct Rows<'a> {
     found: &'a StoredResource,
     table: Table,
     queries: &'a Queries,
+    /// The statements of a request have the time of one query together.
+    begun: Instant,
     /// ` WHERE …`, or nothing.
     pub(super) condition: String,
 }
@@ -52,7 +55,8 @@ impl<'a> Rows<'a> {
             conversion: None,
             options: TableOptions::default(),
         };
-        let mut rows = Self { caller, found, table, queries, condition: String::new() };
+        let begun = Instant::now();
+        let mut rows = Self { caller, found, table, queries, begun, condition: String::new() };
 
         rows.condition = match args.query.as_deref().filter(|text| !text.is_empty()) {
             None => condition(&args.filter, &[], ""),
@@ -78,7 +82,7 @@ impl<'a> Rows<'a> {
             text_bytes: QUERY_BYTES,
             store: None,
             result_bytes: limits.result_bytes,
-            seconds: limits.time.as_secs(),
+            seconds: limits.time.saturating_sub(self.begun.elapsed()).as_secs().max(1),
             memory_bytes: limits.memory_bytes,
             input_bytes: limits.input_bytes,
         };
