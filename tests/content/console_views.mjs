@@ -54,7 +54,8 @@ const store = async () => {
 };
 
 const address = (uri, rest = "") => `${given.url}#/resource/${encodeURIComponent(uri)}${rest}`;
-const hash = (page) => page.evaluate(() => location.hash);
+/** The URL follows what is typed a moment later. */
+const urlHas = (page, pattern) => page.waitForFunction((text) => new RegExp(text).test(location.hash), pattern.source);
 const open = async (page, uri, rest) => {
   await page.goto("about:blank");
   await page.goto(address(uri, rest));
@@ -83,7 +84,7 @@ async function kinds(page, look) {
   await page.getByRole("region", { name: "Pages of report.pdf" }).focus();
   await page.keyboard.press("End");
   await page.getByText("5 of 5 pages").waitFor();
-  assert.match(await hash(page), /page=5/);
+  await urlHas(page, /page=5/);
 
   await open(page, "kinds://svg");
   await page.getByText("90 × 60 pixels").waitFor();
@@ -162,7 +163,7 @@ async function charts(page, look) {
   await page.goBack();
   await page.goBack();
   await look("chart-bars");
-  assert.match(await hash(page), /view=chart.*chart=bars/);
+  await urlHas(page, /view=chart.*chart=bars/);
 
   await page.getByRole("combobox", { name: "Chart" }).selectOption("histogram");
   await page.getByRole("combobox", { name: "Values" }).selectOption("items");
@@ -227,12 +228,12 @@ async function addresses(page) {
   assert.equal(await active.innerText(), "410");
   await page.getByText("/v1/orders/410 ").waitFor();
   await page.getByText("/v1/orders/412 ").click();
-  assert.match(await hash(page), /#L412$/);
+  await urlHas(page, /#L412$/);
   await page.getByRole("searchbox").fill("ERROR");
   await page.getByText(/^1 of \d+ lines$/).waitFor();
   await page.getByRole("button", { name: "Next" }).click();
   await page.getByText(/^2 of \d+ lines$/).waitFor();
-  assert.match(await hash(page), /search=ERROR.*#L194$/);
+  await urlHas(page, /search=ERROR.*#L194$/);
   await page.reload();
   await page.getByText(/^2 of \d+ lines$/).waitFor();
   assert.equal(await active.innerText(), "194");
@@ -328,6 +329,8 @@ async function shares(page, look) {
   await page.getByRole("dialog").getByRole("button", { name: "Share" }).click();
   const people = await page.getByLabel("Link for people").inputValue();
   assert.ok(people.startsWith(given.url), people);
+  assert.equal(await page.getByLabel("Link to download").count(), 0, "nobody has asked for a link that nothing revokes");
+  await page.getByRole("button", { name: "Make a link to download" }).click();
   const download = await page.getByLabel("Link to download").inputValue();
   const saved = await fetch(download);
   assert.deepEqual([saved.status, await saved.text()], [200, log(3_000)]);

@@ -128,7 +128,11 @@ export async function logOut(): Promise<void> {
 let nextId = 1;
 
 /** A request of MCP. */
-export async function rpc(method: string, params: { [name: string]: unknown }): Promise<unknown> {
+export async function rpc(
+  method: string,
+  params: { [name: string]: unknown },
+  parse: (text: string) => unknown = JSON.parse,
+): Promise<unknown> {
   const name = typeof params["name"] === "string" ? params["name"] : undefined;
   const response = await request("rpc", {
     method: "POST",
@@ -140,13 +144,25 @@ export async function rpc(method: string, params: { [name: string]: unknown }): 
     },
     body: JSON.stringify({ jsonrpc: "2.0", id: nextId++, method, params: { ...params, _meta: META } }),
   });
-  const answer = (await response.json()) as { result?: unknown; error?: { message: string } };
+  const answer = parse(await response.text()) as { result?: unknown; error?: { message: string } };
   if (answer.error) throw new Error(answer.error.message);
   return answer.result;
 }
 
 export async function call(name: string, args: object): Promise<ToolResult> {
   return (await rpc("tools/call", { name, arguments: args })) as ToolResult;
+}
+
+/** The result of a tool, in which integers that JavaScript would round are texts. */
+export async function callExactly(name: string, args: object): Promise<ToolResult> {
+  return (await rpc("tools/call", { name, arguments: args }, parseExactly)) as ToolResult;
+}
+
+/** JSON, with integers that JavaScript would round as texts. */
+export function parseExactly(json: string): unknown {
+  const token = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+  const isRounded = (text: string) => /^-?\d{16,}$/.test(text) && !Number.isSafeInteger(Number(text));
+  return JSON.parse(json.replace(token, (text) => (isRounded(text) ? `"${text}"` : text)));
 }
 
 /** The text of a result. What the server refuses is an error with its words. */

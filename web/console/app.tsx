@@ -87,56 +87,56 @@ export function App() {
       const shell: Shell = { tools: state.tools, failed };
       return (
         <PlaceContext value={place}>
-        <div class="viewer console">
-          <header class="masthead">
-            <a class="brand" href="#/">
-              Larder
-            </a>
-            {state.session.operator && (
-              <nav class="operators" aria-label="For operators">
-                <a href="#/owners" aria-current={operators === "owners" ? "page" : undefined}>
-                  Owners
-                </a>
-                <a href="#/traffic" aria-current={operators === "traffic" ? "page" : undefined}>
-                  Traffic
-                </a>
-                <a href="#/upstreams" aria-current={operators === "upstreams" ? "page" : undefined}>
-                  Upstreams
-                </a>
-              </nav>
+          <div class="viewer console">
+            <header class="masthead">
+              <a class="brand" href="#/">
+                Larder
+              </a>
+              {state.session.operator && (
+                <nav class="operators" aria-label="For operators">
+                  <a href="#/owners" aria-current={operators === "owners" ? "page" : undefined}>
+                    Owners
+                  </a>
+                  <a href="#/traffic" aria-current={operators === "traffic" ? "page" : undefined}>
+                    Traffic
+                  </a>
+                  <a href="#/upstreams" aria-current={operators === "upstreams" ? "page" : undefined}>
+                    Upstreams
+                  </a>
+                </nav>
+              )}
+              <span class="grow" />
+              <span class="user clip" title={visible(state.session.user ?? "")}>
+                {visible(state.session.user ?? "")}
+              </span>
+              {state.session.login && (
+                <button
+                  type="button"
+                  class="button"
+                  onClick={() =>
+                    void logOut().then(
+                      () => setState({ kind: "login", notice: "You are logged out." }),
+                      (error: unknown) => setState({ kind: "failed", error: error as Error }),
+                    )
+                  }
+                >
+                  Log out
+                </button>
+              )}
+            </header>
+            {operators === "owners" ? (
+              <Owners shell={shell} />
+            ) : operators === "traffic" ? (
+              <Traffic shell={shell} />
+            ) : operators === "upstreams" ? (
+              <Upstreams shell={shell} />
+            ) : uri === undefined ? (
+              <List shell={shell} />
+            ) : (
+              <Resource key={uri} uri={uri} shell={shell} />
             )}
-            <span class="grow" />
-            <span class="user clip" title={visible(state.session.user ?? "")}>
-              {visible(state.session.user ?? "")}
-            </span>
-            {state.session.login && (
-              <button
-                type="button"
-                class="button"
-                onClick={() =>
-                  void logOut().then(
-                    () => setState({ kind: "login", notice: "You are logged out." }),
-                    (error: unknown) => setState({ kind: "failed", error: error as Error }),
-                  )
-                }
-              >
-                Log out
-              </button>
-            )}
-          </header>
-          {operators === "owners" ? (
-            <Owners shell={shell} />
-          ) : operators === "traffic" ? (
-            <Traffic shell={shell} />
-          ) : operators === "upstreams" ? (
-            <Upstreams shell={shell} />
-          ) : uri === undefined ? (
-            <List shell={shell} />
-          ) : (
-            <Resource key={uri} uri={uri} shell={shell} />
-          )}
-          <Keys />
-        </div>
+            <Keys />
+          </div>
         </PlaceContext>
       );
     }

@@ -23,6 +23,8 @@ const BY_URI: Order = { by: "uri", descending: false };
 const ORDERS = ["uri", "name", "size", "created", "expires"];
 /** How often a search is repeated at most while others store, in milliseconds: it reads content. */
 const SEARCH_PAUSE = 4000;
+/** How often a list is repeated at most for which the server looks at all resources. */
+const SORTED_PAUSE = 2000;
 
 export interface Item {
   uri: string;
@@ -125,6 +127,9 @@ export function List({ shell }: { shell: Shell }) {
     }
   }, []);
   useEffect(() => void load(), [load]);
+  // A link and the buttons of the browser lead elsewhere, too: what is no longer seen must not be deleted.
+  const pages = place.get("pages");
+  useEffect(() => setChosen(new Map()), [typedText, prefix, hasFolders, pages]);
   useEffect(() => void measure(), []);
   const refresh = () => {
     void measure();
@@ -134,10 +139,11 @@ export function List({ shell }: { shell: Shell }) {
   useEffect(() => () => window.clearTimeout(repeat.current), [load]);
   useChanges(undefined, () => {
     void measure();
-    if (!isSearch) void load();
+    const pause = isSearch ? SEARCH_PAUSE : hasFolders || order.by !== "uri" ? SORTED_PAUSE : 0;
+    if (pause === 0) void load();
     else {
       window.clearTimeout(repeat.current);
-      repeat.current = window.setTimeout(() => void load(), SEARCH_PAUSE);
+      repeat.current = window.setTimeout(() => void load(), pause);
     }
   });
   const close = () => setOpen(undefined);
@@ -181,10 +187,8 @@ export function List({ shell }: { shell: Shell }) {
             items={[...chosen.values()]}
             shell={shell}
             clear={() => setChosen(new Map())}
-            done={() => {
-              setChosen(new Map());
-              refresh();
-            }}
+            removed={(uri) => setChosen((chosen) => new Map([...chosen].filter(([one]) => one !== uri)))}
+            done={refresh}
           />
         )}
         {shell.tools.has("upload_url") && <Upload shell={shell} stored={refresh} />}

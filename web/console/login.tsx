@@ -75,30 +75,30 @@ export function Login({ notice, host, takesTokens, done }: Props) {
         )}
         {takesTokens && (
           <>
-        <label for="token">Access token</label>
-        <input
-          ref={field}
-          id="token"
-          type="password"
-          name="token"
-          autocomplete="off"
-          spellcheck={false}
-          required
-          aria-invalid={problem !== undefined || undefined}
-          aria-describedby={problem === undefined ? "token-hint" : "token-problem"}
-        />
-        {problem === undefined ? (
-          <p id="token-hint" class="hint">
-            The bearer token that your MCP client uses. The server keeps it sealed until you log out.
-          </p>
-        ) : (
-          <p id="token-problem" class="danger" role="alert">
-            {problem}
-          </p>
-        )}
-        <button type="submit" class={host === undefined ? "button primary" : "button"} disabled={busy}>
-          {busy ? "Logging in…" : host === undefined ? "Log in" : "Log in with the token"}
-        </button>
+            <label for="token">Access token</label>
+            <input
+              ref={field}
+              id="token"
+              type="password"
+              name="token"
+              autocomplete="off"
+              spellcheck={false}
+              required
+              aria-invalid={problem !== undefined || undefined}
+              aria-describedby={problem === undefined ? "token-hint" : "token-problem"}
+            />
+            {problem === undefined ? (
+              <p id="token-hint" class="hint">
+                The bearer token that your MCP client uses. The server keeps it sealed until you log out.
+              </p>
+            ) : (
+              <p id="token-problem" class="danger" role="alert">
+                {problem}
+              </p>
+            )}
+            <button type="submit" class={host === undefined ? "button primary" : "button"} disabled={busy}>
+              {busy ? "Logging in…" : host === undefined ? "Log in" : "Log in with the token"}
+            </button>
           </>
         )}
       </form>

@@ -16,12 +16,16 @@ interface Props {
   items: Item[];
   shell: Shell;
   clear: () => void;
+  /** A resource has been deleted. */
+  removed: (uri: string) => void;
+  /** Some have been deleted, and the list is to be read again. */
   done: () => void;
 }
 
-export function Many({ items, shell, clear, done }: Props) {
+export function Many({ items, shell, clear, removed, done }: Props) {
   const [isAsking, setAsking] = useState(false);
-  const [removed, setRemoved] = useState<number>();
+  /** How many of how many are deleted, while that runs. */
+  const [progress, setProgress] = useState<{ done: number; of: number }>();
   const [problem, setProblem] = useState<string>();
   /** Each by itself: an error ends the rest, and the list shows what is left. */
   const remove = async () => {
@@ -29,15 +33,16 @@ export function Many({ items, shell, clear, done }: Props) {
     let count = 0;
     try {
       for (const item of items) {
-        setRemoved(count);
-        await text("delete_resource", { uri: item.uri });
+        setProgress({ done: count, of: items.length });
+        await removeOne(item.uri);
+        removed(item.uri);
         count += 1;
       }
-      done();
     } catch (error) {
-      setRemoved(undefined);
       setProblem(shell.failed(error)?.message);
     }
+    setProgress(undefined);
+    done();
   };
   return (
     <div class="many" role="group" aria-label="Chosen resources">
@@ -70,11 +75,11 @@ export function Many({ items, shell, clear, done }: Props) {
             </p>
           )}
           <div class="choices">
-            {removed !== undefined && <progress aria-label="Deleted" value={removed} max={items.length} />}
+            {progress !== undefined && <progress aria-label="Deleted" value={progress.done} max={progress.of} />}
             <button type="button" class="button" onClick={() => setAsking(false)}>
               Cancel
             </button>
-            <button type="button" class="button destructive" disabled={removed !== undefined} onClick={() => void remove()}>
+            <button type="button" class="button destructive" disabled={progress !== undefined} onClick={() => void remove()}>
               Delete
             </button>
           </div>
@@ -82,4 +87,13 @@ export function Many({ items, shell, clear, done }: Props) {
       )}
     </div>
   );
+}
+
+/** Deletes a resource. One that is gone already, by its expiry or by somebody else, is deleted. */
+async function removeOne(uri: string): Promise<void> {
+  try {
+    await text("delete_resource", { uri });
+  } catch (error) {
+    if (!(error instanceof Error && /^Resource (not found|expired):/.test(error.message))) throw error;
+  }
 }

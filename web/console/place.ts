@@ -44,19 +44,27 @@ export function uriOf({ path }: Address): string | undefined {
   }
 }
 
+/** How long the URL lags behind what is typed, in milliseconds. */
+const WRITE_PAUSE = 300;
+
 /** The choices in the address of the browser. */
 export class AddressPlace implements Place {
   private followers = new Set<() => void>();
+  /** What the URL will say shortly: browsers limit how often a page may change it, and a person types faster. */
+  private later: { address: Address; from: string; timer: number } | undefined;
 
   constructor() {
-    const tell = () => this.tell();
+    const tell = () => {
+      this.drop();
+      this.tell();
+    };
     // A link in the page changes the fragment; the buttons of the browser go through the history.
     window.addEventListener("hashchange", tell);
     window.addEventListener("popstate", tell);
   }
 
   get address(): Address {
-    return read(location.hash);
+    return this.later?.address ?? read(location.hash);
   }
 
   get(name: string): string | undefined {
@@ -64,15 +72,23 @@ export class AddressPlace implements Place {
   }
 
   set(changes: Choices, step = false): void {
-    const { path, choices } = this.address;
+    const before = this.address;
+    const { path } = before;
+    const choices = new URLSearchParams(before.choices);
     for (const [name, value] of Object.entries(changes)) {
       if (value === undefined) choices.delete(name);
       else choices.set(name, value);
     }
-    const next = written({ path, choices });
-    if (next === written(this.address)) return;
-    if (step) history.pushState(null, "", next);
-    else history.replaceState(null, "", next);
+    const address = { path, choices };
+    if (written(address) === written(before)) return;
+
+    if (step) {
+      this.write();
+      change("pushState", address);
+    } else {
+      this.drop();
+      this.later = { address, from: location.hash, timer: window.setTimeout(() => this.write(), WRITE_PAUSE) };
+    }
     this.tell();
   }
 
@@ -81,8 +97,30 @@ export class AddressPlace implements Place {
     return () => this.followers.delete(changed);
   }
 
+  /** Writes what is to be written later. */
+  private write(): void {
+    const later = this.later;
+    this.drop();
+    // A link may have led elsewhere meanwhile.
+    if (later && later.from === location.hash) change("replaceState", later.address);
+  }
+
+  private drop(): void {
+    window.clearTimeout(this.later?.timer);
+    this.later = undefined;
+  }
+
   private tell(): void {
     for (const follower of this.followers) follower();
+  }
+}
+
+function change(by: "pushState" | "replaceState", address: Address): void {
+  try {
+    history[by](null, "", written(address));
+  } catch {
+    // A browser that refuses so many changes takes one with the fragment.
+    location.hash = written(address);
   }
 }
 

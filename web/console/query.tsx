@@ -9,12 +9,13 @@ import { usePlace } from "../shared/place.ts";
 import { MAX_CURVES, Plot } from "../shared/plot.tsx";
 import type { Info } from "../shared/source.ts";
 import { Empty, Loading, Problem } from "../shared/states.tsx";
-import { call } from "./api.ts";
+import { callExactly } from "./api.ts";
 import type { Shell } from "./app.tsx";
 import { resourceAddress } from "./place.ts";
 
 const LIMIT = 1000;
 
+/** A value of a result. An integer that JavaScript would round is a text. */
 type Value = null | boolean | number | string | object;
 
 interface Result {
@@ -145,7 +146,7 @@ export function QueryView({ info, shell }: { info: Info; shell: Shell }) {
 }
 
 async function answerTo(info: Info, engine: "sql" | "jq", query: string, into?: string): Promise<Result> {
-  const answer = await call("query_resource", {
+  const answer = await callExactly("query_resource", {
     from: info.uri,
     // A stored query may be asked again after a change, so it is of the revision that is shown.
     ...(info.revisions.length > 1 && { revision: info.revision }),
@@ -261,14 +262,19 @@ function cell(value: Value): string {
   return visible(typeof value === "object" ? JSON.stringify(value) : String(value));
 }
 
+/** The value beside its bar. */
+const amount = (value: Value | undefined) => (typeof value === "number" || typeof value === "string" ? value : null);
+
 /** A result of few rows with a text first is drawn as bars, another one as curves over its rows or its first numbers. */
 function Drawn({ result: { columns, rows }, numeric, name }: { result: Result; numeric: number[]; name: string }) {
   const isCurve = numeric[0] === 0 && numeric.length > 1;
   const shown = numeric.slice(isCurve ? 1 : 0, MAX_CURVES + (isCurve ? 1 : 0));
   const label = numeric[0] === 0 ? undefined : 0;
   const data = useMemo<uPlot.AlignedData>(() => {
-    const figure = (value: Value | undefined) => (typeof value === "number" ? value : null);
-    const points = rows.map((row, index) => ({ row, x: isCurve ? Number(row[0]) : index + 1 })).filter(({ x }) => Number.isFinite(x));
+    const points = rows.flatMap((row, index) => {
+      const x = isCurve ? figure(row[0]) : index + 1;
+      return x === null ? [] : [{ row, x }];
+    });
     points.sort((a, b) => a.x - b.x);
     return [points.map(({ x }) => x), ...shown.map((at) => points.map(({ row }) => figure(row[at])))];
   }, [rows, isCurve]);
@@ -288,9 +294,18 @@ function Drawn({ result: { columns, rows }, numeric, name }: { result: Result; n
   );
 }
 
+/** The number to draw of a value in a column of numbers, if it has one. */
+function figure(value: Value | undefined): number | null {
+  const found = typeof value === "number" || (typeof value === "string" && value !== "") ? Number(value) : Number.NaN;
+  return Number.isFinite(found) ? found : null;
+}
+
 function Bars({ columns, rows, at }: { columns: Result["columns"]; rows: Value[][]; at: number }) {
-  const values = rows.map((row) => (typeof row[at] === "number" ? row[at] : 0));
-  const most = Math.max(...values.map(Math.abs), Number.MIN_VALUE);
+  const values = rows.map((row) => figure(row[at]) ?? 0);
+  const low = Math.min(0, ...values);
+  const high = Math.max(0, ...values);
+  // The room of the track without that of the figure.
+  const part = (size: number) => (high > low ? `calc((100% - var(--amount)) * ${size / (high - low)})` : "0");
   return (
     <div class="bars" tabIndex={0} role="region" aria-label={`Bars of ${columns[at]?.name ?? ""}`}>
       <table>
@@ -307,8 +322,11 @@ function Bars({ columns, rows, at }: { columns: Result["columns"]; rows: Value[]
                 <span class="clip">{row[0] === null || row[0] === undefined ? "none" : cell(row[0])}</span>
               </th>
               <td class="track">
-                <span class="fill" style={{ width: `calc((100% - var(--amount)) * ${Math.abs(values[index] ?? 0) / most})` }} />
-                <span class="amount">{exact(typeof row[at] === "number" ? row[at] : null)}</span>
+                <span
+                  class="fill"
+                  style={{ marginInlineStart: part(Math.min(0, values[index] ?? 0) - low), width: part(Math.abs(values[index] ?? 0)) }}
+                />
+                <span class="amount">{exact(amount(row[at]))}</span>
               </td>
             </tr>
           ))}

@@ -32,11 +32,16 @@ export function Share({ uri, shell, close }: { uri: string; shell: Shell; close:
         ...(audience !== "everyone" && { name }),
         ...(ttl !== "" && { ttl: Number(ttl) }),
       });
-      // Who has this link needs no login, so it is made for everyone only.
-      if (audience === "everyone" && shell.tools.has("download_url")) {
-        setDownload(await downloadOf(uri, ttl === "" ? DOWNLOAD : Number(ttl)));
-      }
       setLink(shared.split("\n")[0]);
+    } catch (error) {
+      setProblem(shell.failed(error)?.message);
+    }
+  };
+  /** Who has this link needs no login, and nothing revokes it, so it is made when it is asked for. */
+  const makeDownload = async () => {
+    setProblem(undefined);
+    try {
+      setDownload(await downloadOf(uri, ttl === "" ? DOWNLOAD : Number(ttl)));
     } catch (error) {
       setProblem(shell.failed(error)?.message);
     }
@@ -96,18 +101,30 @@ export function Share({ uri, shell, close }: { uri: string; shell: Shell; close:
             hint="It opens this console. They log in, unless this server needs no login."
             value={location.origin + location.pathname + resourceAddress(link)}
           />
-          {download && (
+          <LinkField label="Link for models and tools" hint="They read it as a resource of this server." value={link} />
+          <p class="hint">To revoke these, delete {visible(link)} in the list of resources.</p>
+          {download ? (
             <LinkField
               label="Link to download"
-              hint={`Without a login, for everyone who has it, until ${new Date(download.expires).toLocaleString()}.`}
+              hint={`Without a login, for everyone who has it, until ${new Date(download.expires).toLocaleString()}. It cannot be revoked.`}
               value={download.url}
             />
+          ) : (
+            audience === "everyone" &&
+            shell.tools.has("download_url") && (
+              <p class="hint">
+                For people without a login:{" "}
+                <button type="button" class="button small" onClick={() => void makeDownload()}>
+                  Make a link to download
+                </button>
+              </p>
+            )
           )}
-          <LinkField label="Link for models and tools" hint="They read it as a resource of this server." value={link} />
-          <p class="hint">
-            To revoke the first and the last, delete {visible(link)} in the list of resources.
-            {download && " The one to download works until then."}
-          </p>
+          {problem !== undefined && (
+            <p class="danger" role="alert">
+              {problem}
+            </p>
+          )}
           <div class="choices">
             <button type="button" class="button primary" onClick={close}>
               Done

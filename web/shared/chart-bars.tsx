@@ -1,7 +1,7 @@
 // Bars: a value of each group, the largest first.
 
 import { type Given, useFigures } from "./chart.tsx";
-import { count, exact, number, visible } from "./format.ts";
+import { count, exact, leftOut, number, visible } from "./format.ts";
 import type { BarChart, ChartRequest, Info } from "./source.ts";
 import { Empty, Loading, Problem } from "./states.tsx";
 
@@ -21,6 +21,7 @@ export function BarsChart({ info, source, chart, narrow, facts, word }: Given & 
   const high = Math.max(0, ...values);
   // The room of the track without that of the figure.
   const part = (size: number) => (high > low ? `calc((100% - var(--amount)) * ${size / (high - low)})` : "0");
+  const left = leftOut((found.values ?? 0) - (found.numbers ?? 0));
   const shown = found.bars.reduce((sum, [, rows]) => sum + rows, 0);
   return (
     <>
@@ -31,7 +32,7 @@ export function BarsChart({ info, source, chart, narrow, facts, word }: Given & 
             : count(found.groups, "group")}
         </output>
         <span class="grow" />
-        <output class="facts">{facts(found.rows)}</output>
+        <output class="facts">{[facts(found.rows), left].filter(Boolean).join(", ")}</output>
       </div>
       <div class="bars" tabIndex={0} role="region" aria-label="Bars">
         <table>

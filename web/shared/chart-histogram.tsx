@@ -2,7 +2,7 @@
 
 import { type Given, useFigures } from "./chart.tsx";
 import { FigureTable } from "./chart-line.tsx";
-import { count, exact, number } from "./format.ts";
+import { count, exact, leftOut, number } from "./format.ts";
 import type { ChartRequest, HistogramChart } from "./source.ts";
 import { Empty, Loading, Problem } from "./states.tsx";
 
@@ -22,7 +22,7 @@ export function HistogramView({ info, source, chart, narrow, facts }: Given) {
   return (
     <>
       <div class="bar readout">
-        <output class="facts">{count(counted, "value")}</output>
+        <output class="facts">{[count(counted, "value"), leftOut((found.figures[0]?.values ?? 0) - counted)].filter(Boolean).join("; ")}</output>
         <span class="grow" />
         <output class="facts">{facts(found.rows)}</output>
       </div>
@@ -62,5 +62,6 @@ export function HistogramView({ info, source, chart, narrow, facts }: Given) {
 function range({ bins, whole }: HistogramChart, at: number): string {
   const [from, to] = bins[at] ?? [0, 0];
   if (!whole) return at + 1 < bins.length ? `${exact(from)} to below ${exact(to)}` : `${exact(from)} to ${exact(to)}`;
-  return to - from <= 1 ? exact(from) : `${exact(from)} to ${exact(to - 1)}`;
+  const last = typeof to === "number" ? to - 1 : String(BigInt(to) - 1n);
+  return String(last) === String(from) ? exact(from) : `${exact(from)} to ${exact(last)}`;
 }

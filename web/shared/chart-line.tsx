@@ -4,7 +4,7 @@ import type uPlot from "uplot";
 import { useMemo, useState } from "preact/hooks";
 
 import { type Given, useFigures } from "./chart.tsx";
-import { count, exact, moment, visible } from "./format.ts";
+import { count, exact, leftOut, moment, visible } from "./format.ts";
 import { MAX_CURVES, Plot } from "./plot.tsx";
 import type { ChartRequest, Figure, Figures, LineChart } from "./source.ts";
 import { Empty, Loading, Problem } from "./states.tsx";
@@ -31,6 +31,7 @@ export function LineView({ info, source, chart, narrow, facts }: Given) {
   const across = (bucket: Figure[]) => span(bucket[0] ?? null, bucket[1] ?? null, found.across);
   const bucket = pointed === undefined ? undefined : found.buckets[pointed];
   const missing = found.rows - found.placed;
+  const left = leftOut(found.figures.reduce((sum, one) => sum + one.values - one.count, 0));
   return (
     <>
       <div class="bar readout">
@@ -45,6 +46,7 @@ export function LineView({ info, source, chart, narrow, facts }: Given) {
         <output class="facts">
           {facts(found.rows)}
           {missing > 0 && `, ${count(missing, "row")} without a value across`}
+          {left !== undefined && `, ${left}`}
         </output>
       </div>
       <Plot data={data} names={names} isTime={found.across === "time"} isUtc hasBands label={info.name} onPoint={setPointed} />

@@ -26,6 +26,8 @@ const AGGREGATES: { [by in Aggregate]: string } = {
 interface Drawable {
   all: string[];
   numeric: string[];
+  /** The columns whose values all are numbers: a few numbers among texts are seldom meant. */
+  wholly: string[];
   dates: string[];
 }
 
@@ -105,6 +107,7 @@ function drawn({ columns }: ChartColumns): Drawable {
   return {
     all: columns.map((column) => column.name),
     numeric: filled.filter((column) => (column.numbers ?? 0) > 0).map((column) => column.name),
+    wholly: filled.filter((column) => column.numbers === column.values).map((column) => column.name),
     dates: filled.filter((column) => column.dates === column.values).map((column) => column.name),
   };
 }
@@ -114,15 +117,15 @@ const isTexts = (value: unknown): value is string[] => Array.isArray(value) && v
 /** The chart of the choices, as far as the columns have it. */
 function chosen(place: Place, columns: Drawable, info: Info): Chart {
   const wanted = place.get("chart") as Chart["kind"] | undefined;
-  const kind = wanted !== undefined && wanted in KINDS ? wanted : columns.numeric.length > 0 ? "line" : "bars";
+  const kind = wanted !== undefined && wanted in KINDS ? wanted : columns.wholly.length > 0 ? "line" : "bars";
   const x = place.get("x");
   const hasX = (names: string[]) => x !== undefined && names.includes(x);
 
   if (kind === "bars") {
     const by = place.get("by") as Aggregate | undefined;
-    const groups = columns.all.filter((name) => !columns.numeric.includes(name) && !columns.dates.includes(name));
+    const groups = columns.all.filter((name) => !columns.wholly.includes(name) && !columns.dates.includes(name));
     const y = parsed(place.get("y"), isTexts, []).filter((name) => columns.numeric.includes(name));
-    const value = y[0] ?? columns.numeric[0];
+    const value = y[0] ?? columns.wholly[0] ?? columns.numeric[0];
     return {
       kind,
       x: hasX(columns.all) ? (x as string) : (groups[0] ?? columns.all[0] ?? ""),
@@ -136,8 +139,9 @@ function chosen(place: Place, columns: Drawable, info: Info): Chart {
   const most = kind === "histogram" ? 1 : MAX_CURVES;
   // A column that numbers the rows says nothing as a curve, nor does one of booleans, which SQL has as 1 and 0.
   const isBoolean = (name: string) => info.records?.columns.some((one) => one.name === name && one.type === "boolean");
-  const telling = others.filter((name) => !/^(id|row|index|nr|no)$/i.test(name) && !isBoolean(name));
-  const otherwise = (telling.length > 0 ? telling : others).slice(0, kind === "histogram" ? 1 : 3);
+  const whole = others.filter((name) => columns.wholly.includes(name));
+  const telling = whole.filter((name) => !/^(id|row|index|nr|no)$/i.test(name) && !isBoolean(name));
+  const otherwise = (telling.length > 0 ? telling : whole.length > 0 ? whole : others).slice(0, kind === "histogram" ? 1 : 3);
   const y = parsed(place.get("y"), isTexts, otherwise).filter((name) => others.includes(name));
   return { kind, ...(across !== undefined && { x: across }), y: y.slice(0, most) };
 }

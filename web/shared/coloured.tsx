@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { visible } from "./format.ts";
-import { type Part, languageOf, lines } from "./language.ts";
+import { type ColouredText, languageOf, lines } from "./language.ts";
 import { type Info, type Source, readAll } from "./source.ts";
 
 /** Longer texts have no colours: finding them would take longer than a person waits. */
@@ -40,8 +40,8 @@ const COLOURS: { [kind: string]: string } = {
 };
 
 /** The lines of a short text of a known language, in parts. */
-export function useColours(info: Info, source: Source): Part[][] | undefined {
-  const [found, setFound] = useState<Part[][]>();
+export function useColours(info: Info, source: Source): ColouredText[][] | undefined {
+  const [found, setFound] = useState<ColouredText[][]>();
   const language = info.text && info.size <= MAX_BYTES ? languageOf(info) : undefined;
   useEffect(() => {
     let isCurrent = true;
@@ -60,7 +60,7 @@ export function useColours(info: Info, source: Source): Part[][] | undefined {
 }
 
 /** The parts in their colours. */
-export function Coloured({ parts }: { parts: Part[] }) {
+export function Coloured({ parts }: { parts: ColouredText[] }) {
   return (
     <>
       {parts.map(({ text, kind }, at) => {

@@ -51,6 +51,11 @@ export function exact(value: number | string | null): string {
   return Number(value.toPrecision(15)).toLocaleString("en-US", { maximumFractionDigits: 20 });
 }
 
+/** What a chart leaves out of the values of its columns; undefined if that is nothing. */
+export function leftOut(values: number): string | undefined {
+  return values > 0 ? `${count(values, "value")} no numbers, or too large` : undefined;
+}
+
 /** A moment in UTC, from seconds since 1970: `2026-01-31`, or with the time that it has. */
 export function moment(seconds: number): string {
   const date = new Date(Math.round(seconds * 1000));

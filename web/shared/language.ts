@@ -47,7 +47,7 @@ const ALIASES: { [name: string]: string } = {
 };
 
 /** A part of a line; `kind` is the end of a class, such as `keyword`. */
-export interface Part {
+export interface ColouredText {
   text: string;
   kind?: string;
 }
@@ -73,8 +73,8 @@ export function languageOf({ mimeType, name, uri }: { mimeType: string; name: st
 }
 
 /** The lines of a text in their parts. */
-export function lines(text: string, language: string): Part[][] {
-  const all: Part[][] = [[]];
+export function lines(text: string, language: string): ColouredText[][] {
+  const all: ColouredText[][] = [[]];
   const add = (text: string, kind: string | undefined) => {
     text.split("\n").forEach((line, at) => {
       if (at > 0) all.push([]);

@@ -133,7 +133,7 @@ function List({ list, depth }: { list: Tokens.List; depth: number }) {
       <Blocks tokens={item.tokens.filter((token) => token.type !== "checkbox")} depth={depth + 1} />
     </li>
   ));
-  return list.ordered ? <ol start={Number(list.start) || 1}>{items}</ol> : <ul>{items}</ul>;
+  return list.ordered ? <ol start={list.start === "" ? 1 : Number(list.start)}>{items}</ol> : <ul>{items}</ul>;
 }
 
 function Table({ table, depth }: { table: Tokens.Table; depth: number }) {
@@ -178,11 +178,11 @@ function Word({ token, depth }: { token: Token; depth: number }) {
     case "br":
       return <br />;
     case "link":
-      return <Link url={(token as Tokens.Link).href}>{words}</Link>;
+      return <Link url={decoded((token as Tokens.Link).href)}>{words}</Link>;
     case "image": {
       // A picture elsewhere would tell its server who looks.
       const { text, href } = token as Tokens.Image;
-      return <Link url={href}>{`[${text || "picture"}]`}</Link>;
+      return <Link url={decoded(href)}>{`[${decoded(text) || "picture"}]`}</Link>;
     }
     case "escape":
       return <>{(token as Tokens.Escape).text}</>;

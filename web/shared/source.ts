@@ -141,6 +141,8 @@ export interface ChartColumns {
 
 export interface Figures {
   column: string;
+  /** All values, of which `count` are numbers that the server can compute with. */
+  values: number;
   count: number;
   min: Figure;
   mean: Figure;
@@ -162,11 +164,14 @@ export interface BarChart {
   rows: number;
   groups: number;
   bars: [group: string | null, rows: number, value: Figure][];
+  /** The values of the column that is drawn, if there is one, and how many of them are numbers. */
+  values: number | null;
+  numbers: number | null;
 }
 
 export interface HistogramChart {
   rows: number;
-  bins: [from: number, to: number, count: number][];
+  bins: [from: number | string, to: number | string, count: number][];
   /** Whether the bins are of whole numbers, which end before the next begins. */
   whole: boolean;
   figures: Figures[];

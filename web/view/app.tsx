@@ -85,47 +85,47 @@ function Shown({ state, context, bridge, show }: Props & { state: Extract<State,
   };
   return (
     <PlaceContext value={place}>
-<OpenLink value={openLink}>
-<main class="page">
-      <Viewer
-        info={info}
-        source={source}
-        download={bridge.capabilities.openLinks && (() => void download())}
-        actions={
-          canResize && (
-            <button
-              type="button"
-              class="button bare"
-              aria-label={isFull ? "Leave full screen" : "Full screen"}
-              title={isFull ? "Leave full screen" : "Full screen"}
-              onClick={() => void bridge.display(isFull ? "inline" : "fullscreen").catch(() => undefined)}
-            >
-              <Icon name={isFull ? "shrink" : "expand"} />
-            </button>
-          )
-        }
-        notice={
-          problem !== undefined ? (
-            <div class="notice warning" role="alert">
-              {problem}
-            </div>
-          ) : (
-            latest !== undefined &&
-            latest !== info.revision && (
-              <div class="notice" role="status">
-                Revision {number(latest)} is there.
-                <button type="button" class="button" onClick={() => void reload()}>
-                  <Icon name="refresh" />
-                  Show it
+      <OpenLink value={openLink}>
+        <main class="page">
+          <Viewer
+            info={info}
+            source={source}
+            download={bridge.capabilities.openLinks && (() => void download())}
+            actions={
+              canResize && (
+                <button
+                  type="button"
+                  class="button bare"
+                  aria-label={isFull ? "Leave full screen" : "Full screen"}
+                  title={isFull ? "Leave full screen" : "Full screen"}
+                  onClick={() => void bridge.display(isFull ? "inline" : "fullscreen").catch(() => undefined)}
+                >
+                  <Icon name={isFull ? "shrink" : "expand"} />
                 </button>
-              </div>
-            )
-          )
-        }
-      />
-    </main>
-</OpenLink>
-</PlaceContext>
+              )
+            }
+            notice={
+              problem !== undefined ? (
+                <div class="notice warning" role="alert">
+                  {problem}
+                </div>
+              ) : (
+                latest !== undefined &&
+                latest !== info.revision && (
+                  <div class="notice" role="status">
+                    Revision {number(latest)} is there.
+                    <button type="button" class="button" onClick={() => void reload()}>
+                      <Icon name="refresh" />
+                      Show it
+                    </button>
+                  </div>
+                )
+              )
+            }
+          />
+        </main>
+      </OpenLink>
+    </PlaceContext>
   );
 }
 
