@@ -288,11 +288,7 @@ fn result_text(
     let limit = args.limit.unwrap_or(DEFAULT_LIMIT);
     let words = terms(&query.terms);
 
-    let mut next = json!({ "query": args.query, "limit": (limit * 2).min(MAX_LIMIT) });
-    if let Some(prefix) = &args.prefix {
-        next["prefix"] = json!(prefix);
-    }
-    let next = call("search_resources", &next);
+    let next = next_call(args, limit);
 
     // The text before the list repeats the query.
     let budget = budget.saturating_sub(words.len() + next.len()).max(HEAD_BYTES);
@@ -341,6 +337,15 @@ fn result_text(
         let _ = write!(text, "\n{list}");
     }
     text
+}
+
+/// The call that shows more resources.
+fn next_call(args: &SearchResources, limit: usize) -> String {
+    let mut next = json!({ "query": args.query, "limit": (limit * 2).min(MAX_LIMIT) });
+    if let Some(prefix) = &args.prefix {
+        next["prefix"] = json!(prefix);
+    }
+    call("search_resources", &next)
 }
 
 /// One resource, its best lines, and the call that finds all its lines.
