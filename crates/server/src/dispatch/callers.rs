@@ -173,8 +173,11 @@ mod tests {
         }
 
         let (top, others) = callers.top(3);
-        assert_eq!((top.len(), top[0].calls, top[0].errors), (3, 6, 5));
-        assert_eq!((top[0].received_bytes, top[0].stored_bytes), (12, 3));
+        assert_eq!((top.len(), top[0].errors), (3, 5));
+        // The first call is counted with the others if a later caller took the place meanwhile.
+        let first = top[0].calls - 5;
+        assert!(first <= 1, "{top:?}");
+        assert_eq!((top[0].received_bytes, top[0].stored_bytes), (10 + 2 * first, 3 * first));
         let calls = top.iter().map(|counts| counts.calls).sum::<u64>() + others.calls;
         assert_eq!(calls, many as u64 + 5);
         assert!(callers.name(of("caller 0").owner()).is_some_and(|name| name.contains("caller 0")));
