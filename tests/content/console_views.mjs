@@ -264,6 +264,14 @@ async function queries(page, look) {
   await page.getByRole("button", { name: "Chart" }).click();
   await page.getByRole("region", { name: "Bars of n" }).waitFor();
   await look("query-chart");
+  await page.getByRole("button", { name: "Table" }).click();
+  await box.fill("SELECT 9007199254740993 AS n, '9007199254740993' AS text, -9223372036854775808 AS low, 0.5 AS part");
+  await box.press("Control+Enter");
+  await rows.getByText("-9223372036854775808").waitFor();
+  assert.deepEqual(await rows.locator("td").allInnerTexts(), ["9007199254740993", "9007199254740993", "-9223372036854775808", "0.5"]);
+  await page.goBack();
+  await page.getByRole("button", { name: "Chart" }).click();
+  await page.getByRole("region", { name: "Bars of n" }).waitFor();
   const other = await stage.open({ storageState: await page.context().storageState() });
   await other.goto(page.url());
   await other.getByRole("region", { name: "Bars of n" }).waitFor();
@@ -285,7 +293,11 @@ async function lists(page, look) {
   await page.getByRole("link", { name: "kinds://" }).click();
   await page.getByRole("link", { name: "orders.csv" }).waitFor();
   await look("folders");
+  // What is no longer seen is not chosen any more.
+  await page.getByRole("checkbox", { name: "Choose orders.csv" }).check();
+  await page.getByRole("button", { name: "Delete chosen" }).waitFor();
   await page.goBack();
+  await page.getByRole("button", { name: "Delete chosen" }).waitFor({ state: "detached" });
   await page.getByRole("link", { name: "kinds://" }).waitFor();
   await page.goForward();
 
