@@ -399,11 +399,12 @@ async fn histogram(
     Ok(Histogram { rows: found[0].clone(), bins, whole, figures })
 }
 
-/// A column's numbers; in a column of texts, those that are some.
+/// A column's numbers; in a column of texts, those that are some. The check of statements takes the
+/// column for one of texts, too, so `likely`, which is its argument, hides its type.
 fn number(column: &str) -> String {
     format!(
-        "CASE typeof({column}) WHEN 'integer' THEN {column} WHEN 'real' THEN {column} \
-         WHEN 'text' THEN try_number({column}) END"
+        "likely(CASE typeof({column}) WHEN 'integer' THEN {column} WHEN 'real' THEN {column} \
+         WHEN 'text' THEN try_number({column}) END)"
     )
 }
 
