@@ -8,11 +8,10 @@ use std::{
 };
 
 use larder_oauth::Identity;
-use larder_protocol::{Fault, Member, Method, Params, quote::shortened};
+use larder_protocol::{Member, Method, Params, quote::shortened};
 use serde::Deserialize;
 
-use super::{Call, Dispatcher, End, instrument};
-use crate::registry::ListedBy;
+use super::End;
 
 /// Longer arguments are not searched for the URI that they name.
 const MAX_ARGUMENTS: usize = 16 << 10;
@@ -86,32 +85,6 @@ impl AccessLog {
             uri = uri.as_deref(), outcome, bytes_in = call.bytes_in, bytes_out = call.bytes_out, ms,
             "call"
         );
-    }
-}
-
-impl Dispatcher {
-    /// What the access log says of a call, if it has lines.
-    pub(super) fn logged_caller(&self, call: &Call, tool: Option<&str>) -> Option<Caller> {
-        let is_own = || {
-            tool.is_none_or(|tool| matches!(self.registry.listed_by(tool), Some(ListedBy::Server)))
-        };
-        self.traffic.access().caller(&call.identity, call.method, &call.params, is_own)
-    }
-
-    /// Logs a call that ends before it runs.
-    pub(super) fn log_refused(&self, call: &Call, fault: &Fault) {
-        let tool = instrument::tool(call.method, &call.params);
-        let Some(caller) = self.logged_caller(call, tool.as_deref()) else { return };
-
-        let ended = EndedCall {
-            method: call.method,
-            tool: tool.as_deref(),
-            end: End::of_fault(fault),
-            bytes_in: call.params.as_bytes().len() as u64,
-            bytes_out: None,
-            took: Duration::ZERO,
-        };
-        self.traffic.access().ended(&caller, &ended);
     }
 }
 

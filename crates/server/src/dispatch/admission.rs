@@ -1,18 +1,46 @@
 //! Checks scopes and the caller's limits before any part of a response is sent.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, fmt, time::Duration};
 
 use larder_oauth::{Grant, Identity, Principal, audit};
 use larder_protocol::{Fault, Member, Method, Params};
 use rmcp::model::Reference;
 
-use super::Dispatcher;
+use super::{Call, Dispatcher, End, access_log, instrument};
 use crate::{
     admission::{Limits, Permit},
-    registry::Registry,
+    registry::{ListedBy, Registry},
 };
 
 impl Dispatcher {
+    /// What the access log says of a call, if it has lines.
+    pub(super) fn logged_caller(
+        &self,
+        call: &Call,
+        tool: Option<&str>,
+    ) -> Option<access_log::Caller> {
+        let is_own = || {
+            tool.is_none_or(|tool| matches!(self.registry.listed_by(tool), Some(ListedBy::Server)))
+        };
+        self.traffic.access().caller(&call.identity, call.method, &call.params, is_own)
+    }
+
+    /// Logs a call that ends before it runs.
+    pub(super) fn log_refused(&self, call: &Call, fault: &Fault) {
+        let tool = instrument::tool(call.method, &call.params);
+        let Some(caller) = self.logged_caller(call, tool.as_deref()) else { return };
+
+        let ended = access_log::EndedCall {
+            method: call.method,
+            tool: tool.as_deref(),
+            end: End::of_fault(fault),
+            bytes_in: call.params.as_bytes().len() as u64,
+            bytes_out: None,
+            took: Duration::ZERO,
+        };
+        self.traffic.access().ended(&caller, &ended);
+    }
+
     /// The limits on what each caller uses.
     pub fn caller_limits(&self) -> &Limits {
         &self.caller_limits

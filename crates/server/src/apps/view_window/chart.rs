@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    ranges::{Bins, Range},
+    ranges::{Bins, Range, integer},
     sorted::{Rows, quoted},
 };
 use crate::{apps::columns, handler::ToolError};
@@ -439,15 +439,6 @@ fn figures(names: &[String], values: &[Value], found: &[Value]) -> Vec<Figures> 
 /// A number of SQL; an integer that a page would round is text.
 fn safe(value: Value) -> Value {
     value.as_i64().map_or(value, |number| integer(number.into()))
-}
-
-/// An integer; one that a page would round is text.
-pub(super) fn integer(number: i128) -> Value {
-    const MAX: u64 = 1 << 53;
-    match i64::try_from(number) {
-        Ok(small) if small.unsigned_abs() <= MAX => small.into(),
-        _ => number.to_string().into(),
-    }
 }
 
 /// The only row of an aggregate, with at least the cells that are asked for.

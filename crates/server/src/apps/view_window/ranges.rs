@@ -2,8 +2,6 @@
 
 use serde_json::Value;
 
-use super::chart::integer;
-
 /// Integers in a range up to this have a bin for each.
 const SINGLE_BINS: i128 = 60;
 
@@ -144,6 +142,15 @@ fn reached(value: &str, edges: &[String], before: usize) -> String {
     let below = reached(value, &edges[..middle], before);
     let above = reached(value, &edges[middle + 1..], before + middle + 1);
     format!("iif({value} < ({}), {below}, {above})", edges[middle])
+}
+
+/// An integer; one that a page would round is text.
+pub(super) fn integer(number: i128) -> Value {
+    const MAX: u64 = 1 << 53;
+    match i64::try_from(number) {
+        Ok(small) if small.unsigned_abs() <= MAX => small.into(),
+        _ => number.to_string().into(),
+    }
 }
 
 /// A count of buckets, which are few.
