@@ -264,7 +264,7 @@ async function queries(page, look) {
   await page.getByRole("button", { name: "Chart" }).click();
   await page.getByRole("region", { name: "Bars of n" }).waitFor();
   await look("query-chart");
-  await page.getByRole("button", { name: "Table" }).click();
+  await page.getByRole("button", { name: "Table", exact: true }).click();
   await box.fill("SELECT 9007199254740993 AS n, '9007199254740993' AS text, -9223372036854775808 AS low, 0.5 AS part");
   await box.press("Control+Enter");
   await rows.getByText("-9223372036854775808").waitFor();
