@@ -1,7 +1,7 @@
 //! The interface of a storage backend. It is small: [`Store`](super::Store) does once what all
 //! backends need.
 
-use std::{fmt, ops::Range, sync::Arc, time::Duration};
+use std::{any::Any, fmt, ops::Range, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -198,6 +198,19 @@ pub trait Upload: Send {
         0
     }
 
+    /// Takes all content of `source` instead of blocks, if the backend can copy it, or refer to
+    /// it, without its bytes. Returns whether it did; if not, the blocks follow. The draft then has
+    /// the size, the digest, the block table and the record index of the source.
+    ///
+    /// A backend finds out by the type of [`StoredResource::blob`] whether the content is its own.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] if the content has been removed meanwhile; [`StoreError::Full`].
+    async fn copy(&mut self, source: &StoredResource) -> Result<bool, StoreError> {
+        let _ = source;
+        Ok(false)
+    }
+
     /// Stores the next block as it is. Quotas count its uncompressed size, so
     /// that they mean the same in every backend.
     async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError>;
@@ -219,7 +232,7 @@ pub trait Upload: Send {
 /// Stored bytes, read by range. A memory blob stays readable as long as the
 /// handle lives; another blob until the resource is removed.
 #[async_trait]
-pub trait Blob: Send + Sync {
+pub trait Blob: Any + Send + Sync {
     /// The stored bytes of the range. A range spans several blocks only where
     /// the reader needs all of them, and then has at most
     /// [`read_ahead`](Self::read_ahead) bytes.

@@ -11,7 +11,7 @@ use larder_records::RecordIndex;
 use larder_runtime::compute::Compute;
 
 use super::{
-    Block, ContentStream, Kind, StoreError, Upload,
+    Block, ContentStream, Entry, Kind, StoreError, Upload,
     block_cache::NewFilters,
     block_filter::BlockFilter,
     compression::{Compression, StoredBlock},
@@ -40,6 +40,21 @@ pub(super) struct ContentStats {
     pub(super) records: Option<Arc<RecordIndex>>,
     /// The filters of the blocks, if they were made.
     pub(super) filters: Option<NewFilters>,
+}
+
+impl ContentStats {
+    /// The facts about the content of a stored resource.
+    pub(super) fn of(entry: &Entry) -> Self {
+        Self {
+            kind: entry.kind,
+            size: entry.size,
+            lines: entry.lines,
+            sha256: entry.sha256.clone(),
+            blocks: Arc::clone(&entry.blocks),
+            records: entry.records.clone(),
+            filters: None,
+        }
+    }
 }
 
 /// Takes pieces of any size and appends blocks to an upload.

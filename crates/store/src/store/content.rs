@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
 use larder_records::record_lines;
 
-use super::{Expected, Kind, Ranges, Reserves};
+use super::{Expected, Kind, Ranges, Reserves, StoredResource};
 
 /// Content as it arrives, in pieces of any size.
 pub type ContentStream = Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>;
@@ -38,6 +38,8 @@ pub struct Content {
     expected: Expected,
     /// The bytes that count before they have arrived.
     reserves: Reserves,
+    /// The stored resource whose content this is, unchanged.
+    source: Option<Box<StoredResource>>,
 }
 
 impl Content {
@@ -77,6 +79,19 @@ impl Content {
     #[must_use]
     pub fn counted_as_it_arrives(self) -> Self {
         Self { reserves: Reserves::Arrived, ..self }
+    }
+
+    /// Notes that this is the content of `source`, so that a backend which has it may copy it.
+    pub(super) fn copied_from(self, source: &StoredResource) -> Self {
+        Self { source: Some(Box::new(source.clone())), ..self }
+    }
+
+    /// The stored resource whose content this is, if its record index is that of content of this
+    /// media type.
+    pub(super) fn source(&self, mime_type: &str) -> Option<StoredResource> {
+        let source = self.source.as_deref()?;
+        let has_same_index = self.kind == Kind::Binary || source.entry.mime_type == mime_type;
+        has_same_index.then(|| source.clone())
     }
 
     pub(super) fn reserves(&self) -> Reserves {
@@ -154,6 +169,7 @@ impl Content {
             or_binary: false,
             expected: Expected::default(),
             reserves: Reserves::Announced,
+            source: None,
         }
     }
 

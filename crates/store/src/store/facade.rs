@@ -66,7 +66,13 @@ impl Store {
     /// second without an announced size, and in files and buckets within ten minutes.
     #[must_use]
     pub fn limited_to(self, total: TotalLimit) -> Self {
-        Self { backend: Arc::new(LimitedBackend::new(self.backend, total)), ..self }
+        self.wrapped(|backend| LimitedBackend::new(backend, total))
+    }
+
+    /// A store over a backend that `wrap` makes of the backend of this store.
+    #[must_use]
+    pub fn wrapped<B: Backend>(self, wrap: impl FnOnce(Arc<dyn Backend>) -> B) -> Self {
+        Self { backend: Arc::new(wrap(self.backend)), ..self }
     }
 
     /// A clone that adds the bytes of content written through it to `stored_bytes`.

@@ -218,6 +218,14 @@ impl Upload for LimitedUpload {
         self.upload.reserved()
     }
 
+    async fn copy(&mut self, source: &StoredResource) -> Result<bool, StoreError> {
+        self.cover(source.entry.size).await?;
+
+        let is_copied = self.upload.copy(source).await?;
+        self.settle();
+        Ok(is_copied)
+    }
+
     async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
         self.arrived += block.size;
         self.cover(self.arrived).await?;

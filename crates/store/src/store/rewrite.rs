@@ -39,9 +39,10 @@ impl Rewrite {
         let entry = &source.entry;
         let line_break = self.line_break(source).await?;
         let appended = self.appended.clone();
+        let is_unchanged = line_break.is_empty() && appended.is_empty();
         let expected = Expected {
             size: Some(entry.size + (line_break.len() + appended.len()) as u64),
-            sha256: appended.is_empty().then(|| entry.sha256.clone()),
+            sha256: is_unchanged.then(|| entry.sha256.clone()),
         };
 
         let added = stream::iter([Ok(Bytes::from_static(line_break)), Ok(appended)]);
@@ -50,7 +51,8 @@ impl Rewrite {
             Kind::Text => Content::text_stream(pieces),
             Kind::Binary => Content::byte_stream(pieces),
         };
-        Ok(content.expecting(expected))
+        let content = content.expecting(expected);
+        Ok(if is_unchanged { content.copied_from(source) } else { content })
     }
 
     /// The line break between the content and the appended text.

@@ -6,8 +6,8 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use larder_identity::Owner;
 
 use super::{
-    Committed, Content, Details, Draft, Entry, Reserves, ResourceUri, Store, StoreError, Upload,
-    Version, WriteMode,
+    Committed, Content, Details, Draft, Entry, Reserves, ResourceUri, Store, StoreError,
+    StoredResource, Upload, Version, WriteMode,
     blocks::{BlockWriter, ContentStats},
     details::default_name,
     sharing,
@@ -199,12 +199,22 @@ impl Store {
         let expected = content.expected().clone();
         let or_binary = content.may_turn_binary();
         let reserves = content.reserves();
+        let source = content.source(&mime_type);
         let (kind, pieces) = content.into_parts();
         let mut upload = self.backend.begin(owner, &uri, reservation).await?;
         match (expected.size, reserves) {
             (Some(size), Reserves::Announced) => upload.reserve(size).await?,
             (Some(size), Reserves::Arrived) => self.backend.quota().check_upload(size)?,
             (None, _) => {}
+        }
+
+        if let Some(source) = source {
+            let is_copied;
+            (upload, is_copied) = copied(upload, &source).await?;
+            if is_copied {
+                let stats = ContentStats::of(&source.entry);
+                return self.commit(owner, uri, upload, stats, mode).await;
+            }
         }
 
         let mut writer = BlockWriter::new(owner, kind, upload).or_binary(or_binary);
@@ -393,5 +403,20 @@ impl Store {
             return Err(StoreError::InvalidTtl(message));
         }
         Ok(ttl)
+    }
+}
+
+/// The upload, and whether it has taken the content of a stored resource. Discards the upload after an
+/// error.
+async fn copied(
+    mut upload: Box<dyn Upload>,
+    source: &StoredResource,
+) -> Result<(Box<dyn Upload>, bool), StoreError> {
+    match upload.copy(source).await {
+        Ok(is_copied) => Ok((upload, is_copied)),
+        Err(error) => {
+            upload.discard().await;
+            Err(error)
+        }
     }
 }

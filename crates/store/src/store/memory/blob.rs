@@ -23,7 +23,7 @@ struct Content {
     /// The stored blocks with their offsets in the blob.
     blocks: Vec<(u64, Bytes)>,
     /// The bytes that the revision counts; `None` for detached content.
-    _charge: Option<Charge>,
+    charge: Option<Charge>,
 }
 
 impl MemoryBlob {
@@ -41,8 +41,20 @@ impl MemoryBlob {
     }
 
     fn new(uri: ResourceUri, blocks: Vec<(u64, Bytes)>, charge: Option<Charge>) -> Arc<Self> {
-        let content = Content { blocks, _charge: charge };
+        let content = Content { blocks, charge };
         Arc::new(Self { uri, content: RwLock::new(Some(content)) })
+    }
+
+    /// The stored blocks, shared with this blob. `None` for content that no quota counts.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] after [`discard`](Self::discard).
+    pub(super) fn counted_blocks(&self) -> Result<Option<Vec<(u64, Bytes)>>, StoreError> {
+        let content = self.content.read();
+        let Some(Content { blocks, charge }) = &*content else {
+            return Err(StoreError::NotFound { uri: self.uri.clone() });
+        };
+        Ok(charge.is_some().then(|| blocks.clone()))
     }
 
     /// Frees the content. Reads in progress fail.

@@ -1,6 +1,6 @@
 //! Uploads into memory. Their bytes count towards the quota from the first block.
 
-use std::sync::Arc;
+use std::{any::Any, sync::Arc};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -130,6 +130,19 @@ impl Upload for MemoryUpload {
 
     fn reserved(&self) -> u64 {
         self.charge.as_ref().map_or(0, Charge::bytes)
+    }
+
+    async fn copy(&mut self, source: &StoredResource) -> Result<bool, StoreError> {
+        let blob: &dyn Any = &*source.blob;
+        let Some(blob) = blob.downcast_ref::<MemoryBlob>() else { return Ok(false) };
+        // Taken before bytes are counted: to make room for them may free the source.
+        let Some(blocks) = blob.counted_blocks()? else { return Ok(false) };
+
+        self.cover(source.entry.size)?;
+        self.arrived = source.entry.size;
+        self.stored = source.entry.stored_size();
+        self.blocks = blocks;
+        Ok(true)
     }
 
     async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {

@@ -73,6 +73,15 @@ impl StorageService {
         self == Self::Azure
     }
 
+    /// The most bytes of an object that the service copies in one request, and before it answers.
+    pub(super) fn max_copy_bytes(self) -> u64 {
+        match self {
+            Self::S3 | Self::Google => 5 << 30,
+            // Azure may copy after it has answered.
+            Self::Azure => 0,
+        }
+    }
+
     /// Opens a bucket, with settings from the environment variables.
     pub(super) fn open(
         self,

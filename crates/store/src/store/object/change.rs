@@ -28,6 +28,8 @@ enum Operation {
 pub(super) struct PutOperation {
     pub(super) draft: Draft,
     pub(super) content: StoredContent,
+    /// Whether the content is that of a stored revision of the resource.
+    pub(super) is_shared: bool,
     /// The ID of the upload's reservation.
     pub(super) reservation: String,
     /// Bytes of the upload that only this process counts yet.
@@ -86,6 +88,12 @@ impl Predecessor {
     /// The entry, if it has not expired.
     fn live(&self) -> Option<&Entry> {
         self.stored().filter(|_| self.expired.is_none()).map(|stored| &stored.entry)
+    }
+
+    /// Whether a revision of the live resource has this content, in an object.
+    fn has_content(&self, content: &StoredContent) -> bool {
+        let live = self.stored().filter(|_| self.expired.is_none());
+        live.zip(content.object()).is_some_and(|(live, id)| live.has_object(id))
     }
 
     /// Whether a deletion applies, which may be limited to one version.
@@ -244,8 +252,11 @@ impl ObjectState {
         now: Timestamp,
         has_swept: bool,
     ) -> Result<Fitting, StoreError> {
-        let PutOperation { draft, content, reservation, unreserved } = put;
+        let PutOperation { draft, content, is_shared, reservation, unreserved } = put;
         let missing = || StoreError::NotFound { uri: draft.uri.clone() };
+        if *is_shared && !before.has_content(content) {
+            return Err(missing());
+        }
         let entry = draft.clone().apply_to(before.live()).ok_or_else(missing)?;
         let past = before.to_earlier();
 

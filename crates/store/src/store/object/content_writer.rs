@@ -6,7 +6,7 @@ use object_store::{PutPayload, WriteMultipart, path::Path};
 use tokio::runtime::Handle;
 
 use super::objects::Objects;
-use crate::store::StoreError;
+use crate::store::{ResourceUri, StoreError};
 
 /// The size of a part, in bytes. S3 requires at least 5 MiB and allows 10,000 parts.
 pub(super) const PART_BYTES: usize = 8 << 20;
@@ -20,6 +20,8 @@ pub(in crate::store) struct ContentWriter {
     objects: Objects,
     path: Path,
 
+    /// The object whose content is copied.
+    source: Option<Path>,
     /// Content that has not been sent.
     buffer: Vec<Bytes>,
     buffered_bytes: usize,
@@ -34,11 +36,17 @@ impl ContentWriter {
         Self {
             objects,
             path,
+            source: None,
             buffer: Vec::new(),
             buffered_bytes: 0,
             multipart: None,
             remove_on_drop: false,
         }
+    }
+
+    /// Takes the content of another object of the same location, which is copied at the end.
+    pub(in crate::store) fn copy(&mut self, source: Path) {
+        self.source = Some(source);
     }
 
     pub(in crate::store) async fn append(&mut self, bytes: Bytes) -> Result<(), StoreError> {
@@ -76,7 +84,7 @@ impl ContentWriter {
     /// All of the content, if it has at most `max` bytes. The content is then taken from the
     /// writer, which makes no object.
     pub(super) fn take_small(&mut self, max: usize) -> Option<Bytes> {
-        if self.multipart.is_some() || self.buffered_bytes > max {
+        if self.source.is_some() || self.multipart.is_some() || self.buffered_bytes > max {
             return None;
         }
 
@@ -84,11 +92,19 @@ impl ContentWriter {
         Some(self.buffer.drain(..).collect::<Vec<_>>().concat().into())
     }
 
-    /// Completes the object. Empty content makes no object.
-    pub(in crate::store) async fn finish(&mut self) -> Result<(), StoreError> {
+    /// Completes the object. Empty content makes no object. `uri` is the resource.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] if the copied object has been removed meanwhile.
+    pub(in crate::store) async fn finish(&mut self, uri: &ResourceUri) -> Result<(), StoreError> {
         self.check_disk().await?;
 
-        if self.multipart.is_some() {
+        if let Some(source) = self.source.take() {
+            if !self.objects.copy_content(&source, &self.path).await? {
+                return Err(StoreError::NotFound { uri: uri.clone() });
+            }
+            self.remove_on_drop = true;
+        } else if self.multipart.is_some() {
             self.send().await?;
             if let Some(multipart) = self.multipart.take() {
                 multipart.finish().await.map_err(|error| self.objects.failed(error))?;

@@ -2,10 +2,15 @@
 //! request. [`LocalFileSystem`] takes a step for each folder, for opening a file and for reading
 //! it, and a step costs more than the work in it.
 
-use std::{fs, io, path, sync::Arc};
+use std::{
+    error, fs, io, path,
+    sync::Arc,
+    time::{Duration, UNIX_EPOCH},
+};
 
 use bytes::Bytes;
-use object_store::{Error, Result, local::LocalFileSystem, path::Path};
+use larder_runtime::clock::{Clock, SystemClock};
+use object_store::{Error, ObjectStoreExt, Result, local::LocalFileSystem, path::Path};
 
 use super::walk::Walk;
 
@@ -22,6 +27,23 @@ impl LocalFiles {
     pub(super) async fn read(&self, path: &Path) -> Result<Bytes> {
         let file = self.0.path_to_filesystem(path)?;
         in_background(move || read(&file)).await
+    }
+
+    /// Makes a second name for a file that is never changed, so that it takes no room.
+    pub(super) async fn copy(&self, from: &Path, to: &Path) -> Result<()> {
+        let source = self.0.path_to_filesystem(from)?;
+        let target = self.0.path_to_filesystem(to)?;
+
+        // Both names have one time, by which unused content is found: a new name is not old.
+        let touched = source.clone();
+        in_background(move || touch(&touched)).await?;
+
+        match self.0.copy(from, to).await {
+            Err(error) if has_too_many_names(&error) => {
+                in_background(move || copy_bytes(&source, &target)).await
+            }
+            copied => copied,
+        }
     }
 
     /// The files directly in a folder, and the content of the file that `choose` selects, if the
@@ -108,6 +130,42 @@ fn read(file: &path::Path) -> Result<Bytes> {
     fs::read(file).map(Bytes::from).map_err(|error| failed(file, error))
 }
 
+/// Sets the time of the last change to now.
+fn touch(file: &path::Path) -> Result<()> {
+    let opened = fs::File::options().write(true).open(file);
+    let now = UNIX_EPOCH + Duration::from_millis(SystemClock.now().as_millis());
+    let touched = opened.and_then(|opened| opened.set_modified(now));
+    touched.map_err(|error| failed(file, error))
+}
+
+/// Whether a file has as many names as the file system allows, in ext4 65,000.
+fn has_too_many_names(error: &Error) -> bool {
+    let mut cause = Some(error as &(dyn error::Error + 'static));
+    while let Some(error) = cause {
+        let io = error.downcast_ref::<io::Error>();
+        if io.is_some_and(|error| error.kind() == io::ErrorKind::TooManyLinks) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+/// Copies a file with its bytes, under a name that listings ignore until it is complete.
+fn copy_bytes(source: &path::Path, target: &path::Path) -> Result<()> {
+    let mut incomplete = target.as_os_str().to_owned();
+    incomplete.push("#0");
+    let incomplete = path::PathBuf::from(incomplete);
+
+    let folder = target.parent().unwrap_or(target);
+    fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+    let copied = fs::copy(source, &incomplete).and_then(|_| fs::rename(&incomplete, target));
+    if copied.is_err() {
+        let _ = fs::remove_file(&incomplete);
+    }
+    copied.map_err(|error| failed(source, error))
+}
+
 /// The error of the object store for a file that cannot be listed or read.
 fn failed(path: &path::Path, error: io::Error) -> Error {
     if error.kind() == io::ErrorKind::NotFound {
@@ -122,7 +180,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_listing_ignores_incomplete_files_and_missing_folders() {
+    async fn listings_and_copies_ignore_incomplete_files_and_name_missing_ones() {
         let folder = tempfile::tempdir().expect("there is room");
         fs::create_dir(folder.path().join("a")).expect("there is room");
         for (name, text) in [("a/1.json", "one"), ("a/2.json#1", "two")] {
@@ -142,6 +200,15 @@ mod tests {
         let missing = |_: &[Path]| Some(Path::from("a/3.json"));
         let (_, read) = files.list_and_read(&Path::from("a"), missing).await.expect("it is read");
         assert!(read.is_none());
+
+        let missing_copy = files.copy(&Path::from("a/3.json"), &Path::from("a/4.json")).await;
+        assert!(matches!(missing_copy, Err(Error::NotFound { .. })));
+
+        let [one, copied] = ["a/1.json", "b/1.json"].map(|name| folder.path().join(name));
+        copy_bytes(&one, &copied).expect("there is room");
+        assert_eq!(fs::read_to_string(&copied).expect("it is complete"), "one");
+        assert!(copy_bytes(&folder.path().join("a/3.json"), &copied).is_err());
+        assert_eq!(fs::read_dir(folder.path().join("b")).expect("it is there").count(), 1);
 
         let missing_file = files.read(&Path::from("a/3.json")).await;
         assert!(matches!(missing_file, Err(Error::NotFound { .. })));

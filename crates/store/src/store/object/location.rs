@@ -183,6 +183,7 @@ impl ObjectLocation {
             name: service.scheme(),
             lists_in_order: service.lists_in_order(),
             drops_dots: service.drops_dots(),
+            max_copy_bytes: service.max_copy_bytes(),
             disk: None,
             files: None,
         };
@@ -214,7 +215,15 @@ fn open_directory(directory: PathBuf, reserve_bytes: u64, random: &Random) -> io
     let files = Some(LocalFiles::new(Arc::clone(&store)));
 
     let disk = Disk::open(directory, reserve_bytes, random);
-    Ok(Objects { store, name: "file", lists_in_order: false, drops_dots: false, disk, files })
+    Ok(Objects {
+        store,
+        name: "file",
+        lists_in_order: false,
+        drops_dots: false,
+        max_copy_bytes: u64::MAX,
+        disk,
+        files,
+    })
 }
 
 /// Creates a directory that only this user can enter. An existing directory stays as it is.

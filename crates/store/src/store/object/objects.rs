@@ -31,6 +31,8 @@ pub(in crate::store) struct Objects {
     /// Whether the service drops dots at the end of a path segment. Names that differ only in
     /// these dots would collide.
     pub(super) drops_dots: bool,
+    /// The most bytes of an object that the location copies by itself, at once; 0 for none.
+    pub(super) max_copy_bytes: u64,
 
     /// The disk of a directory.
     pub(super) disk: Option<Arc<Disk>>,
@@ -108,6 +110,26 @@ impl Objects {
     ) -> Result<(), StoreError> {
         let put = self.store.put(&self.stored_path(path), content).await;
         put.map(drop).map_err(|error| self.failed(error))
+    }
+
+    /// Whether both are the objects of one location.
+    pub(in crate::store) fn is_same_location(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.store, &other.store)
+    }
+
+    /// Whether the location copies an object of `bytes` by itself.
+    pub(in crate::store) fn copies(&self, bytes: u64) -> bool {
+        bytes <= self.max_copy_bytes
+    }
+
+    /// Copies content within the location, without its bytes. Returns `false` if there is no such
+    /// content.
+    pub(super) async fn copy_content(&self, from: &Path, to: &Path) -> Result<bool, StoreError> {
+        let copied = match &self.files {
+            Some(files) => files.copy(from, to).await,
+            None => self.store.copy(&self.stored_path(from), &self.stored_path(to)).await,
+        };
+        Ok(self.existing(copied)?.is_some())
     }
 
     /// Writes an object. Gives up the reserve and tries again if the disk is full.
@@ -349,6 +371,7 @@ mod tests {
             name: "file",
             lists_in_order: false,
             drops_dots: false,
+            max_copy_bytes: u64::MAX,
             disk: None,
             files: None,
         };

@@ -1,5 +1,7 @@
 //! [`StoredEntry`]: an entry as stored in its object.
 
+use std::collections::BTreeMap;
+
 use base64::{Engine, prelude::BASE64_STANDARD_NO_PAD};
 use bytes::Bytes;
 use larder_identity::Owner;
@@ -51,7 +53,7 @@ impl StoredContent {
     }
 
     /// The ID of the content's object, if it has one.
-    fn object(&self) -> Option<&String> {
+    pub(super) fn object(&self) -> Option<&String> {
         match self {
             Self::Object(id) => Some(id),
             Self::Entry { .. } => None,
@@ -96,11 +98,14 @@ impl StoredEntry {
         self.objects().any(|(object, _)| object == id)
     }
 
-    /// The IDs of the objects with content of all revisions, and the bytes that each counts.
+    /// The IDs of the objects with content of all revisions, each once, and the bytes that each
+    /// counts. Revisions may share an object.
     pub(super) fn objects(&self) -> impl Iterator<Item = (&String, u64)> {
         let past = self.past.iter().map(|earlier| (earlier.content.as_ref(), earlier.size));
         let all = past.chain([(self.content.object(), self.current_bytes())]);
-        all.filter_map(|(id, counted)| Some((id?, counted)))
+        let objects: BTreeMap<_, _> =
+            all.filter_map(|(id, counted)| Some((id?, counted))).collect();
+        objects.into_iter()
     }
 
     /// The bytes that count against the owner's quota.

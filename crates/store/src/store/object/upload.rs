@@ -1,17 +1,18 @@
 //! An upload: writes content to an object, unless it is small, then commits the entry.
 
-use std::sync::Arc;
+use std::{any::Any, sync::Arc};
 
 use async_trait::async_trait;
 use larder_identity::Owner;
+use object_store::path::Path;
 use tokio::runtime::Handle;
 
 use super::{
-    ObjectState, change::PutOperation, content_writer::ContentWriter, layout,
+    ObjectBlob, ObjectState, change::PutOperation, content_writer::ContentWriter, layout,
     stored_entry::StoredContent,
 };
 use crate::store::{
-    Committed, Draft, ResourceUri, StoreError, StoredBlock, Upload,
+    Committed, Draft, ResourceUri, StoreError, StoredBlock, StoredResource, Upload,
     upload_reservation::UploadReservation,
 };
 
@@ -19,9 +20,14 @@ use crate::store::{
 pub(super) struct ObjectUpload {
     state: Arc<ObjectState>,
     owner: Owner,
+    /// The folder of the resource.
+    resource: Path,
 
-    /// The ID of the content's object, never reused.
+    /// The ID of the content's object, never reused for other content.
     id: String,
+    /// Whether the object is the content of a stored revision of the resource, which this upload
+    /// shares.
+    is_shared: bool,
     /// The bytes of content that have arrived.
     arrived: u64,
 
@@ -37,12 +43,14 @@ impl ObjectUpload {
         reservation: Option<&str>,
     ) -> Self {
         let id = state.random.id();
-        let path = layout::content(&layout::resource(&owner, uri), &id);
+        let resource = layout::resource(&owner, uri);
+        let path = layout::content(&resource, &id);
         let writer = ContentWriter::new(state.objects.clone(), path);
 
         let reservation = UploadReservation::new(&state, &owner, uri, reservation);
 
-        Self { state, owner, id, arrived: 0, reservation, writer }
+        let is_shared = false;
+        Self { state, owner, resource, id, is_shared, arrived: 0, reservation, writer }
     }
 
     /// The end of the reservation, if it belongs to this upload alone and has reserved anything.
@@ -74,6 +82,31 @@ impl Upload for ObjectUpload {
         self.reservation.bytes()
     }
 
+    async fn copy(&mut self, source: &StoredResource) -> Result<bool, StoreError> {
+        let blob: &dyn Any = &*source.blob;
+        let Some(ObjectBlob { objects, path, .. }) = blob.downcast_ref() else { return Ok(false) };
+        if !self.state.objects.is_same_location(objects) {
+            return Ok(false);
+        }
+
+        let shared = layout::shared_content(&self.resource, path);
+        if shared.is_none() && !self.state.objects.copies(source.entry.stored_size()) {
+            return Ok(false);
+        }
+
+        self.arrived = source.entry.size;
+        self.reservation.cover(self.arrived).await?;
+
+        match shared {
+            Some(id) => {
+                id.clone_into(&mut self.id);
+                self.is_shared = true;
+            }
+            None => self.writer.copy(path.clone()),
+        }
+        Ok(true)
+    }
+
     async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
         self.arrived += block.size;
         self.reservation.cover(self.arrived).await?;
@@ -84,13 +117,17 @@ impl Upload for ObjectUpload {
         debug_assert_eq!(self.owner, draft.owner, "an upload commits for the owner that began it");
 
         self.writer.check_disk().await?;
-        let content = match self.writer.take_small(StoredContent::MAX_IN_ENTRY) {
+        let small = match self.is_shared {
+            true => None,
+            false => self.writer.take_small(StoredContent::MAX_IN_ENTRY),
+        };
+        let content = match small {
             Some(small) => StoredContent::Entry { base64: small },
             None => {
                 // Scheduled before the content is complete, so that content without an entry
                 // is found.
                 self.state.schedule_expiry(&draft).await?;
-                self.writer.finish().await?;
+                self.writer.finish(&draft.uri).await?;
                 StoredContent::Object(self.id.clone())
             }
         };
@@ -99,6 +136,7 @@ impl Upload for ObjectUpload {
         let put = PutOperation {
             draft,
             content,
+            is_shared: self.is_shared,
             reservation: self.reservation.id().to_owned(),
             unreserved: self.reservation.unreserved(),
         };

@@ -22,6 +22,13 @@ pub(super) struct RedisBlob {
     pub(super) uri: ResourceUri,
 }
 
+impl RedisBlob {
+    /// Whether the content is in this shard. Commands copy within a shard only.
+    pub(super) fn is_in_shard(&self, inner: &Arc<RedisState>, shard: &Shard) -> bool {
+        Arc::ptr_eq(&self.inner, inner) && self.shard.start() == shard.start()
+    }
+}
+
 #[async_trait]
 impl Blob for RedisBlob {
     async fn range(&self, range: Range<u64>) -> Result<Bytes, StoreError> {

@@ -10,7 +10,7 @@
 //! mark; if that fails, the hourly check remains. So unused objects are removed within minutes,
 //! and only due files are listed, never objects.
 
-use std::{sync::Arc, time::Duration};
+use std::{any::Any, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -21,16 +21,21 @@ use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 
 use super::{
-    RedisState, entry,
+    RedisState,
+    blob::RedisBlob,
+    entry,
     parts::ContentParts,
     unavailable,
     upload::{Chunks, LastPart, RedisUpload, discard},
 };
 use crate::{
     redis::cmd,
-    store::object::{ContentWriter, DueFile, DueNames, DueQueue, Objects},
+    store::object::{ContentWriter, DueFile, DueNames, DueQueue, ObjectBlob, Objects},
     store::upload_reservation::UploadReservation,
-    store::{Committed, Draft, ObjectLocation, StoreError, StoredBlock, Upload, WriteMode},
+    store::{
+        Committed, Draft, ObjectLocation, StoreError, StoredBlock, StoredResource, Upload,
+        WriteMode,
+    },
 };
 
 /// The prefix of the IDs of external content.
@@ -206,6 +211,8 @@ pub(super) struct ExternalUpload {
 
     /// The ID and the writer of the object, once the threshold is exceeded.
     external: Option<(String, ContentWriter)>,
+    /// The upload of content that was copied within Redis.
+    copied: Option<Box<RedisUpload>>,
 }
 
 impl ExternalUpload {
@@ -224,6 +231,7 @@ impl ExternalUpload {
             buffer: Vec::new(),
             buffered_bytes: 0,
             external: None,
+            copied: None,
         }
     }
 
@@ -233,6 +241,31 @@ impl ExternalUpload {
             Some(reservation) => reservation.cover(self.size).await,
             None => Ok(()),
         }
+    }
+
+    /// Begins the object.
+    fn begin_object(&mut self) -> &mut ContentWriter {
+        let id = format!("{ID_PREFIX}{}", self.inner.random.id());
+        let path = object_path(self.inner.redis.keys().prefix(), &id);
+        let path = path.expect("the ID has the prefix");
+        let writer = ContentWriter::new(self.blobs.objects.clone(), path);
+
+        let (_, writer) = self.external.insert((id, writer));
+        writer
+    }
+
+    /// Takes content that is in Redis, if Redis can copy it.
+    async fn copy_in_redis(&mut self, source: &StoredResource) -> Result<bool, StoreError> {
+        let blob: &dyn Any = &*source.blob;
+        let shard = self.inner.shard_of(&self.owner);
+        let is_near = |blob: &RedisBlob| blob.is_in_shard(&self.inner, &shard);
+        if !blob.downcast_ref().is_some_and(is_near) {
+            return Ok(false);
+        }
+
+        let Some(reservation) = self.reservation.take() else { return Ok(false) };
+        let upload = RedisUpload::new(Arc::clone(&self.inner), self.owner.clone(), reservation);
+        self.copied.insert(Box::new(upload)).copy(source).await
     }
 
     /// The removal of the mark and the reservation, if Redis has either. The writer removes the
@@ -255,7 +288,26 @@ impl Upload for ExternalUpload {
     }
 
     fn reserved(&self) -> u64 {
-        self.reservation.as_ref().map_or(0, UploadReservation::bytes)
+        match &self.copied {
+            Some(copied) => copied.reserved(),
+            None => self.reservation.as_ref().map_or(0, UploadReservation::bytes),
+        }
+    }
+
+    async fn copy(&mut self, source: &StoredResource) -> Result<bool, StoreError> {
+        let blob: &dyn Any = &*source.blob;
+        let Some(ObjectBlob { objects, path, .. }) = blob.downcast_ref() else {
+            return self.copy_in_redis(source).await;
+        };
+        let own = &self.blobs.objects;
+        if !own.is_same_location(objects) || !own.copies(source.entry.stored_size()) {
+            return Ok(false);
+        }
+
+        self.size = source.entry.size;
+        self.cover().await?;
+        self.begin_object().copy(path.clone());
+        Ok(true)
     }
 
     async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
@@ -274,13 +326,10 @@ impl Upload for ExternalUpload {
 
         if self.buffered_bytes > self.blobs.threshold {
             self.cover().await?;
-            let id = format!("{ID_PREFIX}{}", self.inner.random.id());
-            let path = object_path(self.inner.redis.keys().prefix(), &id);
-            let path = path.expect("the ID has the prefix");
-            let writer = ContentWriter::new(self.blobs.objects.clone(), path);
-            let (_, writer) = self.external.insert((id, writer));
+            let buffer = std::mem::take(&mut self.buffer);
+            let writer = self.begin_object();
 
-            for block in self.buffer.drain(..) {
+            for block in buffer {
                 writer.append(block.bytes).await?;
             }
         }
@@ -291,6 +340,9 @@ impl Upload for ExternalUpload {
     async fn commit(mut self: Box<Self>, draft: Draft) -> Result<Committed, StoreError> {
         let missing = || StoreError::NotFound { uri: draft.uri.clone() };
 
+        if let Some(copied) = self.copied.take() {
+            return copied.commit(draft).await;
+        }
         if self.external.is_none() {
             let inner = Arc::clone(&self.inner);
             let reservation = self.reservation.take().ok_or_else(missing)?;
@@ -328,7 +380,7 @@ impl Upload for ExternalUpload {
         let installation = self.inner.redis.keys().prefix();
         let completing = async {
             self.blobs.schedule_check(installation, &self.owner, &id, life).await?;
-            writer.finish().await
+            writer.finish(&draft.uri).await
         };
         if let Err(error) = completing.await {
             discarding().await;
@@ -350,6 +402,9 @@ impl Upload for ExternalUpload {
     }
 
     async fn discard(mut self: Box<Self>) {
+        if let Some(copied) = self.copied.take() {
+            copied.discard().await;
+        }
         if let Some(discarding) = self.discarding() {
             discarding.await;
         }

@@ -1,6 +1,6 @@
 //! Uploads into Redis, to keys that expire if the upload is abandoned.
 
-use std::{future::poll_fn, io::Write, sync::Arc};
+use std::{any::Any, future::poll_fn, io::Write, sync::Arc};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -11,6 +11,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{
     RedisState,
+    blob::RedisBlob,
     parts::{ContentParts, PART_BYTES},
     unavailable,
 };
@@ -18,12 +19,17 @@ use crate::{
     redis::{Cmd, Pipeline, RedisError, RedisWrite, Shard, ToRedisArgs, cmd, millis, pipe},
     store::upload_reservation::{ReservingBackend, UPLOAD_TTL, UploadReservation},
     store::uploads_in_progress::UploadInProgress,
-    store::{Committed, Draft, OwnerQuota, ResourceUri, StoreError, StoredBlock, Upload},
+    store::{
+        Committed, Draft, OwnerQuota, ResourceUri, StoreError, StoredBlock, StoredResource, Upload,
+    },
 };
 
 /// The most bytes that go as an argument of the script, which copies them a few times. More bytes
 /// are cheaper in a separate command.
 const MAX_INLINE: usize = 16 * 1024;
+
+/// How many parts one round trip copies, which takes Redis some milliseconds.
+const COPIED_AT_ONCE: usize = 16;
 
 /// Content in several chunks that are sent as one argument.
 #[derive(Default)]
@@ -222,6 +228,31 @@ impl RedisUpload {
         Ok(())
     }
 
+    /// Copies the parts of other content of this shard within Redis. They become the sent parts.
+    async fn copy_parts(&mut self, source: &RedisBlob) -> Result<(), StoreError> {
+        let keys: Vec<_> = source.parts.keys(&self.shard).collect();
+
+        for keys in keys.chunks(COPIED_AT_ONCE) {
+            let mut copies = pipe();
+            for key in keys {
+                let copy = self.sent().key(&self.shard, self.sent);
+                copies.cmd("COPY").arg(key).arg(&copy);
+                copies.cmd("PEXPIRE").arg(copy).arg(millis(UPLOAD_TTL));
+                self.sent += 1;
+            }
+
+            let copied: Vec<bool> =
+                self.inner.redis.pipeline(&copies).await.map_err(unavailable)?;
+            // Redis has removed the source, or a part of it.
+            if copied.contains(&false) {
+                return Err(StoreError::NotFound { uri: source.uri.clone() });
+            }
+            self.extend().await?;
+        }
+
+        Ok(())
+    }
+
     /// Renews the expiry of sent parts and the reservation while content arrives slowly.
     async fn extend(&mut self) -> Result<(), StoreError> {
         if self.sent == 0 || self.extended.elapsed() < UPLOAD_TTL / 2 {
@@ -260,6 +291,18 @@ impl Upload for RedisUpload {
         self.reservation.bytes()
     }
 
+    async fn copy(&mut self, source: &StoredResource) -> Result<bool, StoreError> {
+        let blob: &dyn Any = &*source.blob;
+        let is_near = |blob: &&RedisBlob| blob.is_in_shard(&self.inner, &self.shard);
+        let Some(blob) = blob.downcast_ref().filter(is_near) else { return Ok(false) };
+
+        self.size = source.entry.size;
+        self.stored = source.entry.stored_size();
+        self.reservation.cover(self.size).await?;
+        self.copy_parts(blob).await?;
+        Ok(true)
+    }
+
     async fn append(&mut self, block: StoredBlock) -> Result<(), StoreError> {
         // Refuses content that can never fit. The commit checks the quota exactly.
         self.inner.quota.check_upload(self.size + block.size)?;
@@ -292,7 +335,10 @@ impl Upload for RedisUpload {
         // script removes content that it refuses, and abandoned content expires.
         self.remove_on_drop = false;
 
-        let parts = ContentParts::new(&self.base, self.sent + 1);
+        // Copied content has all its parts. Any other content has its last part in the buffer, even
+        // if it is empty.
+        let unsent = usize::from(self.buffer.len() > 0 || self.sent == 0);
+        let parts = ContentParts::new(&self.base, self.sent + unsent);
         let last = std::mem::take(&mut self.buffer);
         let rest = if last.len() <= MAX_INLINE {
             LastPart::Inline(last)

@@ -25,8 +25,8 @@ use self::{
     subscriber::Subscriber,
 };
 use crate::store::{
-    ChangeQueue, Changed, Details, MemoryLimits, NextChanges, OwnerQuota, ResourceUri, Store,
-    StoreError, StoreLimits,
+    ChangeQueue, Changed, Details, MemoryLimits, NextChanges, OwnerQuota, ResourceUri, Rewrite,
+    Store, StoreError, StoreLimits,
 };
 
 /// The number of events after which the maintenance of the store runs.
@@ -177,7 +177,8 @@ impl Simulation {
             let key = (owner, slot);
             match self.numbers.below(100) {
                 0..45 => self.write(key, false).await,
-                45..60 => self.write(key, true).await,
+                45..55 => self.write(key, true).await,
+                55..60 => self.extend(key).await,
                 60..70 => self.delete(key).await,
                 _ => self.read(key).await,
             }
@@ -336,6 +337,41 @@ impl Simulation {
                 let counted = u64::from(size + self.limits().metadata);
                 assert_eq!(entry.counted_bytes(), counted, "{}", self.at());
                 self.changed(number, change);
+            }
+            (None, Err(StoreError::Full(_))) => self.counts.refused += 1,
+            (expected, written) => {
+                let written = written.map(|entry| entry.counted_bytes());
+                panic!("{expected:?} expected of {key:?}, but {written:?}; {}", self.at());
+            }
+        }
+    }
+
+    /// Writes a new expiry of a resource, whose content stays, and compares the outcome with the
+    /// model: the revision counts its content like any other.
+    async fn extend(&mut self, key @ (number, slot): ResourceKey) {
+        let now = self.now_of(number);
+        let millis = u64::try_from(LONGEST_TTL.as_millis()).expect("it is short");
+        let ttl = 1 + self.numbers.below(millis);
+        let details = Details { ttl: Some(Duration::from_millis(ttl)), ..Details::default() };
+
+        let owner = owner(number);
+        let uri = resource_uri(slot);
+        let was_live = self.model.is_live(key);
+        let size = self.model.size(key);
+        let written = self.store.rewrite(&owner, uri.clone(), Rewrite::default(), details).await;
+
+        if !was_live {
+            let error = written.expect_err("a rewrite needs a live resource");
+            assert!(error.is_not_found(), "{error}; {}", self.at());
+            return;
+        }
+
+        match (self.model.write(key, size, Some(now + ttl)), written) {
+            (Some(change), Ok(_)) => {
+                self.changed(number, change);
+                let found = self.store.get(&owner, &uri).await.expect("it is live");
+                let content = found.bytes().await.expect("it can be read");
+                assert_eq!(content, text(size).as_bytes(), "{}", self.at());
             }
             (None, Err(StoreError::Full(_))) => self.counts.refused += 1,
             (expected, written) => {

@@ -166,6 +166,12 @@ impl Model {
         Some(self.announce(key, if is_new { ChangeKind::Created } else { ChangeKind::Updated }))
     }
 
+    /// The size of the content of a live resource.
+    pub(super) fn size(&self, (owner, slot): ResourceKey) -> u32 {
+        let counted = self.owners[owner as usize][usize::from(slot)].current;
+        counted.saturating_sub(self.limits.metadata)
+    }
+
     /// Whether an upload of `bytes` fits. Drops the earlier revision if that makes it fit.
     fn make_room(&mut self, (owner, slot): ResourceKey, bytes: u32) -> bool {
         let needed = self.used(owner) + u64::from(bytes);

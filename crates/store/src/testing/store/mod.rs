@@ -48,6 +48,7 @@ mod restoring;
 mod revisions;
 mod sharing;
 mod total;
+mod unchanged_content;
 mod uploads;
 mod writing;
 
@@ -202,6 +203,9 @@ macro_rules! store_contract {
                 a_moved_resource_keeps_its_content_and_metadata,
                 one_of_two_moves_wins,
                 a_move_never_loses_a_write;
+            unchanged_content:
+                unchanged_content_is_not_written_again,
+                content_that_revisions_share_counts_for_each;
             listing:
                 a_prefix_lists_exactly_the_uris_that_begin_with_it,
                 pages_neither_overlap_nor_leave_gaps,

@@ -75,6 +75,11 @@ pub(super) fn content_id(file: &Path) -> Option<&str> {
     file.filename()?.strip_suffix(".content")
 }
 
+/// The ID of content in the folder of a resource, from its path.
+pub(super) fn shared_content<'p>(resource: &Path, file: &'p Path) -> Option<&'p str> {
+    content_id(file).filter(|id| content(resource, id) == *file)
+}
+
 /// The folder that contains a file.
 pub(super) fn folder(file: &Path) -> Option<Path> {
     Path::parse(file.as_ref().rsplit_once('/')?.0).ok()

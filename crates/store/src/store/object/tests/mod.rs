@@ -5,6 +5,7 @@ mod full_disk;
 mod location;
 mod locations;
 mod recovery;
+mod shared;
 mod takeover;
 
 use std::{sync::Arc, time::Duration};
@@ -86,7 +87,16 @@ mod s3 {
 /// A location over objects that list in order, or drop dots as Azure does.
 fn over(store: Arc<dyn ObjectStore>, drops_dots: bool) -> ObjectLocation {
     let (name, lists_in_order) = if drops_dots { ("az", false) } else { ("file", true) };
-    let objects = Objects { store, name, lists_in_order, drops_dots, disk: None, files: None };
+    let max_copy_bytes = u64::MAX;
+    let objects = Objects {
+        store,
+        name,
+        lists_in_order,
+        drops_dots,
+        max_copy_bytes,
+        disk: None,
+        files: None,
+    };
     ObjectLocation { objects, url: format!("{name}://test") }
 }
 

@@ -10,7 +10,7 @@ use super::{instance, lasting, on, patiently, read, settings, uri};
 use crate::{
     redis::{Redis, cmd},
     store::blocks::BLOCK_BYTES,
-    store::{Content, Details, OwnerQuota, Store},
+    store::{Content, Details, OwnerQuota, Rewrite, Store},
     testing::RedisServer,
     testing::store::{Setup, noise},
 };
@@ -34,6 +34,59 @@ async fn parts(redis: &Redis) -> (Vec<usize>, i64, i64) {
     let shortest = lives.iter().min().copied().unwrap_or(0);
     let longest = lives.iter().max().copied().unwrap_or(0);
     (lengths, shortest, longest)
+}
+
+/// The bytes that Redis has received.
+async fn received(redis: &Redis) -> u64 {
+    let stats: String = redis.query(cmd("INFO").arg("stats")).await.expect("it answers");
+    let bytes = stats.lines().find_map(|line| line.strip_prefix("total_net_input_bytes:"));
+    bytes.and_then(|bytes| bytes.trim().parse().ok()).expect("it counts")
+}
+
+#[tokio::test]
+async fn redis_copies_unchanged_content_by_itself() {
+    let server = RedisServer::start().await;
+    let redis = Redis::open(&settings(&server)).await.expect("it is there");
+    let store = on(&server).await;
+    let owner = Owner::new("alice");
+
+    let content = Bytes::from(noise(20 * MIB + 5));
+    let long = lasting(600_000);
+    store.create(&owner, uri("x:1"), content.clone().into(), long).await.expect("it fits");
+
+    let before = received(&redis).await;
+    let details = Details { ttl: Some(Duration::from_mins(5)), ..Details::default() };
+    let rewritten = store.rewrite(&owner, uri("x:1"), Rewrite::default(), details).await;
+    assert_eq!(rewritten.expect("it is written").revision, 2);
+    let found = store.get(&owner, &uri("x:1")).await.expect("it is there");
+    store.copy(&found, &owner, uri("x:2"), lasting(300_000)).await.expect("it fits");
+    store.rename(&owner, &uri("x:1"), &uri("x:3"), Details::default()).await.expect("it fits");
+
+    let sent = received(&redis).await - before;
+    assert!(sent < 100_000, "{sent} bytes");
+    assert!(read(&store, &owner, "x:2").await == content);
+    assert!(read(&store, &owner, "x:3").await == content);
+    let (lengths, _, longest) = parts(&redis).await;
+    assert_eq!(lengths.len(), 4 * 21, "two copies, and both revisions for the grace period");
+    assert!(longest <= 300_000, "{longest}");
+
+    // An upload that is dropped leaves no copied part.
+    let found = store.get(&owner, &uri("x:2")).await.expect("it is there");
+    let mut upload = store.backend.begin(&owner, &uri("x:4"), None).await.expect("it begins");
+    assert!(upload.copy(&found).await.expect("it is copied"));
+    upload.discard().await;
+    assert_eq!(parts(&redis).await.0.len(), 4 * 21);
+
+    // The copied content is gone before its end.
+    let mut upload = store.backend.begin(&owner, &uri("x:4"), None).await.expect("it begins");
+    server_forgets(&redis).await;
+    assert!(upload.copy(&found).await.expect_err("it is gone").is_not_found());
+}
+
+/// Removes the last part of all content.
+async fn server_forgets(redis: &Redis) {
+    let last: Vec<String> = redis.query(cmd("KEYS").arg("*:blob:*.20")).await.expect("it lists");
+    redis.query::<u64>(cmd("DEL").arg(last)).await.expect("it answers");
 }
 
 async fn range(store: &Store, owner: &Owner, range: std::ops::Range<usize>) -> Bytes {
