@@ -31,7 +31,7 @@ use larder_runtime::{
 use larder_server::{http::Console, registry::Registry};
 use larder_store::{
     session::Sessions,
-    store::{self, Store},
+    store::{self, Backend, Store},
 };
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
@@ -96,8 +96,30 @@ impl App {
     /// # Errors
     /// Names the invalid setting, or says why the store is not available.
     pub async fn open(registry: Registry, config: Config) -> Result<Self, OpenError> {
+        Self::open_in(registry, config, None).await
+    }
+
+    /// Opens a server over a backend of one's own, in place of that of `store.url`.
+    ///
+    /// # Errors
+    /// The errors of [`App::open`], and `store.url` if it names another place than memory.
+    pub async fn open_over(
+        registry: Registry,
+        config: Config,
+        backend: Arc<dyn Backend>,
+    ) -> Result<Self, OpenError> {
+        Self::open_in(registry, config, Some(backend)).await
+    }
+
+    /// Opens a server over the backend that the code gives, or else over that of `store.url`.
+    pub(crate) async fn open_in(
+        registry: Registry,
+        config: Config,
+        backend: Option<Arc<dyn Backend>>,
+    ) -> Result<Self, OpenError> {
+        let base = Base { backend, ..Base::system(config) };
         // Boxes the future, because it is large and becomes part of the caller's future.
-        Box::pin(Self::open_over(Base::system(config), registry)).await
+        Box::pin(Self::open_base(base, registry)).await
     }
 
     /// Opens a server with the given clock and source of randomness, for tests.
@@ -110,11 +132,11 @@ impl App {
         clock: Arc<dyn Clock>,
         random: Random,
     ) -> Result<Self, OpenError> {
-        Self::open_over(Base { config, clock, random }, registry).await
+        Self::open_base(Base { config, clock, random, backend: None }, registry).await
     }
 
-    async fn open_over(base: Base, registry: Registry) -> Result<Self, OpenError> {
-        base.config.check()?;
+    async fn open_base(base: Base, registry: Registry) -> Result<Self, OpenError> {
+        base.check()?;
         let places = Places::open(&base).await?;
         Ok(Self::assemble(base, places, registry)?)
     }
@@ -147,7 +169,7 @@ impl App {
             return Err(ConfigError::new("sessions.url", problem));
         }
 
-        let base = Base { config, clock, random };
+        let base = Base { config, clock, random, backend: None };
         let places = Places::in_memory(&base)?;
         Self::assemble(base, places, registry)
     }

@@ -41,6 +41,8 @@ pub(crate) enum Place {
     Redis { redis: Redis, backend: Arc<RedisBackend> },
     /// A directory or a bucket.
     Objects(ObjectLocation),
+    /// A backend that the code gives. Small values are in the memory of this process.
+    Given(Arc<dyn Backend>),
 }
 
 /// The place of sessions and tasks.
@@ -70,7 +72,7 @@ impl Places {
             (CallPlace::Memory, Place::Redis { redis, .. }) => {
                 Some(StateKeys::open(redis.clone(), base.random()).await?)
             }
-            (CallPlace::Memory, Place::Memory | Place::Objects(_)) => None,
+            (CallPlace::Memory, Place::Memory | Place::Objects(_) | Place::Given(_)) => None,
         };
 
         let keys = match shared_keys {
@@ -107,11 +109,15 @@ impl Places {
 }
 
 impl Place {
-    /// Connects to the place of `store.url`.
+    /// Connects to the place of `store.url`, unless the code gives a backend.
     ///
     /// # Errors
     /// The place is not available, or a setting is invalid.
     pub(crate) async fn open(base: &Base) -> Result<Self, OpenError> {
+        if let Some(backend) = &base.backend {
+            return Ok(Self::Given(Arc::clone(backend)));
+        }
+
         let config = &base.config;
         match config.store.place()? {
             StoreUrl::Memory => Ok(Self::Memory),
@@ -133,7 +139,7 @@ impl Place {
     pub(crate) fn store(&self, base: &Base) -> Store {
         let config = &base.config;
         let total = match self {
-            Self::Memory => None,
+            Self::Memory | Self::Given(_) => None,
             Self::Redis { .. } => config.redis.total(),
             Self::Objects(_) => config.objects.total(),
         };
@@ -141,6 +147,7 @@ impl Place {
         let backend: Arc<dyn Backend> = match self {
             Self::Memory => Arc::new(MemoryBackend::new(base.clock(), config.memory.limits())),
             Self::Redis { backend, .. } => Arc::clone(backend) as _,
+            Self::Given(backend) => Arc::clone(backend),
             Self::Objects(location) => {
                 let quota = config.objects.quota();
                 let location = location.clone();
@@ -158,7 +165,9 @@ impl Place {
     /// Small values beside the resources: at most `max_in_memory`, where they are in memory.
     fn slots(&self, max_in_memory: usize, base: &Base) -> Arc<dyn Slots> {
         match self {
-            Self::Memory => Arc::new(MemorySlots::new(base.clock(), max_in_memory)),
+            Self::Memory | Self::Given(_) => {
+                Arc::new(MemorySlots::new(base.clock(), max_in_memory))
+            }
             Self::Redis { redis, .. } => Arc::new(RedisSlots::new(redis.clone())),
             Self::Objects(location) => Arc::new(ObjectSlots::new(location, base.clock())),
         }

@@ -10,6 +10,7 @@ use larder_server::{
     tools::{self, ToolOptions},
     workflow,
 };
+use larder_store::store::Backend;
 
 use super::{host_upstreams, named::NamedUpstreams};
 use crate::config::{Config, ToolListing, UpstreamConfig, WorkflowLocations};
@@ -17,6 +18,8 @@ use crate::config::{Config, ToolListing, UpstreamConfig, WorkflowLocations};
 /// What is served.
 pub(super) struct Server {
     pub(super) registry: Registry,
+    /// The backend that the code gives, in place of that of `store.url`.
+    pub(super) backend: Option<Arc<dyn Backend>>,
     /// The upstreams among its providers, if they can change.
     pub(super) upstreams: Option<Arc<Upstreams>>,
     /// The workers of queries, if the server has them.
@@ -25,7 +28,7 @@ pub(super) struct Server {
 
 impl From<Registry> for Server {
     fn from(registry: Registry) -> Self {
-        Self { registry, upstreams: None, queries: None }
+        Self { registry, backend: None, upstreams: None, queries: None }
     }
 }
 
@@ -88,7 +91,7 @@ pub(super) fn registry(
 
     let upstreams = upstreams(config, named, transport, builder.tool_names()).map_err(problem)?;
     let registry = builder.exchangeable(upstreams.providers()).build()?;
-    Ok(Server { registry, upstreams: Some(Arc::new(upstreams)), queries })
+    Ok(Server { registry, backend: None, upstreams: Some(Arc::new(upstreams)), queries })
 }
 
 /// The upstreams of the configuration and of the command line.

@@ -216,7 +216,7 @@ pub fn run_with_lifespan<L, E: std::fmt::Display>(
         };
 
         let shared = Arc::clone(&value);
-        let build = |config: &Config| build(config, shared);
+        let build = |config: &Config| build(config, shared).map(Server::from);
         serve_then(args, config, build, teardown(value)).await
     })
 }
@@ -245,10 +245,10 @@ fn run_configured(
 async fn serve_then(
     args: ServeArgs,
     config: Config,
-    build: impl FnOnce(&Config) -> Result<Registry, BuildError>,
+    build: impl FnOnce(&Config) -> Result<Server, BuildError>,
     teardown: impl Future<Output = ()>,
 ) -> ExitCode {
-    let serving = serve(args, config, true, |config| build(config).map(Server::from));
+    let serving = serve(args, config, true, build);
 
     // A panic must not skip the teardown.
     let code = AssertUnwindSafe(serving).catch_unwind().await;
@@ -268,8 +268,9 @@ impl<S: Send + Sync + 'static> server::Server<S> {
     pub fn run(mut self) -> ExitCode {
         let defaults = std::mem::take(&mut self.config);
         run_configured(defaults, async |args, config| match self.open().await {
-            Ok(Opened { registry, close }) => {
-                Box::pin(serve_then(args, config, |_| registry, close)).await
+            Ok(Opened { registry, backend, close }) => {
+                let build = |_: &Config| Ok(Server { backend, ..Server::from(registry?) });
+                Box::pin(serve_then(args, config, build, close)).await
             }
             Err(error) => fail(1, &error),
         })

@@ -38,13 +38,13 @@ pub(super) async fn serve(
 
     // Stdio has no HTTP endpoint, so content cannot be downloaded.
     config.content.enabled &= !args.stdio;
-    let Server { registry, upstreams, queries } = match build(&config) {
+    let Server { registry, backend, upstreams, queries } = match build(&config) {
         Ok(server) => server,
         Err(error) => return fail(USAGE, &error),
     };
 
     config.redis.migrate |= migrate;
-    let app = match App::open(registry, config).await {
+    let app = match App::open_in(registry, config, backend).await {
         Ok(app) => app,
         Err(error) => return fail_to_open(&error),
     };

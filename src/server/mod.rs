@@ -11,6 +11,7 @@ use larder_server::{
     registry::{BuildError, Builder, Registry},
     tools::{self, ToolOptions},
 };
+use larder_store::store::Backend;
 
 pub(crate) use self::running::Running;
 pub use self::{
@@ -45,6 +46,7 @@ pub fn server(name: impl Into<String>) -> Server {
             std::future::ready(Ok((Arc::new(()), nothing))).boxed()
         }),
         config: Config::default(),
+        backend: None,
     }
 }
 
@@ -60,6 +62,7 @@ pub struct Server<S = ()> {
     steps: Vec<Step<S>>,
     open: Open<S>,
     pub(crate) config: Config,
+    backend: Option<Arc<dyn Backend>>,
 }
 
 type Start<S> = Box<dyn FnOnce(Arc<S>) -> Builder<S> + Send>;
@@ -71,6 +74,8 @@ type Close = BoxFuture<'static, ()>;
 /// A server with its state.
 pub(crate) struct Opened {
     pub(crate) registry: Result<Registry, BuildError>,
+    /// The backend of [`Server::store`].
+    pub(crate) backend: Option<Arc<dyn Backend>>,
     pub(crate) close: Close,
 }
 
@@ -136,9 +141,9 @@ impl Server {
     }
 
     fn with_state<T: Send + Sync + 'static>(self, open: Open<T>) -> Server<T> {
-        let Self { start, steps, config, .. } = self;
+        let Self { start, steps, config, backend, .. } = self;
         let start = |state| applied(start(Arc::new(())), steps).shared_state(state);
-        Server { start: Box::new(start), steps: Vec::new(), open, config }
+        Server { start: Box::new(start), steps: Vec::new(), open, config, backend }
     }
 }
 
@@ -216,11 +221,31 @@ impl<S: Send + Sync + 'static> Server<S> {
         self
     }
 
+    /// Stores resources in a backend of one's own, in place of that of `store.url`; a server whose
+    /// `store.url` names another place than memory then does not start. Sessions, tasks and small
+    /// secrets stay in memory, or in the Redis of `sessions.url`.
+    ///
+    /// ```no_run
+    /// use std::sync::Arc;
+    /// use larder::{prelude::*, store::{ObjectBackend, ObjectLocation, OwnerQuota, object_store}};
+    ///
+    /// fn main() -> ExitCode {
+    ///     let objects = Arc::new(object_store::memory::InMemory::new());
+    ///     let location = ObjectLocation::over("objects", objects);
+    ///     let backend = ObjectBackend::over(location, OwnerQuota::default());
+    ///     larder::server("notes").reading().writing().store(backend).run()
+    /// }
+    /// ```
+    pub fn store(mut self, backend: impl Backend) -> Self {
+        self.backend = Some(Arc::new(backend));
+        self
+    }
+
     /// Makes the state, and builds the registry with it.
     pub(crate) async fn open(self) -> Result<Opened, String> {
         let (state, close) = (self.open)().await?;
         let registry = applied((self.start)(state), self.steps).build();
-        Ok(Opened { registry, close })
+        Ok(Opened { registry, backend: self.backend, close })
     }
 }
 

@@ -92,10 +92,12 @@ impl<S: Send + Sync + 'static> Server<S> {
     /// The server, and what to run when it has ended.
     async fn app(self) -> Result<(App, Close), ServerError> {
         let config = self.config.clone();
-        let Opened { registry, close } = self.open().await.map_err(ServerError::State)?;
+        let Opened { registry, backend, close } = self.open().await.map_err(ServerError::State)?;
 
         let app = match registry {
-            Ok(registry) => App::open(registry, config).await.map_err(ServerError::from),
+            Ok(registry) => {
+                App::open_in(registry, config, backend).await.map_err(ServerError::from)
+            }
             Err(error) => Err(error.into()),
         };
 

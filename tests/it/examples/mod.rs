@@ -4,6 +4,7 @@ mod dynamic_resources;
 mod evaluation;
 mod lifespan;
 mod low_level;
+mod own_store;
 mod prompts;
 mod resources;
 mod running;

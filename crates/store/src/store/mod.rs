@@ -85,6 +85,7 @@ pub use form::{Form, RecordView};
 pub use limited::TotalLimit;
 pub use memory::{MemoryBackend, MemoryLimits};
 pub use object::ObjectSlots;
+pub use object::{KeyValueError, KeyValueStore};
 pub use object::{LocationError, ObjectBackend, ObjectLocation};
 pub use origins::Origins;
 pub use owners::OwnerPage;
@@ -106,3 +107,4 @@ pub use window::{Window, WindowEnd};
 pub use write::Deleted;
 
 pub use larder_runtime::compute::Busy;
+pub use object_store;

@@ -6,7 +6,8 @@ use larder_runtime::{environment, random::Random};
 use object_store::{ObjectStore, local::LocalFileSystem, path::Path, prefix::PrefixStore};
 
 use super::{
-    bucket::StorageService, disk::Disk, layout, local_files::LocalFiles, objects::Objects,
+    KeyValueStore, bucket::StorageService, disk::Disk, key_values::KeyValueObjects, layout,
+    local_files::LocalFiles, objects::Objects,
 };
 use crate::store::{DiskSpace, StoreError};
 
@@ -45,6 +46,38 @@ pub enum LocationError {
 impl ObjectLocation {
     pub(in crate::store) fn objects(&self) -> Objects {
         self.objects.clone()
+    }
+
+    /// A location over an object store of one's own: any type that implements
+    /// [`ObjectStore`]. `name` is the name of the backend in errors and metrics.
+    ///
+    /// The object store must refuse to create an object that exists
+    /// ([`PutMode::Create`](object_store::PutMode::Create)), and show an object to all readers once
+    /// it is written. The [contract suite](crate::testing::store) checks both.
+    pub fn over(name: &'static str, store: Arc<dyn ObjectStore>) -> Self {
+        let objects = Objects {
+            store,
+            name,
+            lists_in_order: false,
+            drops_dots: false,
+            max_copy_bytes: u64::MAX,
+            disk: None,
+            files: None,
+        };
+        Self { objects, url: format!("{name}:") }
+    }
+
+    /// A location over a store of values by key, which must list keys in their order.
+    pub fn of_values(name: &'static str, values: impl KeyValueStore) -> Self {
+        Self::over(name, Arc::new(KeyValueObjects::new(values))).listing_in_order()
+    }
+
+    /// Lists pages by [`ObjectStore::list_with_offset`], which must list in the order of paths,
+    /// rather than folder by folder. Faster where the object store has an index of its paths.
+    #[must_use]
+    pub fn listing_in_order(mut self) -> Self {
+        self.objects.lists_in_order = true;
+        self
     }
 
     /// Whether the URL's scheme belongs to a location, even if this build lacks the cargo

@@ -13,6 +13,7 @@ mod content_writer;
 mod disk;
 mod due;
 mod kept;
+mod key_values;
 mod layout;
 mod ledger;
 mod ledger_reservations;
@@ -38,9 +39,13 @@ use std::{error::Error, fmt, sync::Arc, time::Duration};
 use async_trait::async_trait;
 
 use larder_identity::Owner;
-use larder_runtime::{clock::Clock, random::Random};
+use larder_runtime::{
+    clock::{Clock, SystemClock},
+    random::Random,
+};
 
 pub(super) use self::content_writer::ContentWriter;
+pub use self::key_values::{KeyValueError, KeyValueStore};
 pub use self::location::{LocationError, ObjectLocation};
 pub use self::slots::ObjectSlots;
 pub(super) use self::{
@@ -112,6 +117,11 @@ impl ObjectBackend {
         };
 
         Self { state: Arc::new(state) }
+    }
+
+    /// A backend over a location, by the clock of the system.
+    pub fn over(location: ObjectLocation, quota: OwnerQuota) -> Self {
+        Self::new(location, Arc::new(SystemClock), Random::system(), quota)
     }
 }
 

@@ -117,10 +117,8 @@ impl Upload for ObjectUpload {
         debug_assert_eq!(self.owner, draft.owner, "an upload commits for the owner that began it");
 
         self.writer.check_disk().await?;
-        let small = match self.is_shared {
-            true => None,
-            false => self.writer.take_small(StoredContent::MAX_IN_ENTRY),
-        };
+        let small =
+            if self.is_shared { None } else { self.writer.take_small(StoredContent::MAX_IN_ENTRY) };
         let content = match small {
             Some(small) => StoredContent::Entry { base64: small },
             None => {
