@@ -5,7 +5,7 @@ use std::{ops::Range, sync::Arc};
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::{NAME, RedisState, parts::ContentParts, unavailable};
+use super::{NAME, RedisState, parts::ContentParts, unavailable, upload::MAX_INLINE};
 use crate::{
     redis::{Shard, cmd, pipe},
     store::{Blob, ResourceUri, StoreError, blocks},
@@ -23,9 +23,19 @@ pub(super) struct RedisBlob {
 }
 
 impl RedisBlob {
-    /// Whether the content is in this shard. Commands copy within a shard only.
-    pub(super) fn is_in_shard(&self, inner: &Arc<RedisState>, shard: &Shard) -> bool {
-        Arc::ptr_eq(&self.inner, inner) && self.shard.start() == shard.start()
+    /// Whether Redis copies this content, which has `stored` bytes, into a shard.
+    pub(super) fn is_copied_into(
+        &self,
+        inner: &Arc<RedisState>,
+        shard: &Shard,
+        stored: u64,
+    ) -> bool {
+        // Commands copy within a shard only.
+        let is_near = Arc::ptr_eq(&self.inner, inner) && self.shard.start() == shard.start();
+
+        // Small content goes with the commit, and empty content has no key to copy. Redis answers
+        // nobody while it copies a key, which content of earlier versions fills with up to 512 MiB.
+        is_near && stored > MAX_INLINE as u64 && self.parts.are_short(stored)
     }
 }
 

@@ -258,8 +258,9 @@ impl ExternalUpload {
     async fn copy_in_redis(&mut self, source: &StoredResource) -> Result<bool, StoreError> {
         let blob: &dyn Any = &*source.blob;
         let shard = self.inner.shard_of(&self.owner);
-        let is_near = |blob: &RedisBlob| blob.is_in_shard(&self.inner, &shard);
-        if !blob.downcast_ref().is_some_and(is_near) {
+        let stored = source.entry.stored_size();
+        let is_copied = |blob: &RedisBlob| blob.is_copied_into(&self.inner, &shard, stored);
+        if !blob.downcast_ref().is_some_and(is_copied) {
             return Ok(false);
         }
 

@@ -36,6 +36,11 @@ impl ContentParts {
         if self.count > 1 { format!("{}.{}", self.base, self.count) } else { self.base.clone() }
     }
 
+    /// Whether no part of content of `stored` bytes exceeds [`PART_BYTES`].
+    pub(super) fn are_short(&self, stored: u64) -> bool {
+        stored <= self.count as u64 * PART_BYTES as u64
+    }
+
     pub(super) fn keys(&self, shard: &Shard) -> impl Iterator<Item = String> {
         (0..self.count).map(|part| self.key(shard, part))
     }
@@ -91,6 +96,14 @@ mod tests {
             assert_eq!(parts.id(), id);
         }
         assert_eq!(ContentParts::new("ab", 1).id(), "ab");
+    }
+
+    #[test]
+    fn content_of_earlier_versions_has_a_long_part() {
+        for (id, longest) in [("ab", PART), ("ab.3", 3 * PART)] {
+            assert!(ContentParts::of(id).are_short(longest));
+            assert!(!ContentParts::of(id).are_short(longest + 1));
+        }
     }
 
     #[test]

@@ -26,7 +26,7 @@ use crate::{
 
 /// The most bytes that go as an argument of the script, which copies them a few times. More bytes
 /// are cheaper in a separate command.
-const MAX_INLINE: usize = 16 * 1024;
+pub(super) const MAX_INLINE: usize = 16 * 1024;
 
 /// How many parts one round trip copies, which takes Redis some milliseconds.
 const COPIED_AT_ONCE: usize = 16;
@@ -236,7 +236,8 @@ impl RedisUpload {
             let mut copies = pipe();
             for key in keys {
                 let copy = self.sent().key(&self.shard, self.sent);
-                copies.cmd("COPY").arg(key).arg(&copy);
+                // An attempt whose answer was lost may have made the copy already.
+                copies.cmd("COPY").arg(key).arg(&copy).arg("REPLACE");
                 copies.cmd("PEXPIRE").arg(copy).arg(millis(UPLOAD_TTL));
                 self.sent += 1;
             }
@@ -293,11 +294,12 @@ impl Upload for RedisUpload {
 
     async fn copy(&mut self, source: &StoredResource) -> Result<bool, StoreError> {
         let blob: &dyn Any = &*source.blob;
-        let is_near = |blob: &&RedisBlob| blob.is_in_shard(&self.inner, &self.shard);
-        let Some(blob) = blob.downcast_ref().filter(is_near) else { return Ok(false) };
+        let stored = source.entry.stored_size();
+        let is_copied = |blob: &&RedisBlob| blob.is_copied_into(&self.inner, &self.shard, stored);
+        let Some(blob) = blob.downcast_ref().filter(is_copied) else { return Ok(false) };
 
         self.size = source.entry.size;
-        self.stored = source.entry.stored_size();
+        self.stored = stored;
         self.reservation.cover(self.size).await?;
         self.copy_parts(blob).await?;
         Ok(true)

@@ -74,9 +74,26 @@ pub trait Harness: Send + Sync {
     /// Lets `span` pass for the stores, and hardly more, by advancing their clock or by waiting.
     async fn pass(&self, span: Duration);
 
+    /// The changes that leave the content as it is and write no byte of it again. A store that
+    /// promises less than [`Everything`](TakesOver::Everything) says so.
+    fn takes_over(&self) -> TakesOver {
+        TakesOver::Everything
+    }
+
     /// The unit of time in the suite, at least a millisecond. Times to live are a few ticks. In real
     /// time, a tick must be longer than a few backend calls.
     fn tick(&self) -> Duration;
+}
+
+/// The changes for which [`Upload::copy`](crate::store::Upload::copy) takes over stored content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TakesOver {
+    /// None: the content is read and written again.
+    Nothing,
+    /// New revisions of a resource. Copies and moves are written again.
+    Revisions,
+    /// New revisions, copies and moves of an owner.
+    Everything,
 }
 
 /// The limits of a store.
@@ -205,6 +222,7 @@ macro_rules! store_contract {
                 a_move_never_loses_a_write;
             unchanged_content:
                 unchanged_content_is_not_written_again,
+                content_of_any_size_is_changed_copied_and_moved,
                 content_that_revisions_share_counts_for_each;
             listing:
                 a_prefix_lists_exactly_the_uris_that_begin_with_it,
