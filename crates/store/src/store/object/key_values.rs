@@ -10,16 +10,19 @@ use std::{collections::BTreeSet, error::Error, fmt, ops::Range, sync::Arc};
 use async_trait::async_trait;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use chrono::DateTime;
-use futures_util::{FutureExt, StreamExt, TryStreamExt, future::ready, stream, stream::BoxStream};
+use futures_util::{StreamExt, TryStreamExt, stream, stream::BoxStream};
 use larder_runtime::clock::Timestamp;
 use object_store::{
     Attributes, CopyMode, CopyOptions, Extensions, GetOptions, GetRange, GetResult,
     GetResultPayload, ListResult, MultipartUpload, ObjectMeta, ObjectStore, PutMode,
-    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result, UploadPart, path::Path,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result, path::Path,
 };
 
+mod parts_upload;
 #[cfg(test)]
 mod tests;
+
+use self::parts_upload::PartsUpload;
 
 /// The most bytes of an object in one value.
 const PART_BYTES: usize = 1 << 20;
@@ -47,7 +50,8 @@ pub trait KeyValueStore: fmt::Debug + Send + Sync + 'static {
     async fn delete(&self, key: &str) -> Result<(), KeyValueError>;
 
     /// Up to `limit` keys that begin with `prefix` and sort after `after`, in the order of their bytes,
-    /// each with the time at which its value was written.
+    /// each with the time at which its value was written, by the clock of the store. A page without
+    /// keys is the last.
     async fn list(
         &self,
         prefix: &str,
@@ -123,6 +127,15 @@ impl<K: KeyValueStore> KeyValueObjects<K> {
         self.0.put(&part_key(path, part), bytes, false).await.map_err(failed).map(drop)
     }
 
+    /// Copies the parts of an object of `len` bytes.
+    async fn copy_parts(&self, from: &Path, to: &Path, len: u64) -> Result<()> {
+        for part in 0..len.div_ceil(PART_BYTES as u64) {
+            self.put_part(to, part, self.part(from, part).await?).await?;
+            self.renew(to).await?;
+        }
+        Ok(())
+    }
+
     async fn head(&self, path: &Path) -> Result<Option<Head>> {
         let Some(value) = self.0.get(path.as_ref()).await.map_err(failed)? else { return Ok(None) };
         let damaged = || failed(format!("the value of {path} is no object").into());
@@ -156,42 +169,99 @@ impl<K: KeyValueStore> KeyValueObjects<K> {
         stream::iter(parts).then(read).boxed()
     }
 
-    /// The objects whose keys begin with `prefix` and sort after `after`, in order.
+    /// The keys of one page. A page may have fewer than [`PAGE`], and none if there are no more.
+    async fn page(&self, prefix: &str, after: &str) -> Result<Vec<(String, Timestamp)>> {
+        let page = self.0.list(prefix, after, PAGE).await.map_err(failed)?;
+
+        // A listing that does not advance would never end.
+        let mut before = after;
+        for (key, _) in &page {
+            if &key[..] <= before || !key.starts_with(prefix) {
+                let problem = format!("{key} is listed after {before}, with the prefix {prefix:?}");
+                return Err(failed(problem.into()));
+            }
+            before = key;
+        }
+        Ok(page)
+    }
+
+    /// The objects whose paths begin with `prefix` and sort after `after`, in order.
     fn after(&self, prefix: String, after: String) -> BoxStream<'static, Result<ObjectMeta>> {
         let objects = self.clone();
 
-        let pages = stream::try_unfold(Some(after), move |after| {
+        let last = after.clone();
+        let pages = stream::try_unfold((after, last), move |(after, mut last)| {
             let objects = objects.clone();
             let prefix = prefix.clone();
             async move {
-                let Some(after) = after else { return Ok(None) };
-                let page = objects.0.list(&prefix, &after, PAGE).await.map_err(failed)?;
-                let next = page.last().filter(|_| page.len() >= PAGE).map(|(key, _)| key.clone());
-                Ok::<_, object_store::Error>(Some((page, next)))
+                let page = objects.page(&prefix, &after).await?;
+                let Some((end, _)) = page.last() else { return Ok(None) };
+                let end = end.clone();
+
+                let mut found = Vec::new();
+                for (key, at) in page {
+                    let object = object_of(&key);
+                    if *object > *last {
+                        found.push(meta(object, at));
+                        object.clone_into(&mut last);
+                    }
+                }
+                Ok::<_, object_store::Error>(Some((found, (end, last))))
             }
         });
-
-        let keys = pages.map_ok(|page| stream::iter(page).map(Ok)).try_flatten();
-        let is_object = |(key, _): &(String, Timestamp)| ready(!key.contains('#'));
-        keys.try_filter(is_object).and_then(|(key, at)| ready(meta(&key, at))).boxed()
+        pages.map_ok(stream::iter).try_flatten().boxed()
     }
 
     async fn remove(&self, path: &Path) -> Result<()> {
-        if let Some(Head::Parts(_) | Head::Incomplete) = self.head(path).await? {
-            let prefix = format!("{path}#");
-            loop {
-                let parts = self.0.list(&prefix, "", PAGE).await.map_err(failed)?;
-                for (key, _) in &parts {
-                    self.0.delete(key).await.map_err(failed)?;
-                }
-                if parts.len() < PAGE {
-                    break;
-                }
-            }
-        }
+        self.remove_parts(path).await?;
 
         // The head is last, so that a removal that is cut short is found and repeated.
         self.0.delete(path.as_ref()).await.map_err(failed)
+    }
+
+    /// Removes the parts of an object, unless it is whole. An object without a head has the parts that
+    /// were on their way when it was removed.
+    async fn remove_parts(&self, path: &Path) -> Result<()> {
+        let head = self.0.get(path.as_ref()).await.map_err(failed)?;
+        if let Some(Head::Whole(_)) = head.and_then(Head::decode) {
+            return Ok(());
+        }
+
+        let prefix = format!("{path}#");
+        loop {
+            let parts = self.page(&prefix, "").await?;
+            if parts.is_empty() {
+                return Ok(());
+            }
+            for (key, _) in &parts {
+                self.0.delete(key).await.map_err(failed)?;
+            }
+        }
+    }
+
+    /// Makes the head of an upload as young as its last part, so that no sweep takes a slow upload
+    /// for one whose writer died.
+    ///
+    /// # Errors
+    /// The object was removed meanwhile.
+    async fn renew(&self, path: &Path) -> Result<()> {
+        match self.head(path).await? {
+            Some(Head::Incomplete) => self.put_head(path, Head::Incomplete, false).await.map(drop),
+            Some(Head::Whole(_) | Head::Parts(_)) => Ok(()),
+            None => Err(removed(path)),
+        }
+    }
+
+    /// Writes an object in parts. Readers see a complete object of this path until the end.
+    async fn put_in_parts(&self, path: &Path, mut bytes: Bytes) -> Result<()> {
+        let len = bytes.len() as u64;
+        self.put_head(path, Head::Incomplete, true).await?;
+
+        for part in 0..len.div_ceil(PART_BYTES as u64) {
+            let next = bytes.split_to(bytes.len().min(PART_BYTES));
+            self.put_part(path, part, next).await?;
+        }
+        self.put_head(path, Head::Parts(len), false).await.map(drop)
     }
 }
 
@@ -209,6 +279,21 @@ fn meta(key: &str, at: Timestamp) -> Result<ObjectMeta> {
         e_tag: None,
         version: None,
     })
+}
+
+/// The path of the object to which a key belongs.
+fn object_of(key: &str) -> &str {
+    key.split_once('#').map_or(key, |(object, _)| object)
+}
+
+fn removed(path: &Path) -> object_store::Error {
+    let slow = "an upload must send eight mebibytes an hour";
+    failed(format!("{path} was removed while it was written; {slow}").into())
+}
+
+fn exists(path: &Path) -> object_store::Error {
+    let source = "it has a value".into();
+    object_store::Error::AlreadyExists { path: path.to_string(), source }
 }
 
 fn failed(source: KeyValueError) -> object_store::Error {
@@ -238,16 +323,21 @@ impl<K: KeyValueStore> ObjectStore for KeyValueObjects<K> {
         options: PutOptions,
     ) -> Result<PutResult> {
         let bytes = Bytes::from(payload);
-        let only_new = options.mode == PutMode::Create;
+        let only_new = match options.mode {
+            PutMode::Create => true,
+            PutMode::Overwrite => false,
+            PutMode::Update(_) => {
+                return Err(object_store::Error::NotImplemented {
+                    operation: "put_opts with PutMode::Update".into(),
+                    implementer: "the key-value store".into(),
+                });
+            }
+        };
 
         if bytes.len() > PART_BYTES && !only_new {
-            let mut upload = self.put_multipart_opts(path, PutMultipartOptions::default()).await?;
-            upload.put_part(bytes.into()).await?;
-            return upload.complete().await;
-        }
-        if !self.put_head(path, Head::Whole(bytes), only_new).await? {
-            let source = "it has a value".into();
-            return Err(object_store::Error::AlreadyExists { path: path.to_string(), source });
+            self.put_in_parts(path, bytes).await?;
+        } else if !self.put_head(path, Head::Whole(bytes), only_new).await? {
+            return Err(exists(path));
         }
         Ok(written())
     }
@@ -257,10 +347,8 @@ impl<K: KeyValueStore> ObjectStore for KeyValueObjects<K> {
         path: &Path,
         _: PutMultipartOptions,
     ) -> Result<Box<dyn MultipartUpload>> {
-        self.put_head(path, Head::Incomplete, false).await?;
-        let objects = self.clone();
-        let upload = PartsUpload { objects, path: path.clone(), rest: BytesMut::new(), parts: 0 };
-        Ok(Box::new(upload))
+        self.put_head(path, Head::Incomplete, true).await?;
+        Ok(Box::new(PartsUpload::new(self.clone(), path.clone())))
     }
 
     async fn get_opts(&self, path: &Path, options: GetOptions) -> Result<GetResult> {
@@ -323,26 +411,27 @@ impl<K: KeyValueStore> ObjectStore for KeyValueObjects<K> {
         let mut folders = BTreeSet::new();
         let mut objects = Vec::new();
         let mut after = String::new();
+        let mut last = String::new();
 
         loop {
-            let page = self.0.list(&prefix, &after, PAGE).await.map_err(failed)?;
-            let mut next = page.last().filter(|_| page.len() >= PAGE).map(|(key, _)| key.clone());
+            let page = self.page(&prefix, &after).await?;
+            let Some((end, _)) = page.last() else { break };
+            after.clone_from(end);
 
             for (key, at) in page {
+                let object = object_of(&key);
                 match key[prefix.len()..].split_once('/') {
                     Some((name, _)) => {
                         folders.insert(format!("{prefix}{name}"));
                         // No key has the last character of ASCII: the rest of the folder is skipped.
-                        next = next.map(|next| next.max(format!("{prefix}{name}/\u{7f}")));
+                        after = after.max(format!("{prefix}{name}/\u{7f}"));
                     }
-                    None if !key.contains('#') => objects.push(meta(&key, at)?),
+                    None if *object > *last => {
+                        objects.push(meta(object, at)?);
+                        object.clone_into(&mut last);
+                    }
                     None => {}
                 }
-            }
-
-            match next {
-                Some(next) => after = next,
-                None => break,
             }
         }
 
@@ -354,63 +443,26 @@ impl<K: KeyValueStore> ObjectStore for KeyValueObjects<K> {
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
         let head = self.head(from).await?.ok_or_else(|| missing(from))?;
         let only_new = matches!(options.mode, CopyMode::Create);
-
-        if let Head::Parts(len) = head {
-            self.put_head(to, Head::Incomplete, only_new).await?;
-            for part in 0..len.div_ceil(PART_BYTES as u64) {
-                self.put_part(to, part, self.part(from, part).await?).await?;
-            }
+        if from == to {
+            return if only_new { Err(exists(to)) } else { Ok(()) };
         }
-        self.put_head(to, head, false).await.map(drop)
-    }
-}
-
-/// An upload of an object in parts, which are written as they fill.
-#[derive(Debug)]
-struct PartsUpload<K> {
-    objects: KeyValueObjects<K>,
-    path: Path,
-    /// Bytes that do not fill a part.
-    rest: BytesMut,
-    /// The number of full parts.
-    parts: u64,
-}
-
-#[async_trait]
-impl<K: KeyValueStore> MultipartUpload for PartsUpload<K> {
-    fn put_part(&mut self, data: PutPayload) -> UploadPart {
-        let mut full = Vec::new();
-        for bytes in &data {
-            self.rest.extend_from_slice(bytes);
-            while self.rest.len() >= PART_BYTES {
-                full.push((self.parts, self.rest.split_to(PART_BYTES).freeze()));
-                self.parts += 1;
-            }
+        if !only_new {
+            // The parts of another object are no parts of the copy.
+            self.remove_parts(to).await?;
         }
 
-        let objects = self.objects.clone();
-        let path = self.path.clone();
-        let writing = async move {
-            for (part, bytes) in full {
-                objects.put_part(&path, part, bytes).await?;
+        let is_written = match head {
+            Head::Incomplete => return Err(missing(from)),
+            Head::Whole(_) => self.put_head(to, head, only_new).await?,
+            Head::Parts(len) => {
+                let is_begun = self.put_head(to, Head::Incomplete, only_new).await?;
+                if is_begun {
+                    self.copy_parts(from, to, len).await?;
+                    self.put_head(to, head, false).await?;
+                }
+                is_begun
             }
-            Ok(())
         };
-        writing.boxed()
-    }
-
-    async fn complete(&mut self) -> Result<PutResult> {
-        let rest = std::mem::take(&mut self.rest).freeze();
-        let len = self.parts * PART_BYTES as u64 + rest.len() as u64;
-
-        if !rest.is_empty() {
-            self.objects.put_part(&self.path, self.parts, rest).await?;
-        }
-        self.objects.put_head(&self.path, Head::Parts(len), false).await?;
-        Ok(written())
-    }
-
-    async fn abort(&mut self) -> Result<()> {
-        self.objects.remove(&self.path).await
+        if is_written { Ok(()) } else { Err(exists(to)) }
     }
 }
