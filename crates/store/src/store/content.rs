@@ -86,6 +86,11 @@ impl Content {
         Self { source: Some(Box::new(source.clone())), ..self }
     }
 
+    /// The content as it is read, which no backend copies.
+    pub(super) fn into_read(self) -> Self {
+        Self { source: None, ..self }
+    }
+
     /// The stored resource whose content this is, if its record index is that of content of this
     /// media type.
     pub(super) fn source(&self, mime_type: &str) -> Option<StoredResource> {

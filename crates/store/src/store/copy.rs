@@ -5,8 +5,10 @@ use std::{sync::Arc, time::Duration};
 use larder_identity::Owner;
 
 use super::{
-    Details, Entry, ResourceUri, Rewrite, Store, StoreError, StoredResource, details::default_name,
-    rewrite::MAX_ATTEMPTS, sharing,
+    Details, Entry, ResourceUri, Rewrite, Store, StoreError, StoredResource, Version,
+    details::default_name,
+    rewrite::{Failures, MAX_ATTEMPTS, read_error},
+    sharing,
 };
 
 /// Stores count in milliseconds.
@@ -30,8 +32,17 @@ impl Store {
         let store = self.tracing(self.origins.clone().unwrap_or_default());
         store.add_origins(source.entry.origins.iter().cloned());
 
+        let details = copied_details(&source.entry, details);
         let content = Rewrite::default().content(source).await?;
-        store.create(owner, uri, content, copied_details(&source.entry, details)).await
+        let copied = store.create(owner, uri.clone(), content, details.clone()).await;
+
+        // The backend can no longer take over the content, but may still be able to read it.
+        let missing = |error: &StoreError| error.is_not_found();
+        if !copied.as_ref().is_err_and(missing) {
+            return copied.map_err(read_error);
+        }
+        let content = Rewrite::default().content(source).await?.into_read();
+        store.create(owner, uri, content, details).await.map_err(read_error)
     }
 
     /// Moves the current revision of a resource to another URI of its owner. The resource keeps
@@ -55,6 +66,7 @@ impl Store {
             return Err(StoreError::ReadOnly { uri: uri.clone() });
         }
 
+        let mut failures = Failures::default();
         for _ in 0..MAX_ATTEMPTS {
             let source = self.get(owner, uri).await?;
             if uri == to {
@@ -70,7 +82,14 @@ impl Store {
             let ttl = details.ttl.or(Some(remaining));
             let details = Details { ttl, session, ..details.clone() };
 
-            let moved = self.copy(&source, owner, to.clone(), details).await?;
+            let moved = match self.copy(&source, owner, to.clone(), details).await {
+                // Another call has written or deleted the source, unless its content is lost.
+                Err(error) if error.is_not_found() => {
+                    failures.add(Version::from(&*source.entry), error)?;
+                    continue;
+                }
+                moved => moved?,
+            };
             if self.delete_unchanged(&source.entry).await? {
                 return Ok(moved);
             }

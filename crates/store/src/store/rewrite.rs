@@ -12,7 +12,7 @@ use larder_records::{
 
 use super::{
     Content, Details, Entry, Expected, Kind, ResourceUri, Store, StoreError, StoredResource,
-    sharing, text_view::essence,
+    Version, sharing, text_view::essence,
 };
 
 /// How often a rewrite or a move starts again because another write came first.
@@ -113,8 +113,12 @@ impl Store {
         // The new content has the origins of the stored content.
         let store = self.tracing(self.origins.clone().unwrap_or_default());
 
+        let mut failures = Failures::default();
         for _ in 0..MAX_ATTEMPTS {
             let current = store.get(owner, &uri).await?;
+            let version = Version::from(&*current.entry);
+            let has_failed = failures.of(version);
+
             let mut details = details.clone();
             let source = if rewrite.revision.is_some() {
                 let source = store.revision(owner, &uri, rewrite.revision).await?;
@@ -124,12 +128,56 @@ impl Store {
                 current.clone()
             };
 
+            // The backend cannot take over the content, although nobody has written.
             let content = rewrite.content(&source).await?;
-            if let Some(entry) = store.update_unchanged(&current.entry, content, details).await? {
-                return Ok(entry);
+            let content = if has_failed { content.into_read() } else { content };
+
+            let written = store.update_version(owner, uri.clone(), content, details, Some(version));
+            match written.await.map_err(read_error) {
+                Err(error) if error.is_not_found() => failures.add(version, error)?,
+                written => return written,
             }
         }
 
         Err(StoreError::Contended { uri })
+    }
+}
+
+/// The attempts at a write that did not find the resource, or its content. Another write explains a
+/// failure only if the version is another one at the next attempt.
+#[derive(Default)]
+pub(super) struct Failures {
+    version: Option<Version>,
+    count: usize,
+}
+
+impl Failures {
+    /// How often a version may fail: its content is taken over, then read.
+    const MAX: usize = 2;
+
+    /// Whether the last attempt had this version, too.
+    pub(super) fn of(&self, version: Version) -> bool {
+        self.version == Some(version)
+    }
+
+    /// Adds a failure.
+    ///
+    /// # Errors
+    /// The error itself, if the resource keeps this version and fails each time.
+    pub(super) fn add(&mut self, version: Version, error: StoreError) -> Result<(), StoreError> {
+        if self.version.replace(version) != Some(version) {
+            self.count = 0;
+        }
+
+        self.count += 1;
+        if self.count > Self::MAX { Err(error) } else { Ok(()) }
+    }
+}
+
+/// The error of a write whose content is stored content: why that could not be read, if it could not.
+pub(super) fn read_error(error: StoreError) -> StoreError {
+    match error {
+        StoreError::Input(error) => error.downcast().unwrap_or_else(StoreError::Input),
+        error => error,
     }
 }

@@ -128,7 +128,11 @@ impl Store {
         }
     }
 
-    async fn update_version(
+    /// Updates a resource, with `replaced` only if it has that version.
+    ///
+    /// # Errors
+    /// The errors of [`Store::update`].
+    pub(super) async fn update_version(
         &self,
         owner: &Owner,
         uri: ResourceUri,

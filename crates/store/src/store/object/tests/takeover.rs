@@ -4,7 +4,7 @@
 use std::{
     fmt,
     sync::{
-        Arc,
+        Arc, LazyLock,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -26,8 +26,10 @@ use super::over;
 use crate::{
     store::object::layout,
     store::{
-        ChangeKind, Details, ObjectBackend, OwnerQuota, ResourceUri, Store, StoreError, StoreLimits,
+        ChangeKind, Details, ObjectBackend, OwnerQuota, ResourceUri, Rewrite, Store, StoreError,
+        StoreLimits,
     },
+    testing::store::noise,
 };
 
 /// Objects whose n-th request waits until it is released.
@@ -107,6 +109,7 @@ impl ObjectStore for Stopped {
     }
 
     async fn copy_opts(&self, from: &Path, to: &Path, how: CopyOptions) -> Result<()> {
+        self.step().await;
         self.objects.copy_opts(from, to, how).await
     }
 }
@@ -128,6 +131,10 @@ fn name(name: &str) -> ResourceUri {
 enum Change {
     Put(&'static str),
     Delete,
+    /// A new description of `x://a`.
+    Describe,
+    /// A copy of `x://a` at `x://b`.
+    Copy,
 }
 
 async fn change(store: &Store, change: Change) -> std::result::Result<(), StoreError> {
@@ -140,6 +147,14 @@ async fn change(store: &Store, change: Change) -> std::result::Result<(), StoreE
             put.map(drop)
         }
         Change::Delete => store.delete(&alice, &uri).await.map(drop),
+        Change::Describe => {
+            let details = Details { description: Some("new".into()), ..Details::default() };
+            store.rewrite(&alice, uri, Rewrite::default(), details).await.map(drop)
+        }
+        Change::Copy => {
+            let source = store.get(&alice, &uri).await?;
+            store.copy(&source, &alice, name("x://b"), Details::default()).await.map(drop)
+        }
     }
 }
 
@@ -195,7 +210,7 @@ async fn a_writer_that_stops_at_any_step_overwrites_nothing_when_it_goes_on() {
 
                 let ours_last = match ours {
                     Change::Put(text) => Some(text),
-                    Change::Delete => None,
+                    Change::Delete | Change::Describe | Change::Copy => None,
                 };
 
                 let writing = tokio::spawn(async move { change(&store, ours).await });
@@ -227,25 +242,117 @@ async fn a_writer_that_stops_at_any_step_overwrites_nothing_when_it_goes_on() {
     }
 }
 
-/// Begins to put `text`, and stops before a request to the location; `None` if the change is
-/// made before that request comes.
-async fn put_until(
+/// Begins a change, and stops before a request to the location; `None` if the change is made before
+/// that request comes.
+async fn until(
     objects: &Arc<InMemory>,
     clock: &ManualClock,
     operation: usize,
-    text: &'static str,
+    ours: Change,
 ) -> Option<(Arc<Stopped>, JoinHandle<std::result::Result<(), StoreError>>)> {
     let stopped = Stopped::new(objects, operation);
     let store = instance(Arc::clone(&stopped) as _, clock);
-    let mut put = tokio::spawn(async move { change(&store, Change::Put(text)).await });
+    let mut making = tokio::spawn(async move { change(&store, ours).await });
 
     tokio::select! {
-        done = &mut put => {
+        done = &mut making => {
             done.expect("it does not panic").expect("it is made");
             None
         }
-        () = stopped.reached.notified() => Some((stopped, put)),
+        () = stopped.reached.notified() => Some((stopped, making)),
     }
+}
+
+/// Text that is stored in an object of its own, and whose upload reserves its size.
+fn large() -> &'static str {
+    static TEXT: LazyLock<String> =
+        LazyLock::new(|| noise(1 << 20).iter().map(|byte| format!("{byte:02x}")).collect());
+    &TEXT
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_description_that_stops_at_any_step_has_the_content_or_is_not_made() {
+    for (theirs, last) in [(Change::Put("second"), Some("second")), (Change::Delete, None)] {
+        for at in 0.. {
+            let case = format!("stopped at {at}, {theirs:?}");
+            let objects = Arc::new(InMemory::new());
+            let clock = ManualClock::new();
+            let other = instance(Arc::clone(&objects) as _, &clock);
+            change(&other, Change::Put(large())).await.expect("it is stored");
+            let Some((stopped, ours)) = until(&objects, &clock, at, Change::Describe).await else {
+                assert!(at > 3, "{case}: it was never stopped");
+                break;
+            };
+
+            change(&other, theirs).await.unwrap_or_else(|error| panic!("{case}: {error:?}"));
+            stopped.released.notify_one();
+
+            if let Err(error) = ours.await.expect("it does not panic") {
+                assert!(error.is_not_found() && last.is_none(), "{case}: {error:?}");
+            }
+            assert_eq!(found(&objects, &clock).await.as_deref(), last, "{case}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_copy_that_stops_at_any_step_has_the_content_or_leaves_nothing() {
+    let alice = Owner::new("alice");
+    let source = layout::resource(&alice, &name("x://a"));
+    let mut failed = 0;
+
+    for at in 0.. {
+        let objects = Arc::new(InMemory::new());
+        let clock = ManualClock::new();
+        let other = instance(Arc::clone(&objects) as _, &clock);
+        change(&other, Change::Put(large())).await.expect("it is stored");
+        let Some((stopped, ours)) = until(&objects, &clock, at, Change::Copy).await else {
+            assert!(at > 3, "it was never stopped");
+            break;
+        };
+
+        // The source is deleted, and so is its content, which readers had for the grace period.
+        change(&other, Change::Delete).await.expect("it can be deleted");
+        let contents: Vec<_> =
+            objects.list(Some(&source)).try_collect().await.expect("it is listed");
+        for file in contents.iter().filter(|file| layout::content_id(&file.location).is_some()) {
+            objects.delete(&file.location).await.expect("it can be removed");
+        }
+
+        stopped.released.notify_one();
+        let ours = ours.await.expect("it does not panic");
+        let copied = other.get(&alice, &name("x://b")).await;
+        match (ours, copied) {
+            (Ok(()), Ok(copied)) => {
+                let bytes = copied.bytes().await.expect("it can be read");
+                assert!(bytes == large().as_bytes(), "stopped at {at}");
+            }
+            (Err(error), Err(_)) => {
+                failed += 1;
+                let StoreError::NotFound { uri } = &error else { panic!("{at}: {error:?}") };
+                assert_eq!(uri.as_str(), "x://a", "stopped at {at}");
+                nothing_is_used(&objects, &clock).await;
+            }
+            (ours, copied) => panic!("stopped at {at}: {ours:?}, {}", copied.is_ok()),
+        }
+    }
+
+    assert!(failed > 0, "the content was never missed");
+}
+
+/// Waits until a new instance counts no resource and no upload.
+async fn nothing_is_used(objects: &Arc<InMemory>, clock: &ManualClock) {
+    for _ in 0..100 {
+        let store = instance(Arc::clone(objects) as _, clock);
+        let usage = store.usage().await.expect("it is known");
+        assert_eq!((usage.resources, usage.bytes), (0, 0));
+        if usage.reserved == 0 {
+            return;
+        }
+        // An upload that was refused ends its reservation in the background.
+        tokio::task::yield_now().await;
+    }
+    panic!("a failed copy stays reserved");
 }
 
 #[tokio::test(start_paused = true)]
@@ -255,7 +362,7 @@ async fn a_deleted_resource_stays_deleted_although_its_entry_is_written_late() {
 
     // Some stop comes between the record of the ledger and the entry.
     for at in 0.. {
-        let Some((stopped, ours)) = put_until(&objects, &clock, at, "late").await else {
+        let Some((stopped, ours)) = until(&objects, &clock, at, Change::Put("late")).await else {
             return;
         };
 
@@ -315,7 +422,7 @@ async fn a_writer_that_was_suspended_does_not_append_to_a_removed_tail() {
         let other = instance(Arc::clone(&objects) as _, &clock);
         change(&other, Change::Put("before")).await.expect("it is stored");
 
-        let Some((stopped, ours)) = put_until(&objects, &clock, at, "ours").await else {
+        let Some((stopped, ours)) = until(&objects, &clock, at, Change::Put("ours")).await else {
             return;
         };
 

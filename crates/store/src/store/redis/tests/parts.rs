@@ -10,7 +10,7 @@ use super::{instance, lasting, on, patiently, read, settings, uri};
 use crate::{
     redis::{Redis, cmd},
     store::blocks::BLOCK_BYTES,
-    store::{Content, Details, OwnerQuota, Rewrite, Store},
+    store::{Content, Details, OwnerQuota, Rewrite, Store, StoreError},
     testing::RedisServer,
     testing::store::{Setup, noise},
 };
@@ -81,6 +81,14 @@ async fn redis_copies_unchanged_content_by_itself() {
     let mut upload = store.backend.begin(&owner, &uri("x:4"), None).await.expect("it begins");
     server_forgets(&redis).await;
     assert!(upload.copy(&found).await.expect_err("it is gone").is_not_found());
+
+    // Nobody else writes, so that the content is lost rather than contended. Another instance has
+    // none of it in its memory.
+    let other = on(&server).await;
+    let rewritten = other.rewrite(&owner, uri("x:2"), Rewrite::default(), lasting(300_000)).await;
+    assert!(rewritten.as_ref().is_err_and(StoreError::is_not_found), "{rewritten:?}");
+    let moved = other.rename(&owner, &uri("x:2"), &uri("x:4"), Details::default()).await;
+    assert!(moved.as_ref().is_err_and(StoreError::is_not_found), "{moved:?}");
 }
 
 /// Removes the last part of all content.
