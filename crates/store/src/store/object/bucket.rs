@@ -73,10 +73,11 @@ impl StorageService {
         self == Self::Azure
     }
 
-    /// The most bytes of an object that the service copies in one request, and before it answers.
+    /// The most bytes of an object that the service copies in one request, before it answers and
+    /// within the timeout of a request, 30 s.
     pub(super) fn max_copy_bytes(self) -> u64 {
         match self {
-            Self::S3 | Self::Google => 5 << 30,
+            Self::S3 | Self::Google => 512 << 20,
             // Azure may copy after it has answered.
             Self::Azure => 0,
         }

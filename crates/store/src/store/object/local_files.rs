@@ -36,10 +36,15 @@ impl LocalFiles {
 
         // Both names have one time, by which unused content is found: a new name is not old.
         let touched = source.clone();
-        in_background(move || touch(&touched)).await?;
+        let linked = match in_background(move || touch(&touched)).await {
+            Ok(()) => self.0.copy(from, to).await,
+            Err(error) => Err(error),
+        };
 
-        match self.0.copy(from, to).await {
-            Err(error) if has_too_many_names(&error) => {
+        // A file system may have no second names, no more of them for this file, or none across
+        // mounts, and may refuse them, or a new time, for a file of another user.
+        match linked {
+            Err(error) if !is_final(&error) => {
                 in_background(move || copy_bytes(&source, &target)).await
             }
             copied => copied,
@@ -138,12 +143,16 @@ fn touch(file: &path::Path) -> Result<()> {
     touched.map_err(|error| failed(file, error))
 }
 
-/// Whether a file has as many names as the file system allows, in ext4 65,000.
-fn has_too_many_names(error: &Error) -> bool {
+/// Whether a copy of the bytes would fail, too: the file is missing, or the disk is full.
+fn is_final(error: &Error) -> bool {
+    if matches!(error, Error::NotFound { .. }) {
+        return true;
+    }
+
     let mut cause = Some(error as &(dyn error::Error + 'static));
     while let Some(error) = cause {
-        let io = error.downcast_ref::<io::Error>();
-        if io.is_some_and(|error| error.kind() == io::ErrorKind::TooManyLinks) {
+        let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
+        if matches!(kind, Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)) {
             return true;
         }
         cause = error.source();
@@ -212,5 +221,47 @@ mod tests {
 
         let missing_file = files.read(&Path::from("a/3.json")).await;
         assert!(matches!(missing_file, Err(Error::NotFound { .. })));
+    }
+
+    #[test]
+    fn only_a_missing_file_and_a_full_disk_end_a_copy() {
+        let error = |kind: io::ErrorKind| failed("a".as_ref(), io::Error::from(kind));
+
+        for kind in
+            [io::ErrorKind::NotFound, io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded]
+        {
+            assert!(is_final(&error(kind)), "{kind}");
+        }
+        for kind in [
+            io::ErrorKind::TooManyLinks,
+            io::ErrorKind::CrossesDevices,
+            io::ErrorKind::PermissionDenied,
+            io::ErrorKind::Unsupported,
+            io::ErrorKind::Other,
+        ] {
+            assert!(!is_final(&error(kind)), "{kind}");
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn a_file_is_copied_to_another_file_system() {
+        use std::os::unix::fs::{MetadataExt, symlink};
+
+        let folder = tempfile::tempdir().expect("there is room");
+        let Ok(other) = tempfile::tempdir_in("/dev/shm") else { return };
+        let device = |path: &path::Path| fs::metadata(path).expect("it is there").dev();
+        if device(folder.path()) == device(other.path()) {
+            return;
+        }
+
+        fs::write(folder.path().join("one"), "one").expect("there is room");
+        symlink(other.path(), folder.path().join("b")).expect("it is linked");
+        let files = LocalFileSystem::new_with_prefix(folder.path()).expect("it is a directory");
+        let files = LocalFiles::new(Arc::new(files));
+
+        let copied = Path::from("b/one");
+        files.copy(&Path::from("one"), &copied).await.expect("its bytes are copied");
+        assert_eq!(files.read(&copied).await.expect("it is read"), "one");
     }
 }

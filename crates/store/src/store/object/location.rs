@@ -53,14 +53,15 @@ impl ObjectLocation {
     ///
     /// The object store must refuse to create an object that exists
     /// ([`PutMode::Create`](object_store::PutMode::Create)), and show an object to all readers once
-    /// it is written. The [contract suite](crate::testing::store) checks both.
+    /// it is written. The [contract suite](crate::testing::store) checks both. It copies no object
+    /// without [`copying_up_to`](Self::copying_up_to).
     pub fn over(name: &'static str, store: Arc<dyn ObjectStore>) -> Self {
         let objects = Objects {
             store,
             name,
             lists_in_order: false,
             drops_dots: false,
-            max_copy_bytes: u64::MAX,
+            max_copy_bytes: 0,
             disk: None,
             files: None,
         };
@@ -69,7 +70,16 @@ impl ObjectLocation {
 
     /// A location over a store of values by key, which must list keys in their order.
     pub fn of_values(name: &'static str, values: impl KeyValueStore) -> Self {
-        Self::over(name, Arc::new(KeyValueObjects::new(values))).listing_in_order()
+        let objects = Arc::new(KeyValueObjects::new(values));
+        Self::over(name, objects).listing_in_order().copying_up_to(u64::MAX)
+    }
+
+    /// Copies objects of at most `bytes` by [`ObjectStore::copy`], rather than read and write them.
+    /// The copy must be complete when the object store answers, and within its timeout.
+    #[must_use]
+    pub fn copying_up_to(mut self, bytes: u64) -> Self {
+        self.objects.max_copy_bytes = bytes;
+        self
     }
 
     /// Lists pages by [`ObjectStore::list_with_offset`], which must list in the order of paths,
@@ -166,7 +176,7 @@ impl ObjectLocation {
         let unusable =
             |problem: String| LocationError::Unusable { location: url.to_owned(), problem };
 
-        let location = match StorageService::from_url(url) {
+        let mut location = match StorageService::from_url(url) {
             None => {
                 let directory = PathBuf::from(url.strip_prefix(FILE).unwrap_or(url));
                 let random = random.clone();
@@ -223,14 +233,27 @@ impl ObjectLocation {
         Ok(Self { objects, url: url.to_owned() })
     }
 
-    /// Creates an object twice. The second time must fail.
-    async fn probe(&self, id: &str) -> Result<(), StoreError> {
+    /// Creates an object twice. The second time must fail. Then copies it; a location that refuses
+    /// this copies nothing by itself.
+    pub(super) async fn probe(&mut self, id: &str) -> Result<(), StoreError> {
         let path = Path::from(format!("=probe/{id}"));
+        let copy = Path::from(format!("=probe/{id}.copy"));
         let first = self.objects.create(&path, "larder").await;
         let second = self.objects.create(&path, "larder").await;
+        let copied = if self.objects.copies(1) && first.is_ok() {
+            self.objects.copy_content(&path, &copy).await.map(drop)
+        } else {
+            Ok(())
+        };
+
         // Even a failed request may have created the object.
         let _ = self.objects.remove(&path).await;
+        let _ = self.objects.remove(&copy).await;
 
+        if let Err(error) = copied {
+            tracing::info!(%error, "the location copies no objects; copies are read and written");
+            self.objects.max_copy_bytes = 0;
+        }
         first?;
         if second? {
             return Err(self.objects.failed("it ignores conditional writes (If-None-Match), so that instances would overwrite each other's changes"));

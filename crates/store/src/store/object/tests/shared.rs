@@ -4,25 +4,33 @@
 #![allow(clippy::case_sensitive_file_extension_comparisons, reason = "the extensions are our own")]
 
 use std::{
+    fmt,
     path::PathBuf,
+    sync::Arc,
     time::{Duration, UNIX_EPOCH},
 };
 
+use async_trait::async_trait;
+use futures_util::{StreamExt, stream::BoxStream};
 use larder_identity::Owner;
 use larder_runtime::clock::{Clock, SystemClock};
+use object_store::{
+    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result, memory::InMemory, path::Path,
+};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::location::{HOUR, Location, lasting, name, read};
 use crate::{
     store::object::kept::GRACE,
     store::object::stored_entry::StoredContent,
-    store::{Details, Entry, Rewrite, Store},
+    store::{Details, Entry, ObjectLocation, Rewrite, Store, StoreError},
     testing::store::{Setup, noise},
 };
 
 const LARGE: usize = 2 * StoredContent::MAX_IN_ENTRY;
 
-async fn describe(store: &Store, uri: &str, text: &str) -> std::sync::Arc<Entry> {
+async fn describe(store: &Store, uri: &str, text: &str) -> Arc<Entry> {
     let details = Details { description: Some(text.to_owned()), ..Details::default() };
     let alice = Owner::new("alice");
     let written = store.rewrite(&alice, name(uri), Rewrite::default(), details).await;
@@ -130,4 +138,108 @@ async fn a_copy_of_a_file_takes_no_room_and_is_as_old_as_the_copy() {
     assert!(store.delete(&alice, &name("x://a")).await.unwrap());
     location.clock.advance(2 * GRACE);
     assert_eq!(read(&store, &alice, "x://b").await, content);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn content_that_cannot_be_shared_is_read_and_written() {
+    for location in Location::each().await {
+        let store = location.store(&Setup::default()).await;
+        let alice = Owner::new("alice");
+        let content = noise(LARGE);
+        let uri = name("x://a");
+        store.create(&alice, uri.clone(), content.clone().into(), lasting(HOUR)).await.unwrap();
+        let first = store.get(&alice, &uri).await.unwrap();
+
+        // The revision is dropped, but readers have its content for the grace period.
+        for n in 0..3 {
+            let text = n.to_string().into();
+            store.update(&alice, uri.clone(), text, Details::default()).await.unwrap();
+        }
+        let copied = store.copy(&first, &alice, uri.clone(), Details::default()).await;
+        assert_eq!(copied.expect("it is read").revision, 5);
+        assert_eq!(read(&store, &alice, "x://a").await, content);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_move_of_content_that_is_lost_says_so() {
+    for location in Location::each().await {
+        let store = location.store(&Setup::default()).await;
+        let alice = Owner::new("alice");
+        let content = noise(LARGE);
+        store.create(&alice, name("x://a"), content.into(), Details::default()).await.unwrap();
+        location.remove(&location.contents().await[0]).await;
+
+        let moved = store.rename(&alice, &name("x://a"), &name("x://b"), Details::default()).await;
+        let error = moved.expect_err("its content is lost");
+        assert!(
+            matches!(&error, StoreError::NotFound { uri } if uri.as_str() == "x://a"),
+            "{error:?}"
+        );
+        assert!(store.get(&alice, &name("x://a")).await.is_ok());
+        assert!(store.get(&alice, &name("x://b")).await.is_err());
+    }
+}
+
+/// Objects in memory that cannot be copied.
+#[derive(Debug, Default)]
+struct Uncopied(InMemory);
+
+impl fmt::Display for Uncopied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("objects that cannot be copied")
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Uncopied {
+    async fn put_opts(&self, to: &Path, bytes: PutPayload, how: PutOptions) -> Result<PutResult> {
+        self.0.put_opts(to, bytes, how).await
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        to: &Path,
+        how: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        self.0.put_multipart_opts(to, how).await
+    }
+
+    async fn get_opts(&self, from: &Path, how: GetOptions) -> Result<GetResult> {
+        self.0.get_opts(from, how).await
+    }
+
+    fn delete_stream(
+        &self,
+        paths: BoxStream<'static, Result<Path>>,
+    ) -> BoxStream<'static, Result<Path>> {
+        self.0.delete_stream(paths)
+    }
+
+    fn list(&self, folder: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.0.list(folder)
+    }
+
+    async fn list_with_delimiter(&self, folder: Option<&Path>) -> Result<ListResult> {
+        self.0.list_with_delimiter(folder).await
+    }
+
+    async fn copy_opts(&self, _: &Path, _: &Path, _: CopyOptions) -> Result<()> {
+        let operation = "CopyObject".into();
+        Err(object_store::Error::NotImplemented { operation, implementer: self.to_string() })
+    }
+}
+
+#[tokio::test]
+async fn a_location_that_refuses_to_copy_is_not_asked_to() {
+    let can_copy = async |objects: Arc<dyn ObjectStore>| {
+        let mut location = ObjectLocation::over("memory", objects).copying_up_to(5);
+        location.probe("id").await.expect("it is usable");
+        assert_eq!(location.objects.list(&Path::default()).count().await, 0);
+        location.objects.copies(5)
+    };
+
+    assert!(can_copy(Arc::new(InMemory::new())).await);
+    assert!(!can_copy(Arc::new(Uncopied::default())).await);
+    assert!(!ObjectLocation::over("memory", Arc::new(InMemory::new())).objects.copies(1));
 }
