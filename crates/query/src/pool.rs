@@ -96,7 +96,7 @@ impl Queries {
             let mut worker = self.worker(&key).await?;
             let (result, usable) = worker.ask(question, contents, store, &progress).await;
 
-            if usable && question.engine == Engine::Sql {
+            if usable && question.engine == Engine::Sql && !contents.is_empty() {
                 self.keep(key, worker);
             }
             result
@@ -116,6 +116,34 @@ impl Queries {
             let Progress { read, total } = *progress.lock();
             Err(QueryError::Time { seconds: question.seconds, read, total })
         })
+    }
+
+    /// Checks that a query can be read, before there is a content. Columns and functions show only
+    /// when it runs.
+    ///
+    /// # Errors
+    /// [`QueryError`], as [`Queries::ask`] returns it.
+    pub async fn check(
+        &self,
+        caller: &Owner,
+        engine: Engine,
+        text: &str,
+    ) -> Result<(), QueryError> {
+        let limits = &self.limits;
+        let question = Question {
+            engine,
+            text: text.to_owned(),
+            tables: Vec::new(),
+            offset: 0,
+            limit: 0,
+            text_bytes: 0,
+            store: None,
+            result_bytes: 0,
+            seconds: limits.time.as_secs(),
+            memory_bytes: limits.memory_bytes,
+            input_bytes: 0,
+        };
+        self.ask(caller, &question, &[], None).await.map(drop)
     }
 
     /// How far the system confines the workers. Starts one if none has started yet, and tells the

@@ -57,7 +57,7 @@ pub struct Question {
     pub engine: Engine,
     /// The query.
     pub text: String,
-    /// What it reads.
+    /// What it reads. None: the query is only checked, and not run.
     pub tables: Vec<Table>,
     /// The number of rows of the result to skip.
     pub offset: u64,

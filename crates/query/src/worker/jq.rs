@@ -40,6 +40,11 @@ use crate::{
 
 type Data = data::JustLut<JqValue>;
 
+/// Checks that a filter compiles.
+pub(super) fn check(filter: &str) -> Result<(), QueryError> {
+    compile(filter).map(drop)
+}
+
 pub(super) fn answer(
     question: &Question,
     slurp: bool,

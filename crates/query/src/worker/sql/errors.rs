@@ -30,6 +30,50 @@ pub(super) fn internal(error: &Error, question: &Question) -> QueryError {
     }
 }
 
+/// It is no SELECT.
+pub(super) fn no_select() -> QueryError {
+    QueryError::Refused(ONE_SELECT.into())
+}
+
+/// The error of a statement over a table whose columns are not known yet. What depends on them shows
+/// when it runs.
+pub(super) fn before_tables(error: &Error, authorizer: &Authorizer) -> Result<(), QueryError> {
+    let text = match error {
+        Error::MultipleStatement => return Err(no_select()),
+        Error::SqlInputError { msg, .. } | Error::SqliteFailure(_, Some(msg)) => msg.clone(),
+        error => error.to_string(),
+    };
+
+    if is_denied(error, &text) {
+        return Err(QueryError::Refused(denied(authorizer, &[])));
+    }
+    if let Some(name) = text.strip_prefix("no such table: ") {
+        return Err(QueryError::Refused(no_table(name, &[])));
+    }
+
+    let is_unreadable = ["syntax error", "unrecognized token", "incomplete input"];
+    if is_unreadable.iter().any(|problem| text.contains(problem)) {
+        let text = cut(&text, 300).trim_end_matches('.');
+        return Err(QueryError::Refused(format!("SQLite: {text}.")));
+    }
+    Ok(())
+}
+
+fn is_denied(error: &Error, text: &str) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::AuthorizationForStatementDenied)
+        || text.starts_with("not authorized")
+        || text.contains("prohibited")
+}
+
+/// Says what the authorizer has refused.
+fn denied(authorizer: &Authorizer, tables: &[Profile]) -> String {
+    match authorizer.refused() {
+        Some(Refused::Function(name)) => format!("There is no function {} here.", cut(&name, 100)),
+        Some(Refused::Table(name)) => no_table(&name, tables),
+        None => ONE_SELECT.into(),
+    }
+}
+
 /// An error of the query.
 pub(super) fn explain(
     problem: QueryProblem,
@@ -52,29 +96,34 @@ pub(super) fn explain(
         Error::SqlInputError { msg, .. } | Error::SqliteFailure(_, Some(msg)) => msg.clone(),
         error => error.to_string(),
     };
-    let is_denied = error.sqlite_error_code() == Some(ErrorCode::AuthorizationForStatementDenied)
-        || text.starts_with("not authorized")
-        || text.contains("prohibited");
-
-    QueryError::Refused(if is_denied {
-        match authorizer.refused() {
-            Some(Refused::Function(name)) => {
-                format!("There is no function {} here.", cut(&name, 100))
-            }
-            Some(Refused::Table(name)) => no_table(&name, tables),
-            None => ONE_SELECT.into(),
-        }
+    QueryError::Refused(if is_denied(&error, &text) {
+        denied(authorizer, tables)
     } else if let Some(column) = text.strip_prefix("no such column: ") {
         no_column(column, tables)
     } else if let Some(table) = text.strip_prefix("no such table: ") {
         no_table(table, tables)
+    } else if let Some(name) = text.strip_prefix("no such function: ") {
+        no_function(name)
     } else {
         format!("SQLite: {}.", cut(&text, 300).trim_end_matches('.'))
     })
 }
 
+/// The functions that there are beside SQLite's own.
+const FURTHER_FUNCTIONS: &str = "median(x), percentile(x, 95), stddev(x), \
+variance(x), x REGEXP 'a+', regexp_extract(x, 'a+'), regexp_replace(x, 'a+', 'b'), \
+number('2,5', 'de'), try_number(x), strptime(x, '%d/%m/%Y') and try_strptime(x, '%d/%m/%Y')";
+
+fn no_function(name: &str) -> String {
+    format!(
+        "There is no function {} here. Besides SQLite's there are {FURTHER_FUNCTIONS}.",
+        cut(name, 100)
+    )
+}
+
 fn no_table(name: &str, tables: &[Profile]) -> String {
     let names: Vec<_> = tables.iter().map(|table| table.spec.name.as_str()).collect();
+    let names = if names.is_empty() { vec!["t"] } else { names };
     format!("No table {}. Tables: {}.", cut(name, 100), names.join(", "))
 }
 

@@ -39,6 +39,26 @@ const PROGRESS_STEPS: i32 = 20_000;
 /// The maximum number of columns of a table: SQLite's default limit.
 const MAX_COLUMNS: usize = 2_000;
 
+/// The table of a query over one content.
+const TABLE: &str = "t";
+
+/// Checks that a text is one SELECT over the table `t`, whose columns are not known yet.
+pub(super) fn check_statement(question: &Question) -> Result<(), QueryError> {
+    let internal = |error: rusqlite::Error| errors::internal(&error, question);
+    let mut connection = connect(question.memory_bytes, &Refusals::default()).map_err(internal)?;
+    connection.execute_batch("CREATE TABLE t (x)").map_err(internal)?;
+
+    let authorizer = Authorizer::new([TABLE.to_owned()].into());
+    authorizer.install(&mut connection);
+    match connection.prepare(&question.text) {
+        Ok(statement) if !statement.readonly() || statement.column_count() == 0 => {
+            Err(errors::no_select())
+        }
+        Ok(_) => Ok(()),
+        Err(error) => errors::before_tables(&error, &authorizer),
+    }
+}
+
 /// The tables of a worker.
 pub(super) struct Database {
     connection: Connection,
