@@ -147,10 +147,15 @@ async fn content_is_not_searched_for_references() {
     // The reference in the text of a resource stays what it is.
     let literal = json!({ "uri": "data://lure", "text": "see", "mime_type": "text/plain" });
     client.create(literal).await;
-    let update = json!({ "uri": "data://lure", "text": " {{data://secret}}" });
+    let update = json!({ "uri": "data://lure", "text": "see {{data://secret}}" });
     client.call("update_resource", update).await.result();
     let echoed = client.call("echo", json!({ "a": "{{data://lure}}" })).await.result();
-    assert_eq!(text(&echoed), "{\"a\":\" {{data://secret}}\"}");
+    assert_eq!(text(&echoed), "{\"a\":\"see {{data://secret}}\"}");
+    // White space around a reference is not content.
+    for around in [" {{data://secret}}", "{{ data://secret }}\n"] {
+        let echoed = client.call("echo", json!({ "a": around })).await.result();
+        assert_eq!(text(&echoed), "{\"a\":\"secret\"}", "{around:?}");
+    }
     // Larder's own tools take references, too.
     let copy = json!({ "uri": "data://copy", "text": "{{data://secret}}" });
     client.create(copy).await;

@@ -248,7 +248,7 @@ fn convert(
         let whole = parse(&bytes)?;
         let selected = select(&whole, expression).map_err(|problem| format!("{uri}: {problem}"))?;
         return Ok(match reference.form {
-            None if expected.text && !expected.json => Value::String(as_text(selected)),
+            None if expected.takes_as_text(&selected) => Value::String(as_text(selected)),
             None | Some(Form::Json) => selected,
             Some(Form::Text) => Value::String(as_text(selected)),
             Some(form) => encoded(form, as_text(selected).as_bytes(), "text/plain").into(),
@@ -364,6 +364,19 @@ mod tests {
             ),
         ] {
             assert_eq!(resolved(content, Kind::Text, &reference, expected), Ok(value));
+        }
+
+        let optional = Expected { json: true, null: true, ..text };
+        let either = Expected { json: true, number: true, ..text };
+        for (select, expected, value) in [
+            ("/a", optional, json!("[1,\"x\"]")),
+            ("/a/0", optional, json!("1")),
+            ("/a/1", optional, json!("x")),
+            ("/a/0", either, json!(1)),
+            ("", either, json!("{\"a\":[1,\"x\"]}")),
+        ] {
+            let given = resolved(json_text, Kind::Text, &with(select), expected);
+            assert_eq!(given, Ok(value), "{select}");
         }
 
         let declared = Expected { base64: true, ..text };

@@ -15,11 +15,29 @@ pub(super) struct Expected {
     pub(super) text: bool,
     /// An object, an array, a number, a boolean or null.
     pub(super) json: bool,
+    /// A number.
+    pub(super) number: bool,
+    /// A boolean.
+    pub(super) boolean: bool,
+    /// Null.
+    pub(super) null: bool,
     /// The string is declared to be base64.
     pub(super) base64: bool,
 }
 
 impl Expected {
+    /// Whether a selected value becomes a string: where only a string is expected, and where a string
+    /// is one of the alternatives, unless the value is a scalar of another one.
+    pub(super) fn takes_as_text(self, value: &Value) -> bool {
+        let is_expected = match value {
+            Value::Number(_) => self.number,
+            Value::Bool(_) => self.boolean,
+            Value::Null => self.null,
+            Value::String(_) | Value::Array(_) | Value::Object(_) => false,
+        };
+        self.text && !is_expected
+    }
+
     /// The kinds of values that the schema expects at the path.
     pub(super) fn at(schema: &Value, path: &[String]) -> Self {
         let mut expected = Self::default();
@@ -79,7 +97,12 @@ impl Expected {
         for name in types {
             match name {
                 "string" => self.text = true,
-                _ => self.json = true,
+                name => {
+                    self.json = true;
+                    self.number |= matches!(name, "number" | "integer");
+                    self.boolean |= name == "boolean";
+                    self.null |= name == "null";
+                }
             }
         }
 
@@ -108,7 +131,8 @@ mod tests {
             "$defs": { "row": { "properties": { "id": { "type": "string" } } }, "loop": { "$ref": "#/$defs/loop" } },
         });
 
-        let expected = |text, json, base64| Expected { text, json, base64 };
+        let kinds = |expected: Expected| (expected.text, expected.json, expected.base64);
+        let expected = |text, json, base64| (text, json, base64);
         for (path, wanted) in [
             ("text", expected(true, false, false)),
             ("rows", expected(false, true, false)),
@@ -121,14 +145,14 @@ mod tests {
             ("other", expected(false, true, false)),
         ] {
             let path: Vec<_> = path.split('.').map(str::to_owned).collect();
-            assert_eq!(Expected::at(&schema, &path), wanted, "{path:?}");
+            assert_eq!(kinds(Expected::at(&schema, &path)), wanted, "{path:?}");
         }
 
         let endless = json!({ "properties": { "a": { "$ref": "#/properties/a" } } });
-        assert_eq!(Expected::at(&endless, &["a".into()]), expected(false, false, false));
+        assert_eq!(kinds(Expected::at(&endless, &["a".into()])), expected(false, false, false));
 
         let alternatives = vec![json!({ "$ref": "#" }); 1_000];
         let multiplying = json!({ "type": "string", "anyOf": alternatives });
-        assert_eq!(Expected::at(&multiplying, &[]), expected(true, false, false));
+        assert_eq!(kinds(Expected::at(&multiplying, &[])), expected(true, false, false));
     }
 }

@@ -23,12 +23,13 @@ pub(super) enum Form {
     Data,
 }
 
-/// Reads a reference: a string that is wholly `{{URI}}`, or an
-/// object with `$larder`. `None` for other values.
+/// Reads a reference: a string that is wholly `{{URI}}`, with or without white space around it, or
+/// an object with `$larder`. `None` for other values.
 pub(super) fn read(value: &Value) -> Option<Result<Reference, String>> {
     match value {
         Value::String(text) => {
-            let uri = text.strip_prefix("{{")?.strip_suffix("}}")?;
+            // Models and templates leave blanks and line breaks around a reference.
+            let uri = text.trim().strip_prefix("{{")?.strip_suffix("}}")?.trim();
             let is_uri = !uri.contains(['{', '}']) && ResourceUri::parse(uri).is_ok();
             is_uri.then(|| Ok(Reference { uri: uri.to_owned(), select: None, form: None }))
         }
@@ -80,6 +81,11 @@ mod tests {
         assert_eq!(read(&json!("{{a://b?lines=1-2}}")), Some(Ok(reference("a://b?lines=1-2"))));
         assert_eq!(read(&json!({ "$larder": "a:b" })), Some(Ok(reference("a:b"))));
 
+        for around in ["{{a:b}} ", "\n{{a:b}}\n", "\t{{a:b}}\r\n", "{{ a:b }}", " {{\na:b}}\u{a0}"]
+        {
+            assert_eq!(read(&json!(around)), Some(Ok(reference("a:b"))), "{around:?}");
+        }
+
         let full = json!({ "$larder": "a:b", "select": "/x", "as": "base64" });
         let expected =
             Reference { select: Some("/x".into()), form: Some(Form::Base64), ..reference("a:b") };
@@ -87,8 +93,11 @@ mod tests {
 
         for literal in [
             json!("see {{a://b}}"),
-            json!("{{a://b}} "),
+            json!("{{a://b}}."),
+            json!(" see\n{{a://b}}"),
+            json!("{{a://b c}}"),
             json!("{{name}}"),
+            json!("{{ }}"),
             json!("{{a://b}}{{c://d}}"),
             json!("{{}}"),
             json!({ "$ref": "a://b" }),
