@@ -4,6 +4,7 @@ mod caching;
 mod contents;
 mod custom;
 mod dynamic;
+mod editing;
 mod expiry;
 mod files;
 mod listing;

@@ -8,6 +8,7 @@
 //! matches the listed output schema.
 
 mod copies;
+mod difference;
 mod items;
 mod lists;
 mod part;
@@ -24,6 +25,7 @@ use std::sync::Arc;
 use rmcp::model::CallToolResult;
 
 use larder_runtime::compute::{Compute, INLINE_BYTES};
+pub(crate) use difference::difference;
 use parts::Parts;
 use preview_result::PreviewResult;
 use received::Received;

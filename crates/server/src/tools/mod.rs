@@ -9,6 +9,7 @@ mod create;
 mod delete;
 mod describe;
 mod download_url;
+mod edit;
 mod finding;
 mod link_request;
 mod list;

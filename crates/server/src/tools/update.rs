@@ -9,53 +9,66 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{create, wording};
+use super::{
+    create,
+    edit::{Edit, TextEdit},
+    wording,
+};
 use crate::{
     handler::{Context, StoredFacts, Structured, ToolError},
     registry::{StoredJson, Tool},
 };
 
-/// Replaces the content of a stored resource, or adds to its end, or restores an
-/// earlier revision, or moves it to another URI. Without content, changes only what you
-/// give. Name, description, type and expiry stay, unless you give new ones. Give at most
-/// one of text, json, blob, revision and move_to.
+/// Edits, replaces, extends, restores or moves a stored resource, or changes its details.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct UpdateResource {
-    /// The URI of the resource.
+    /// Its URI.
     uri: String,
-    /// The new text.
+    /// New text.
     #[serde(default)]
     text: Option<String>,
-    /// The new binary data, in base64.
+    /// New base64.
     #[serde(default)]
     blob: Option<String>,
-    /// The new JSON value.
+    /// New JSON.
     #[serde(default)]
     #[schemars(with = "Option<Value>", extend("x-larder-listed" = { "type": "object" }))]
     json: Option<StoredJson>,
-    /// Adds text or blob at the end of the content instead of replacing it. text
-    /// begins a new line; blob is added byte for byte.
+    /// Add text or blob at the end.
     #[serde(default)]
     append: bool,
-    /// The number of a stored revision to restore, with its type. describe_resource
-    /// lists them.
+    /// [{old, new, all?}]: exact texts.
+    #[serde(default)]
+    #[schemars(extend("x-larder-listed" = { "type": "array", "items": { "type": "object" } }))]
+    edits: Option<Vec<TextEdit>>,
+    /// RFC 6902.
+    #[serde(default)]
+    #[schemars(extend("x-larder-listed" = { "type": "array", "items": { "type": "object" } }))]
+    json_patch: Option<Vec<Value>>,
+    /// RFC 7386.
+    #[serde(default)]
+    #[schemars(extend("x-larder-listed" = { "type": "object" }))]
+    merge_patch: Option<Value>,
+    /// The one to edit.
+    #[serde(default)]
+    if_revision: Option<u64>,
+    /// To restore.
     #[serde(default)]
     revision: Option<u64>,
-    /// A new URI, which must not be in use. Earlier revisions and sharing links are not
-    /// moved: they end.
+    /// Another URI.
     #[serde(default)]
     move_to: Option<String>,
-    /// A new short name.
+    /// Short.
     #[serde(default)]
     name: Option<String>,
-    /// A new description of the content.
+    /// Of the content.
     #[serde(default)]
     description: Option<String>,
-    /// A new media type.
+    /// Media type.
     #[serde(default)]
     mime_type: Option<String>,
-    /// A new time to live in seconds, from now on.
+    /// Seconds from now.
     #[serde(default)]
     ttl: Option<f64>,
 }
@@ -76,6 +89,17 @@ async fn update<S>(
         || args.ttl.is_some();
     let details = create::details(args.name, args.description, args.mime_type, args.ttl)?;
     let has_content = text.is_some() || blob.is_some() || json.is_some();
+
+    let edit =
+        Edit::from_arguments(args.edits, args.json_patch, args.merge_patch, args.if_revision)?;
+    if let Some(edit) = edit {
+        if has_content || append || revision.is_some() || args.move_to.is_some() {
+            return Err(ToolError::permanent(
+                "Edits change the current content: give them without text, json, blob, append, revision and move_to.",
+            ));
+        }
+        return edit.apply(ctx, &uri, details).await;
+    }
 
     if let Some(to) = args.move_to {
         if has_content || append || revision.is_some() {
@@ -112,7 +136,7 @@ async fn update<S>(
         }
         (None, false, false) => {
             return Err(ToolError::permanent(
-                "There is nothing to change: give one of text, json, blob, revision and move_to, or a new name, description, mime_type or ttl.",
+                "There is nothing to change: give one of text, json, blob, edits, json_patch, merge_patch, revision and move_to, or a new name, description, mime_type or ttl.",
             ));
         }
     };
