@@ -191,6 +191,7 @@ mod guides {
         AskingTheClient: "asking-the-client.md"
         Guidance: "guidance.md"
         Querying: "querying.md"
+        SmallAnswers: "small-answers.md"
         Workflows: "workflows.md"
     }
 }

@@ -167,9 +167,16 @@ fn reloaded(current: &Config, new: &Config) -> Config {
     next.log.access = new.log.access;
 
     // The set of tools is fixed at startup.
-    let ToolsConfig { write, listing, ref catalogue_cache, .. } = current.tools;
-    let catalogue_cache = catalogue_cache.clone();
-    next.tools = ToolsConfig { write, listing, catalogue_cache, ..new.tools.clone() };
+    let ToolsConfig { write, ref set, projections, listing, ref catalogue_cache, .. } =
+        current.tools;
+    next.tools = ToolsConfig {
+        write,
+        set: set.clone(),
+        projections,
+        listing,
+        catalogue_cache: catalogue_cache.clone(),
+        ..new.tools.clone()
+    };
 
     next.server.allowed_hosts.clone_from(&new.server.allowed_hosts);
     next.server.allowed_origins.clone_from(&new.server.allowed_origins);

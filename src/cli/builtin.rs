@@ -39,6 +39,21 @@ pub(super) enum Transport {
     Stdio,
 }
 
+/// Says once what all tools and results have in common. Texts of tools are a few words each.
+const INSTRUCTIONS: &str = "\
+Large results are stored as resources, out of the conversation. In place of one comes a preview, \
+also as structured content {\"spilled\": {note, resources: [{uri, size, next}]}}: the whole is \
+under its URI until it expires. Ask for what you need: query_resource computes from JSON, CSV and \
+logs (sql or jq), search_resource finds, read_resource reads parts. Answers say what is missing \
+and give the next call; errors say what to do. Give stored content whole to any tool by the \
+argument \"{{URI}}\", or a part of it as {\"$larder\": URI, \"select\": JSON Pointer or JSONPath, \
+\"as\": text, json, base64 or data}. offset counts from 0; revision is the number of an earlier \
+revision, which describe_resource lists. The argument _larder of other servers' tools gives a part \
+of the result in the same call: {\"jq\" | \"sql\" (over table t) | \"search\" | \"fields\": [names] | \
+\"head\": n}, into?; {\"whole\": true} gives all; {\"each\": [arguments, …]} calls once for each. Also there, where \
+not listed: describe_resource, list_resources, search_resources, create_resource, update_resource, \
+delete_resource, share_resource.";
+
 /// The built-in tools, the workflows of the configuration, and the upstreams.
 pub(super) fn registry(
     config: &Config,
@@ -49,14 +64,16 @@ pub(super) fn registry(
     let problem = |problem: String| BuildError { problems: vec![problem] };
 
     let mut builder = Registry::builder("larder")
-        .instructions(
-            "Keeps large texts, JSON and files out of the conversation. Store one with create_resource; read parts of it with read_resource, find lines in it with search_resource, compute answers from JSON, CSV and logs with query_resource, and find resources by words with search_resources. Resources expire.",
-        )
+        .instructions(INSTRUCTIONS)
+        .own_tools(config.tools.set.tool_set())
         .with(tools::reading(ToolOptions::default()));
 
     let queries = config.query.enabled.then(|| Arc::new(Queries::new(config.query.limits())));
     if let Some(queries) = &queries {
         builder = builder.with(tools::querying_with(Arc::clone(queries), config.tools.write));
+        if config.tools.projections {
+            builder = builder.with(tools::projecting(Arc::clone(queries), config.tools.write));
+        }
     }
 
     if config.apps.enabled {

@@ -1,11 +1,17 @@
 //! `[tools]`: the built-in tools and the size of results.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
 
 use larder_runtime::environment::variable_os;
-use larder_server::registry::{OutputRules, Spill};
+use larder_server::{
+    registry::{OutputRules, Spill, ToolSet},
+    tools::BUILT_IN_TOOLS,
+};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 use super::ConfigError;
 
@@ -15,6 +21,17 @@ use super::ConfigError;
 pub struct ToolsConfig {
     /// Offer the tools that create, update, delete and share resources.
     pub write: bool,
+    /// The built-in tools that are listed; others can be called all the same. `"auto"`: in front of
+    /// upstreams read_resource, search_resource, query_resource and the tools of features that are
+    /// configured, otherwise all. `"reading"`: the tools that read. `"all"`, or a list of names.
+    #[schemars(with = "ListedTools")]
+    pub set: ToolsSet,
+    /// List the output schemas of the built-in tools, which take more bytes than all else of their
+    /// definitions.
+    pub output_schemas: bool,
+    /// Let a call ask for a part of the result by the argument `_larder`, which the list adds to the
+    /// tools of upstreams. Needs `query.enabled`.
+    pub projections: bool,
     /// How a model gets to know the tools of upstreams: `"all"` are listed, or with `"search"` it
     /// looks for them with find_tools and calls them with call_tool.
     pub listing: ToolListing,
@@ -30,6 +47,9 @@ pub struct ToolsConfig {
     /// The most bytes of text in the prompt of a workflow as a whole, at least 2000. What does not
     /// fit is replaced by a preview or a link.
     pub prompt_bytes: usize,
+    /// The most bytes of the text that shows a stored result: type, size, columns, the first and last
+    /// lines, and the next calls. At least 1000.
+    pub preview_bytes: usize,
 
     /// `output_bytes` for certain clients, by the name that the client reports. A trailing *
     /// matches any ending.
@@ -50,6 +70,72 @@ pub enum ToolListing {
     Search,
 }
 
+/// The built-in tools that are listed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum ToolsSet {
+    /// Those that the stored results of upstreams need, or all if there are none.
+    #[default]
+    Auto,
+    /// Those that read.
+    Reading,
+    /// All.
+    All,
+    /// Those with these names.
+    Named(BTreeSet<String>),
+}
+
+/// The forms of [`ToolsSet`] in the configuration.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum ListedTools {
+    Keyword(String),
+    Names(BTreeSet<String>),
+}
+
+impl ToolsSet {
+    /// The set as the registry takes it.
+    pub fn tool_set(&self) -> ToolSet {
+        match self {
+            Self::Auto => ToolSet::Auto,
+            Self::Reading => ToolSet::Reading,
+            Self::All => ToolSet::All,
+            Self::Named(names) => ToolSet::Named(names.clone()),
+        }
+    }
+
+    /// The name that is not one of a built-in tool.
+    fn unknown(&self) -> Option<&str> {
+        let Self::Named(names) = self else { return None };
+        names.iter().map(String::as_str).find(|name| !BUILT_IN_TOOLS.contains(name))
+    }
+}
+
+impl Serialize for ToolsSet {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Auto => serializer.serialize_str("auto"),
+            Self::Reading => serializer.serialize_str("reading"),
+            Self::All => serializer.serialize_str("all"),
+            Self::Named(names) => names.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ToolsSet {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let wrong = "it must be \"auto\", \"reading\", \"all\" or a list of names of tools";
+        match ListedTools::deserialize(deserializer).map_err(|_| D::Error::custom(wrong))? {
+            ListedTools::Names(names) => Ok(Self::Named(names)),
+            ListedTools::Keyword(word) => match word.as_str() {
+                "auto" => Ok(Self::Auto),
+                "reading" => Ok(Self::Reading),
+                "all" => Ok(Self::All),
+                _ => Err(D::Error::custom(wrong)),
+            },
+        }
+    }
+}
+
 impl ToolsConfig {
     /// # Errors
     /// Names the setting.
@@ -59,6 +145,12 @@ impl ToolsConfig {
             return Err(ConfigError::new("tools.catalogue_cache", problem));
         }
 
+        if let Some(name) = self.set.unknown() {
+            let known = BUILT_IN_TOOLS.join(", ");
+            let problem = format!("there is no built-in tool {name}; there are {known}");
+            return Err(ConfigError::new("tools.set", problem));
+        }
+
         let mut budgets = vec![
             ("tools.output_bytes".to_owned(), self.output_bytes),
             ("tools.prompt_bytes".to_owned(), self.prompt_bytes),
@@ -66,6 +158,10 @@ impl ToolsConfig {
 
         let clients = self.clients.iter();
         budgets.extend(clients.map(|(client, bytes)| (format!("tools.clients.{client}"), *bytes)));
+
+        if self.preview_bytes < 1_000 {
+            return Err(ConfigError::new("tools.preview_bytes", "it must be at least 1000"));
+        }
 
         // A preview needs at least this many bytes.
         match budgets.iter().find(|(_, bytes)| *bytes < 2_000) {
@@ -89,6 +185,8 @@ impl ToolsConfig {
             output_bytes: self.output_bytes,
             media_bytes: self.media_bytes,
             prompt_bytes: self.prompt_bytes,
+            preview_bytes: self.preview_bytes,
+            own_schemas: self.output_schemas,
             clients: self.clients.clone(),
             tools: self.spill.clone(),
         }
@@ -112,11 +210,15 @@ impl Default for ToolsConfig {
         let rules = OutputRules::default();
         Self {
             write: true,
+            set: ToolsSet::Auto,
+            output_schemas: rules.own_schemas,
+            projections: true,
             listing: ToolListing::All,
             catalogue_cache: "auto".into(),
             output_bytes: rules.output_bytes,
             media_bytes: rules.media_bytes,
             prompt_bytes: rules.prompt_bytes,
+            preview_bytes: rules.preview_bytes,
             clients: rules.clients,
             spill: rules.tools,
         }

@@ -48,6 +48,7 @@ impl UpstreamConfig {
         }
 
         self.check_target()?;
+        self.check_projections()?;
         self.check_headers()?;
         self.check_auth()?;
         self.check_exchange(mode)?;
@@ -65,6 +66,13 @@ impl UpstreamConfig {
                 problem("url", "it must begin with http:// or https://")
             }
             _ => Ok(()),
+        }
+    }
+
+    fn check_projections(&self) -> Result<(), Problem> {
+        match self.project.iter().find(|(_, filter)| filter.trim().is_empty()) {
+            Some((tool, _)) => problem("project", format!("{tool} needs a jq filter")),
+            None => Ok(()),
         }
     }
 

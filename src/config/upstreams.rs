@@ -62,6 +62,22 @@ pub struct UpstreamConfig {
     /// the upstream gives the tool; a trailing * matches any ending.
     #[serde(default)]
     pub spill: BTreeMap<String, Spill>,
+    /// jq filters for the results of tools, by such names. Callers see what the filter gives, and the
+    /// URI of the whole; a call can ask for another part, or for all by `_larder: {whole: true}`.
+    #[serde(default)]
+    pub project: BTreeMap<String, String>,
+    /// Answer a call whose result the caller has had before by `unchanged since 14:02: URI`, or by
+    /// what has changed if that is little. The tool runs all the same, and its results are stored.
+    #[serde(default)]
+    pub unchanged: bool,
+    /// The tools that one call may run for several arguments (`_larder: {each: […]}`): `"read"` are
+    /// those that say that they only read, `"all"` are all.
+    #[serde(default)]
+    pub each: EachPolicy,
+    /// The arguments of tools that take the cursor of a page, by such names, for `_larder: {pages: n}`
+    /// where neither the result nor the arguments of the tool show it.
+    #[serde(default)]
+    pub pages: BTreeMap<String, String>,
     /// How long stored results of a tool live, by such names; at most `store.max_ttl`.
     #[serde(default)]
     pub ttl: BTreeMap<String, Span>,
@@ -244,6 +260,17 @@ fn max_parked_per_caller() -> usize {
     8
 }
 
+/// The tools that one call may run for several arguments.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum EachPolicy {
+    /// Those that say that they only read.
+    #[default]
+    Read,
+    /// All.
+    All,
+}
+
 impl UpstreamConfig {
     /// The settings, with the variables of Larder's environment filled in.
     ///
@@ -276,6 +303,10 @@ impl UpstreamConfig {
             target,
             tools: self.tools.clone(),
             spill: self.spill.clone(),
+            project: self.project.clone(),
+            unchanged: self.unchanged,
+            pages: self.pages.clone(),
+            fans_out: self.each == EachPolicy::All,
             ttl: self.ttl.iter().map(|(tool, ttl)| (tool.clone(), ttl.0)).collect(),
             accept: self.refs.accept.clone(),
             session: self.session,

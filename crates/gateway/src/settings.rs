@@ -256,6 +256,14 @@ pub struct Settings {
     pub tools: ToolFilter,
     /// When results are stored, by the upstream's own names of its tools or patterns.
     pub spill: BTreeMap<String, Spill>,
+    /// jq filters for the results of tools, by name or pattern, where the caller does not say another.
+    pub project: BTreeMap<String, String>,
+    /// Whether a result that a caller has had before is told by what has changed.
+    pub unchanged: bool,
+    /// The arguments of tools that take the cursor of a page, by name or pattern.
+    pub pages: BTreeMap<String, String>,
+    /// Whether `each` may run tools that do not say that they only read.
+    pub fans_out: bool,
     /// How long stored results live, likewise.
     pub ttl: BTreeMap<String, Duration>,
     /// Patterns of the upstreams whose stored content may be an argument of its tools;
@@ -301,6 +309,10 @@ impl Settings {
             target: target.into(),
             tools: ToolFilter::default(),
             spill: BTreeMap::new(),
+            project: BTreeMap::new(),
+            unchanged: false,
+            pages: BTreeMap::new(),
+            fans_out: false,
             ttl: BTreeMap::new(),
             accept: vec!["*".to_owned()],
             session: SessionPolicy::default(),

@@ -30,7 +30,8 @@ async fn the_text_names_uri_size_expiry_completeness_and_the_next_calls() {
         "{said}"
     );
     assert!(said.contains("The last ") && said.contains("\n00004999 év"), "{said}");
-    assert!(said.len() < 8_000, "{}", said.len());
+    assert!(said.len() <= 1_500, "{}", said.len());
+    assert!(said.lines().any(|line| line == uri), "the URI ends its line: {said}");
     // The whole result is stored, and the proposed calls work unchanged.
     assert_eq!(client.read(&uri).await["text"], whole);
     let proposed = proposed(said);
@@ -45,6 +46,24 @@ async fn the_text_names_uri_size_expiry_completeness_and_the_next_calls() {
         let answer = client.call(&tool, arguments).await.text();
         let expected = if tool == "search_resource" { "00004321 év" } else { "00000099 év" };
         assert!(answer.contains(expected), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_first_look_is_short_and_has_an_example_record() {
+    let server = server().await;
+    let client = Modern::of(&server);
+    for (tool, records, example) in [
+        ("table", "Records: 10,000;", "0,\"name, 0\",0.5"),
+        ("json", "Records: 10,000 at /rows;", "\"name\":\"row number 0\""),
+        ("rows", "Records: 10,000 at /rows;", "\"name\":\"row number 0\""),
+    ] {
+        let result = call(&client, tool, 10_000).await;
+        let said = text(&result);
+        assert!(said.len() <= 1_500, "{tool}: {}", said.len());
+        for part in [records, example, "Next: read_resource {"] {
+            assert!(said.contains(part), "{tool} {part}: {said}");
+        }
     }
 }
 

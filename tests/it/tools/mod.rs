@@ -3,6 +3,7 @@
 mod arguments;
 mod header_parameters;
 mod hosts;
+mod listed_bytes;
 mod query;
 mod query_callers;
 mod query_coercion;

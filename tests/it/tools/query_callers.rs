@@ -188,7 +188,7 @@ async fn a_million_rows_have_a_total_and_are_given_in_parts() {
 
 #[tokio::test]
 async fn both_eras_get_the_same_answer_that_fits_the_schema() {
-    let server = server(&[], |_| {}).await;
+    let server = server(&[], |config| config.tools.output_schemas = true).await;
     let modern = Modern::of(&server);
     let (newest, old) = (Legacy::of(&server).await, Legacy::speaking(&server, "2025-03-26").await);
     store(&modern, "x:1", CSV).await;

@@ -1,15 +1,20 @@
-//! The session in docs/querying.md, run as it is printed there, on a file of an installed
-//! npm package.
+//! The sessions in docs/querying.md and docs/small-answers.md, run as they are printed there, on a
+//! file of an installed npm package.
 
-use std::{env, path::Path};
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
 
 use tokio::process::Command;
 
-use crate::support::{patiently, process::serving};
+use crate::support::{
+    patiently,
+    process::{Process, larder, serving},
+};
 
 /// The commands of the page's console blocks, each with its output.
-fn session() -> Vec<(String, String)> {
-    let page = include_str!("../../../docs/querying.md");
+fn session(page: &str) -> Vec<(String, String)> {
     let blocks = page.split("```console\n").skip(1).map(|block| block.split("```").next().unwrap());
     let commands = blocks.flat_map(|block| block.split("$ ").skip(1));
     let step = |command: &str| {
@@ -26,15 +31,35 @@ fn session() -> Vec<(String, String)> {
 #[tokio::test]
 async fn the_session_in_the_guide_is_true() {
     let (_larder, url) = serving(&[]).await;
-    let packages = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/upstreams");
+    check(session(include_str!("../../../docs/querying.md")), &url).await;
+}
+
+#[tokio::test]
+async fn the_answers_in_the_guide_are_those_of_the_filesystem_server() {
+    let page = include_str!("../../../docs/small-answers.md");
+    let (_, rest) = page.split_once("\nlarder serve -- ").unwrap();
+    let command: Vec<_> = rest.lines().next().unwrap().split(' ').collect();
+
+    let mut serve = larder(&[&["serve", "--"], command.as_slice()].concat());
+    serve.current_dir(packages());
+    let larder = Process::start(serve).await;
+    check(session(page), &larder.url).await;
+}
+
+/// The folder with the packages.
+fn packages() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/upstreams")
+}
+
+/// Runs the commands and compares what they print.
+async fn check(steps: Vec<(String, String)>, url: &str) {
     let programs = Path::new(env!("CARGO_BIN_EXE_larder")).parent().unwrap();
     let path = format!("{}:{}", programs.display(), env::var("PATH").unwrap());
-    let steps = session();
-    assert!(steps.len() >= 8, "the session is found");
+    assert!(steps.len() >= 6, "the session is found");
     for (command, expected) in steps {
         let mut bash = Command::new("bash");
-        bash.args(["-c", &command]).current_dir(&packages);
-        bash.env("PATH", &path).env("LARDER_URL", &url);
+        bash.args(["-c", &command]).current_dir(packages());
+        bash.env("PATH", &path).env("LARDER_URL", url);
         let output = patiently(&command, bash.output()).await.unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
         let printed = String::from_utf8(output.stdout).unwrap();

@@ -1,6 +1,7 @@
 //! Other MCP servers behind this one: servers that others wrote, and one that
 //! misbehaves (tests/upstreams).
 
+mod again;
 mod any;
 mod bounds;
 mod failures;
@@ -14,9 +15,11 @@ mod items;
 mod lists;
 mod logins;
 mod meaning;
+mod pages;
 mod passing_on;
 mod policies;
 mod process;
+mod projections;
 mod questions;
 mod reading;
 mod references;

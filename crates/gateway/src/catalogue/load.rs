@@ -1,6 +1,10 @@
 //! [`Loading`]: reads the lists of an upstream, page by page, within bounds.
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use larder_protocol::quote::shortened;
 use larder_server::registry::{ProvidedTool, lookup};
@@ -476,6 +480,13 @@ fn offered_tool(
 
     let spill = lookup(&settings.spill, &own_name).copied().unwrap_or_default();
     let ttl = lookup(&settings.ttl, &own_name).copied();
-    let provided = Arc::new(ProvidedTool::new(tool, input).with_results(spill, ttl));
+    let by_name = |settings: &BTreeMap<String, String>| lookup(settings, &own_name).cloned();
+    let provided = ProvidedTool::new(tool, input)
+        .with_results(spill, ttl)
+        .with_projection(by_name(&settings.project))
+        .with_cursor(by_name(&settings.pages))
+        .telling_changes(settings.unchanged)
+        .fanning_out(settings.fans_out);
+    let provided = Arc::new(provided);
     Tool { own_name, is_task, provided }
 }

@@ -27,6 +27,9 @@ pub const HEAD_BYTES: usize = 128 << 10;
 /// The size of a sample's tail in bytes.
 pub const TAIL_BYTES: usize = 16 << 10;
 
+/// The bytes of previews that are short.
+const SHORT_BYTES: usize = 1_000;
+
 /// The parts of a content that a preview is made from.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample<'a> {
@@ -87,18 +90,20 @@ impl Preview {
     /// Makes a preview of about `budget` bytes of text.
     pub fn new(sample: &Sample<'_>, budget: usize) -> Self {
         let format = Format::detect(sample);
+        // A short preview shows a record rather than more of the shape.
+        let of_facts = if budget < SHORT_BYTES { budget / 4 } else { budget / 2 };
         let facts = match format {
-            Format::Json => json::facts(sample, budget / 2),
-            Format::JsonLines => json::facts_of_lines(sample, budget / 2),
-            Format::Csv(dialect) => csv::facts(sample, dialect, budget / 2),
-            Format::LooseJson => json::facts_of_loose(sample, budget / 2),
+            Format::Json => json::facts(sample, of_facts),
+            Format::JsonLines => json::facts_of_lines(sample, of_facts),
+            Format::Csv(dialect) => csv::facts(sample, dialect, of_facts),
+            Format::LooseJson => json::facts_of_loose(sample, of_facts),
             Format::Text => Vec::new(),
             Format::Image { .. } | Format::Binary => format::facts(sample),
         };
 
         let used: usize = facts.iter().map(String::len).sum();
         let (head, tail) = if sample.is_text {
-            excerpt::ends(sample, budget.saturating_sub(used))
+            excerpt::ends(sample, budget.saturating_sub(used).max(budget / 3))
         } else {
             (None, None)
         };
@@ -112,12 +117,16 @@ impl Preview {
             text.push('\n');
             text.push_str(fact);
         }
-        self.write_excerpts_to(text);
+        self.write_excerpts_to(text, usize::MAX);
     }
 
-    /// Appends head and tail to a text.
-    pub fn write_excerpts_to(&self, text: &mut String) {
-        for Excerpt { label, text: lines, .. } in self.head.iter().chain(&self.tail) {
+    /// Appends the head to a text, and the tail if both take at most `room` bytes.
+    pub fn write_excerpts_to(&self, text: &mut String, room: usize) {
+        let bytes = |excerpt: &Excerpt| excerpt.label.len() + excerpt.text.len() + 4;
+        let used: usize = self.head.iter().chain(&self.tail).map(bytes).sum();
+        let tail = self.tail.as_ref().filter(|_| used <= room || self.head.is_none());
+
+        for Excerpt { label, text: lines, .. } in self.head.iter().chain(tail) {
             text.push_str("\n\n");
             text.push_str(label);
             text.push_str(":\n");

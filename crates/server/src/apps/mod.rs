@@ -29,7 +29,7 @@ use larder_query::Queries;
 
 use crate::{
     handler::{Context, ToolError},
-    registry::{Builder, Registry, Spill, Tool},
+    registry::{Builder, BuiltIn, Registry, Spill, Tool},
 };
 
 pub(crate) use self::page::pdf_script_gzip;
@@ -95,25 +95,21 @@ pub fn viewing<S: Send + Sync + 'static>(
         let builder = page::all(&options).into_iter().fold(builder, Builder::resource);
 
         builder
-            .tool(reading(view_resource::tool(&options), "Show a resource", shown))
-            .tool(reading(
-                view_window::tool(&options),
-                "Read a part for the viewer",
-                called.clone(),
-            ))
-            .tool(reading(view_bytes::tool(), "Read bytes for the viewer", called.clone()))
-            .tool(reading(view_list::tool(), "List resources for the console", called))
+            .tool(reading(view_resource::tool(&options), shown))
+            .tool(reading(view_window::tool(&options), called.clone()))
+            .tool(reading(view_bytes::tool(), called.clone()))
+            .tool(reading(view_list::tool(), called))
     }
 }
 
 /// A tool that reads, bounds its results itself, and has these data for MCP Apps.
-fn reading<S: Send + Sync + 'static>(tool: Tool<S>, title: &str, ui: Value) -> Tool<S> {
-    let title = Some(title.to_owned());
-    let hints = ToolAnnotations::from_raw(title, Some(true), None, Some(true), Some(false));
+fn reading<S: Send + Sync + 'static>(tool: Tool<S>, ui: Value) -> Tool<S> {
+    let hints = ToolAnnotations::from_raw(None, Some(true), None, None, Some(false));
 
     let mut meta = JsonObject::new();
     meta.insert(APPS_META.into(), ui);
-    tool.annotations(hints).meta(MetaObject(meta)).spill(Spill::Never)
+    let tool = tool.annotations(hints).meta(MetaObject(meta)).spill(Spill::Never);
+    tool.built_in(BuiltIn::Viewing)
 }
 
 /// Refuses a caller that lacks the scopes of a tool that does the same for models.

@@ -23,19 +23,17 @@ use crate::{
 /// The most bytes of the preview for the model.
 const PREVIEW_BYTES: usize = 2_000;
 
-/// Shows a stored resource to the person, where the host can show pages (MCP Apps): as a table
-/// that can be sorted and filtered, a JSON tree, a log that can be searched, an image, a PDF, a
-/// chart, or the changes since another revision. Returns its first and last lines as text.
+/// Shows a stored resource to the person as a table, tree, log, image, PDF, chart or diff, where
+/// the host has pages.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ViewResource {
-    /// The URI of the resource.
+    /// Its URI.
     uri: String,
-    /// The view to begin with. By default the one that fits the content best.
+    /// By default what fits best.
     #[serde(default)]
     r#as: Wanted,
-    /// For diff: the number of the revision, or the URI of the resource, to compare with. By
-    /// default the revision before.
+    /// For diff: a revision or a URI; the revision before by default.
     #[serde(default)]
     against: Option<String>,
 }

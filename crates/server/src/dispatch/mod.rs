@@ -11,6 +11,7 @@ mod instrument;
 mod lifecycle;
 mod prompts;
 mod reply;
+mod reserved;
 mod resources;
 mod running;
 mod steps;
@@ -44,6 +45,7 @@ pub use traffic::{Reader, Traffic, TrafficCounts};
 
 use self::{
     lifecycle::{Deadline, Lifecycle},
+    reserved::without_reserved,
     running::Handler,
 };
 use crate::{
@@ -52,7 +54,7 @@ use crate::{
         AskMode, Cancellation, Control, IntoToolResult, Outbox, Scope, Server, StepAccounts,
         Suspended, ToolError,
     },
-    registry::{Registry, SessionClient},
+    registry::{CallKey, Registry, SessionClient, not_called},
     spill::Spiller,
 };
 
@@ -411,7 +413,14 @@ impl Dispatcher {
         let name = params.required_text(Member::Name)?;
         let stored = self.registry.stored_arguments(&name);
         let owner = scope.identity.owner();
-        let arguments = stored_arguments::read(&name, params, stored, owner).await?;
+        let mut arguments = stored_arguments::read(&name, params, stored, owner).await?;
+        let projection = match self.projection(&name, &mut arguments, &scope).await {
+            Ok(projection) => projection,
+            Err(problem) => {
+                let refused = not_called(&name, &problem);
+                return Ok(Reply::CallTool(Box::new(refused.into())));
+            }
+        };
 
         let sent = if self.is_inexact(&name, params) { arguments.clone() } else { None };
         let arguments = match arguments {
@@ -434,14 +443,29 @@ impl Dispatcher {
             && sent == arguments
             && let Some(json) = params.member(Member::Arguments)
         {
-            scope.control.set_exact_arguments(exact::in_one_line(json).into());
+            let json = without_reserved(exact::in_one_line(json));
+            scope.control.set_exact_arguments(json.into());
         }
 
         let spiller = Spiller::new(&scope);
         spiller.receive(&name);
+        let given = arguments.as_ref();
+        let fanned = self.registry.fan_out(&name, given, projection.as_ref(), &scope);
+        if let Some(answer) = Box::pin(fanned).await {
+            return Ok(Reply::CallTool(Box::new(answer.into())));
+        }
+
+        let tells_changes = self.registry.tells_changes(&name);
+        let key = tells_changes.then(|| CallKey::new(&scope, &name, arguments.as_ref()));
         let control = Arc::clone(&scope.control);
-        let result = self.registry.call_tool(&name, arguments, scope).await?;
-        let result = spiller.bounded(&name, result).await;
+        let result = self.registry.call_tool(&name, arguments, Arc::clone(&scope)).await?;
+        let result = match (&projection, key) {
+            (None, None) => spiller.bounded(&name, result).await,
+            (None, Some(key)) => Box::pin(spiller.compared(&name, key, result)).await,
+            (Some(projection), _) => {
+                Box::pin(self.registry.project(&name, projection, result, &scope)).await
+            }
+        };
 
         let exact = control.exact_content(result.structured_content.as_ref());
         Ok(Reply::CallTool(Box::new(ToolReply { exact, ..result.into() })))

@@ -15,10 +15,13 @@ use super::{
     BuildError, OutputRules,
     catalog::Catalog,
     clients::SessionClients,
+    known_results::KnownResults,
     offer::Offer,
+    projection::Projector,
     provider::{Instructions, SessionClient, Subscribed, Subscriber},
     providers::Providers,
     scope_rules::ScopeRules,
+    tool_set::ToolSet,
 };
 use crate::content_link::ContentLinks;
 
@@ -46,6 +49,8 @@ pub struct Registry {
     content_links: OnceLock<Arc<ContentLinks>>,
     pub(super) login_site: OnceLock<super::LoginSite>,
     pub(super) clients: OnceLock<Weak<dyn SessionClients>>,
+    /// The results that callers have had last.
+    pub(crate) results: KnownResults,
 }
 
 /// The parts of a registry that do not change while the server runs.
@@ -55,6 +60,10 @@ pub(super) struct Definition {
     pub(super) page_size: usize,
     pub(super) fixed_lists: bool,
     pub(super) hides_provided_tools: bool,
+    /// Computes parts of results, if callers may ask for them.
+    pub(super) projector: Option<Arc<dyn Projector>>,
+    /// The built-in tools that are listed.
+    pub(super) own_tools: ToolSet,
     pub(super) experimental: model::ExperimentalCapabilities,
     /// The faults by all that was known when the server was built.
     pub(super) warnings: Vec<String>,
@@ -79,6 +88,7 @@ impl Registry {
             content_links: OnceLock::new(),
             login_site: OnceLock::new(),
             clients: OnceLock::new(),
+            results: KnownResults::default(),
         }
     }
 

@@ -12,6 +12,7 @@ use super::{
     definition::Registry,
     offer::Offer,
     paging::{self, ListPage},
+    projection::with_reserved,
     provided_tool::ProvidedTool,
     tool,
 };
@@ -49,11 +50,10 @@ impl Registry {
             page.items.iter_mut().filter(|tool| has_app(tool)).for_each(remove_app);
         }
 
-        for listed in page.items.iter_mut().filter(|tool| tool.output_schema.is_some()) {
-            if let Some(tool) = catalog.tools.get(&listed.name)
-                && self.may_spill(&listed.name)
-            {
-                listed.output_schema.clone_from(&tool.body.spillable_schema);
+        for listed in &mut page.items {
+            if let Some(tool) = catalog.tools.get(&listed.name) {
+                listed.output_schema = self.listed_output(tool);
+                listed.input_schema = self.listed_input(tool);
             }
         }
 
@@ -61,7 +61,18 @@ impl Registry {
     }
 
     fn is_tool_shown(&self, grant: &Grant, shows_apps: bool, tool: &tool::RegisteredTool) -> bool {
-        self.is_shown(grant, tool) && (shows_apps || !is_app_only(&tool.listed))
+        self.is_shown(grant, tool)
+            && (shows_apps || !is_app_only(&tool.listed))
+            && self.is_in_set(tool, shows_apps)
+    }
+
+    /// Whether the set of the server lists a tool; always for a tool of the server's author.
+    fn is_in_set(&self, tool: &tool::RegisteredTool, shows_apps: bool) -> bool {
+        let Some(part) = tool.body.built_in else { return true };
+
+        let is_in_front = !self.definition.providers.is_empty();
+        let set = &self.definition.own_tools;
+        set.lists(&tool.listed.name, part, is_in_front, shows_apps)
     }
 
     /// A page of the registered prompts, in the order of registration.
@@ -196,18 +207,53 @@ impl Registry {
 
     fn listed_tool(&self, tool: &tool::RegisteredTool) -> model::Tool {
         let mut listed = tool.listed.clone();
-        if listed.output_schema.is_some() && self.may_spill(&listed.name) {
-            listed.output_schema.clone_from(&tool.body.spillable_schema);
-        }
+        listed.output_schema = self.listed_output(tool);
+        listed.input_schema = self.listed_input(tool);
         listed
+    }
+
+    /// The output schema in the list.
+    fn listed_output(&self, tool: &tool::RegisteredTool) -> Option<Arc<model::JsonObject>> {
+        let own = tool.listed.output_schema.as_ref()?;
+        if tool.body.built_in.is_some() && !self.output.load().own_schemas {
+            return None;
+        }
+
+        let is_spillable = self.may_spill(&tool.listed.name) || self.projects(tool);
+        if is_spillable { tool.body.spillable_schema.clone() } else { Some(Arc::clone(own)) }
     }
 
     fn listed_provided(&self, tool: &ProvidedTool) -> model::Tool {
         let mut listed = tool.listed.clone();
-        if listed.output_schema.is_some() && self.spills(&listed.name, tool.spill) {
+        listed.input_schema = Arc::clone(self.provided_arguments(tool));
+
+        let projects = self.definition.projector.is_some() && !tool.has_own_reserved;
+        let is_spilled = projects || self.spills(&listed.name, tool.spill);
+        if listed.output_schema.is_some() && is_spilled {
             listed.output_schema.clone_from(&tool.spillable_schema);
         }
         listed
+    }
+
+    /// The arguments of a provider's tool in the list.
+    pub(crate) fn provided_arguments<'a>(
+        &self,
+        tool: &'a ProvidedTool,
+    ) -> &'a Arc<model::JsonObject> {
+        let with_reserved = self.definition.projector.as_ref().and(tool.projectable_input.as_ref());
+        with_reserved.unwrap_or(&tool.listed.input_schema)
+    }
+
+    /// Whether callers may ask a registered tool for a part of its result.
+    fn projects(&self, tool: &tool::RegisteredTool) -> bool {
+        tool.body.is_projectable && self.definition.projector.is_some()
+    }
+
+    /// The arguments of a registered tool in the list.
+    fn listed_input(&self, tool: &tool::RegisteredTool) -> Arc<model::JsonObject> {
+        let own = &tool.listed.input_schema;
+        let with_reserved = if self.projects(tool) { with_reserved(own) } else { None };
+        with_reserved.map_or_else(|| Arc::clone(own), Arc::new)
     }
 
     /// A page of the prompts that the caller may use.

@@ -34,7 +34,8 @@ impl Registry {
     /// may have changed.
     pub fn set_output_rules(&self, rules: OutputRules) {
         let before = self.output.swap(Arc::new(rules));
-        if before.tools != self.output.load().tools {
+        let now = self.output.load();
+        if before.tools != now.tools || before.own_schemas != now.own_schemas {
             self.announce_declared(Announcement::ToolListChanged);
         }
     }
@@ -56,6 +57,11 @@ impl Registry {
         self.output.load().prompt_bytes
     }
 
+    /// The most bytes of text that show a stored result.
+    pub(crate) fn preview_bytes(&self) -> usize {
+        self.output.load().preview_bytes
+    }
+
     /// Whether the tool has its own user interface (MCP Apps), which reads the
     /// result itself.
     pub(crate) fn has_ui(&self, tool: &str) -> bool {
@@ -71,6 +77,15 @@ impl Registry {
             && self.known_tool(tool).is_some_and(|known| known.listed.output_schema.is_some())
     }
 
+    /// Whether results of the tool have structured content that clients check.
+    #[cfg(feature = "query")]
+    pub(crate) fn has_output_schema(&self, tool: &str) -> bool {
+        match self.catalog().tools.get(tool) {
+            Some(registered) => registered.listed.output_schema.is_some(),
+            None => self.lists_output_schema(tool),
+        }
+    }
+
     /// The rule by which the tool's results are stored. `None` for a tool that is not known,
     /// or of a custom handler, which bounds its results itself.
     pub(crate) fn spill_of(&self, tool: &str) -> Option<Spill> {
@@ -79,6 +94,12 @@ impl Registry {
             None => self.known_tool(tool)?.spill?,
         };
         Some(lookup(&self.output.load().tools, tool).copied().unwrap_or(own))
+    }
+
+    /// Whether a result of the tool that the caller has had before is told by what has changed.
+    pub(crate) fn tells_changes(&self, tool: &str) -> bool {
+        self.catalog().tools.get(tool).is_none()
+            && self.known_tool(tool).is_some_and(|known| known.tells_changes)
     }
 
     /// The server behind this one that the tool's results come from.

@@ -32,6 +32,11 @@ pub struct OutputRules {
     pub media_bytes: usize,
     /// The most bytes of text in a workflow's prompt as a whole.
     pub prompt_bytes: usize,
+    /// The most bytes of text that show a stored result, if its names are not long.
+    pub preview_bytes: usize,
+    /// Whether the tools of this crate are listed with their output schemas, which take more bytes
+    /// than their other parts. Their structured content is the same without.
+    pub own_schemas: bool,
     /// Other values of `output_bytes`, by client name; a `*` at the end matches
     /// any suffix. The longest matching pattern wins.
     pub clients: BTreeMap<String, usize>,
@@ -47,6 +52,8 @@ impl Default for OutputRules {
             output_bytes: 32_000,
             media_bytes: 1_000_000,
             prompt_bytes: 128_000,
+            preview_bytes: 1_500,
+            own_schemas: false,
             clients: BTreeMap::new(),
             tools: BTreeMap::new(),
         }

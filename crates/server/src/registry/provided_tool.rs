@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::{
     headers::{self, HeaderParameter},
     output_rules::Spill,
+    projection::{has_reserved, with_reserved},
     spilled_schema::allow_spilled,
 };
 
@@ -43,6 +44,18 @@ pub struct ProvidedTool {
     pub(super) spill: Option<Spill>,
     /// The time to live of stored results; `None` for the store's default.
     pub(super) ttl: Option<Duration>,
+    /// The operator's jq filter for results.
+    pub(super) project: Option<String>,
+    /// Whether a result that the caller has had before is told by what has changed.
+    pub(super) tells_changes: bool,
+    /// The argument that takes the cursor of a page, if the operator names it.
+    pub(super) cursor: Option<String>,
+    /// Whether one call may run the tool several times, though it does not say that it only reads.
+    pub(super) fans_out: bool,
+    /// Whether the tool itself has an argument with the reserved name.
+    pub(super) has_own_reserved: bool,
+    /// The listed arguments with the reserved one.
+    pub(super) projectable_input: Option<Arc<JsonObject>>,
     /// Whether arguments and structured content are validated here. Otherwise
     /// the provider does it.
     pub(super) validates: bool,
@@ -63,7 +76,25 @@ impl ProvidedTool {
         let spillable_schema =
             listed.output_schema.as_deref().map(|own| Arc::new(allow_spilled(own)));
         let spill = Some(Spill::default());
-        Self { listed, headers, spillable_schema, spill, ttl: None, validates: false, input }
+        let has_own_reserved =
+            has_reserved(&listed.input_schema) || input.as_ref().is_some_and(has_reserved);
+        let projectable_input = with_reserved(&listed.input_schema).map(Arc::new);
+
+        Self {
+            listed,
+            headers,
+            spillable_schema,
+            spill,
+            ttl: None,
+            project: None,
+            tells_changes: false,
+            fans_out: false,
+            cursor: None,
+            has_own_reserved,
+            projectable_input: projectable_input.filter(|_| !has_own_reserved),
+            validates: false,
+            input,
+        }
     }
 
     /// Sets the rule by which results are stored, and their time to live.
@@ -71,6 +102,34 @@ impl ProvidedTool {
     pub fn with_results(mut self, spill: Spill, ttl: Option<Duration>) -> Self {
         self.spill = Some(spill);
         self.ttl = ttl;
+        self
+    }
+
+    /// Sets the jq filter that is applied to results where the caller does not say another.
+    #[must_use]
+    pub fn with_projection(mut self, filter: Option<String>) -> Self {
+        self.project = filter;
+        self
+    }
+
+    /// Tells what has changed where a caller has had the result of a call before.
+    #[must_use]
+    pub fn telling_changes(mut self, tells_changes: bool) -> Self {
+        self.tells_changes = tells_changes;
+        self
+    }
+
+    /// Lets one call run the tool several times, though it does not say that it only reads.
+    #[must_use]
+    pub fn fanning_out(mut self, fans_out: bool) -> Self {
+        self.fans_out = fans_out;
+        self
+    }
+
+    /// Names the argument that takes the cursor of a page.
+    #[must_use]
+    pub fn with_cursor(mut self, argument: Option<String>) -> Self {
+        self.cursor = argument;
         self
     }
 
@@ -82,6 +141,12 @@ impl ProvidedTool {
             spillable_schema: None,
             spill: None,
             ttl: None,
+            project: None,
+            tells_changes: false,
+            fans_out: false,
+            cursor: None,
+            has_own_reserved: true,
+            projectable_input: None,
             validates: true,
             input: None,
         }

@@ -38,7 +38,7 @@ impl Server for Registry {
         arguments: Option<Value>,
         scope: Arc<Scope>,
     ) -> BoxFuture<'a, Result<CallToolResult, Fault>> {
-        Self::call_tool(self, name, arguments, scope).boxed()
+        self.call_nested(name, arguments, scope).boxed()
     }
 }
 

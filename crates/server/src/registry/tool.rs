@@ -19,9 +19,11 @@ use super::{
     headers::{self, HeaderParameter},
     item::{Item, catch_panic, check_name, common_setters},
     output_rules::Spill,
+    projection::{RESERVED, has_reserved},
     scope_rules,
     spilled_schema::allow_spilled,
     structured_output::{OutputDefinition, RegisteredOutput},
+    tool_set::{self, BuiltIn},
 };
 use crate::handler::{Context, IntoToolResult, Scope, ToolError, form};
 
@@ -43,6 +45,8 @@ pub struct Tool<S = ()> {
     output: OutputDefinition,
     spill: Spill,
     stored: Vec<&'static str>,
+    built_in: Option<BuiltIn>,
+    is_projectable: bool,
     /// Problems of the forms that the tool shows.
     form_problems: Vec<String>,
     handler: Handler<S>,
@@ -94,6 +98,8 @@ impl<S: Send + Sync + 'static> Tool<S> {
             output: OutputDefinition { structure: R::structure(), ..OutputDefinition::default() },
             spill: Spill::default(),
             stored: Vec::new(),
+            built_in: None,
+            is_projectable: false,
             form_problems: Vec::new(),
             handler,
         }
@@ -155,6 +161,15 @@ impl<S: Send + Sync + 'static> Tool<S> {
         self
     }
 
+    /// Lets callers ask for a part of the result in the same call, by the reserved argument `_larder`,
+    /// where the server computes parts ([`tools::projecting`](crate::tools::projecting)). The handler
+    /// never sees the argument.
+    #[must_use]
+    pub fn projectable(mut self) -> Self {
+        self.is_projectable = true;
+        self
+    }
+
     /// Names a form that the tool shows with [`Context::elicit`]. A server whose form clients
     /// cannot show does not build. Can be called several times.
     #[must_use]
@@ -167,6 +182,12 @@ impl<S: Send + Sync + 'static> Tool<S> {
     /// of the type [`StoredJson`](super::StoredJson).
     pub(crate) fn stored_argument(mut self, name: &'static str) -> Self {
         self.stored.push(name);
+        self
+    }
+
+    /// Marks a tool of this crate, which a [`ToolSet`](super::ToolSet) may leave out of the list.
+    pub(crate) fn built_in(mut self, part: BuiltIn) -> Self {
+        self.built_in = Some(part);
         self
     }
 
@@ -186,6 +207,13 @@ impl<S: Send + Sync + 'static> Tool<S> {
             Vec::new()
         });
 
+        let is_projectable = self.is_projectable && !has_reserved(&self.schema);
+        if self.is_projectable && !is_projectable {
+            problems.push(format!(
+                "{item}: it cannot be projectable, because it has an argument {RESERVED}"
+            ));
+        }
+
         let validator = Validator::new(self.schema)
             .map_err(|problem| problems.push(format!("{item}: {problem}")))
             .ok();
@@ -198,8 +226,7 @@ impl<S: Send + Sync + 'static> Tool<S> {
         });
 
         let structured = output.is_some();
-        let plain = validator.as_ref().map(|v| Arc::new(schema::listed_arguments(&v.schema)));
-        listed.input_schema = plain.unwrap_or_default();
+        listed.input_schema = listed_arguments(validator.as_ref(), self.built_in.is_some());
         listed.output_schema = output.as_ref().map(|o| Arc::clone(&o.validator.schema));
 
         let state = Arc::clone(state);
@@ -216,12 +243,24 @@ impl<S: Send + Sync + 'static> Tool<S> {
             output,
             spill: self.spill,
             stored: self.stored,
+            built_in: self.built_in,
+            is_projectable,
             spillable_schema,
             run: Box::new(run),
         };
 
         Item { listed, scopes, origin: self.origin, body }
     }
+}
+
+/// The schema of arguments in the list.
+fn listed_arguments(validator: Option<&Validator>, is_built_in: bool) -> Arc<JsonObject> {
+    let plain = validator.map(|validator| schema::listed_arguments(&validator.schema));
+    let mut plain = plain.unwrap_or_default();
+    if is_built_in {
+        tool_set::shorten(&mut plain);
+    }
+    Arc::new(plain)
 }
 
 /// Does work on arguments, off the runtime's workers if they are large.
@@ -248,6 +287,10 @@ pub(super) struct ToolBody {
     pub(super) spill: Spill,
     /// The arguments that the tool stores as they are.
     pub(super) stored: Vec<&'static str>,
+    /// The part of a tool of this crate.
+    pub(super) built_in: Option<BuiltIn>,
+    /// Whether callers may give the reserved argument.
+    pub(super) is_projectable: bool,
     /// The output schema that also allows a preview.
     pub(super) spillable_schema: Option<Arc<JsonObject>>,
     run: Box<dyn Fn(Arc<Scope>, Value) -> BoxFuture<'static, CallToolResult> + Send + Sync>,

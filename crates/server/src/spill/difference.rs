@@ -1,6 +1,6 @@
 //! The difference of two texts, short enough for an answer.
 
-use std::fmt::Write;
+use std::{fmt::Write, time::Duration};
 
 use larder_records::words::{count, cut};
 use similar::{ChangeTag, TextDiff};
@@ -9,6 +9,8 @@ use similar::{ChangeTag, TextDiff};
 const MAX_LINE_BYTES: usize = 120;
 /// The lines of context around a change.
 const CONTEXT: usize = 1;
+/// How long lines are compared; after that the difference may be longer than it has to be.
+const MAX_TIME: Duration = Duration::from_millis(300);
 /// The most bytes between the first and the last change that are compared line by line.
 const MAX_COMPARED: usize = 1 << 20;
 
@@ -25,7 +27,7 @@ pub(crate) fn difference(before: &str, after: &str, max_bytes: usize) -> String 
         return format!("From line {} on, much is changed.", skipped + 1);
     }
 
-    let diff = TextDiff::from_lines(before_rest, after_rest);
+    let diff = TextDiff::configure().timeout(MAX_TIME).diff_lines(before_rest, after_rest);
     let mut text = String::new();
     let mut left_out = 0;
 

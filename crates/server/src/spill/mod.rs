@@ -7,9 +7,12 @@
 //! complete, and the next calls. A resource link is added. The result always
 //! matches the listed output schema.
 
+mod again;
+mod changes;
 mod copies;
 mod difference;
 mod items;
+mod left_out;
 mod lists;
 mod part;
 mod parts;
@@ -19,17 +22,19 @@ pub(crate) mod record_columns;
 mod sizes;
 mod store_parts;
 pub(crate) mod tool_calls;
+mod whole;
 
 use std::sync::Arc;
 
 use rmcp::model::CallToolResult;
 
-use larder_runtime::compute::{Compute, INLINE_BYTES};
 pub(crate) use difference::difference;
+use larder_runtime::compute::{Compute, INLINE_BYTES};
 use parts::Parts;
-use preview_result::PreviewResult;
+use preview_result::NextTools;
 use received::Received;
 use store_parts::{StorePartsError, Storing, store_parts};
+pub(crate) use whole::Whole;
 
 use crate::{
     handler::{Context, IntoToolResult, Longest, Receiving, Scope, ToolError},
@@ -128,7 +133,20 @@ impl Spiller {
         self.without_reader || self.offers(READING_TOOL)
     }
 
-    /// Stores the parts that are too large, or all parts.
+    /// Stores all of a result that is no error, whatever its size.
+    ///
+    /// # Errors
+    /// The result to send, if it has nothing to store or cannot be stored.
+    pub(crate) async fn store_whole(
+        &self,
+        tool: &str,
+        result: CallToolResult,
+    ) -> Result<Whole, CallToolResult> {
+        let received = Received::new(self.scope.control.take_received());
+        Box::pin(self.store(tool, result, received, true)).await
+    }
+
+    /// Stores the parts that are too large, or all parts, and replaces them by previews.
     async fn spill(
         &self,
         tool: &str,
@@ -136,11 +154,28 @@ impl Spiller {
         received: Received,
         all: bool,
     ) -> CallToolResult {
+        match self.store(tool, result, received, all).await {
+            Ok(whole) => whole.into_preview(),
+            Err(unstored) => unstored,
+        }
+    }
+
+    /// Stores the parts that are too large, or all parts.
+    ///
+    /// # Errors
+    /// The result to send, if there are none or they cannot be stored.
+    async fn store(
+        &self,
+        tool: &str,
+        result: CallToolResult,
+        received: Received,
+        all: bool,
+    ) -> Result<Whole, CallToolResult> {
         let fits =
             received.is_empty() && !sizes::is_over(&result, self.output_bytes, self.media_bytes);
         let original = fits.then(|| result.clone());
 
-        let with_links = !Registry::from_scope(&self.scope).has_ui(tool);
+        let registry = Registry::from_scope(&self.scope);
         let is_error = result.is_error;
 
         // A result that fits is sent if it cannot be stored.
@@ -156,35 +191,44 @@ impl Spiller {
         let bytes = sizes::bytes(&result, INLINE_BYTES + 1);
         let exact = self.scope.control.exact_content(result.structured_content.as_ref());
         let received = received.with_exact_content(exact);
-        let split = move || Parts::split(result, received, text_bytes, media_bytes, all);
-        let parts = match Compute::run(owner, bytes, split).done().await {
+        let is_provided = registry.may_be_provided(tool);
+        let split = move || {
+            let reason = if is_provided { left_out::left_out(&result, &received) } else { None };
+            (Parts::split(result, received, text_bytes, media_bytes, all), reason)
+        };
+        let (parts, left_out) = match Compute::run(owner, bytes, split).done().await {
             Ok(parts) => parts,
-            Err(busy) => return failed(StorePartsError::Store(busy.into())),
+            Err(busy) => return Err(failed(StorePartsError::Store(busy.into()))),
         };
 
         if parts.large.is_empty() {
-            return parts.into_result(is_error);
+            return Err(parts.into_result(is_error));
         }
 
         let Parts { large, small, value, structured, meta } = parts;
-        // Clients expect structured content of a tool that lists its schema.
-        let structured = structured || Registry::from_scope(&self.scope).lists_output_schema(tool);
-        let storing = Storing { scope: &self.scope, output_bytes: self.output_bytes };
-        match store_parts(tool, large, &storing).await {
-            Ok(stored) => {
-                let preview = PreviewResult {
-                    tool,
-                    can_read: self.offers(READING_TOOL),
-                    can_search: self.offers("search_resource"),
-                    can_query: self.offers("query_resource"),
-                    stored: &stored,
-                    output_bytes: self.output_bytes,
-                    is_error: is_error == Some(true),
-                };
-                preview.compose(small, value, structured, with_links, meta)
-            }
-            Err(error) => failed(error),
-        }
+        let preview_bytes = registry.preview_bytes().min(self.output_bytes);
+        let storing =
+            Storing { scope: &self.scope, output_bytes: self.output_bytes, preview_bytes };
+        let stored = store_parts(tool, large, &storing).await.map_err(failed)?;
+
+        Ok(Whole {
+            tool: tool.to_owned(),
+            stored,
+            small,
+            value,
+            meta,
+            // Clients expect structured content of a tool that lists its schema.
+            structured: structured || registry.lists_output_schema(tool),
+            with_links: !registry.has_ui(tool),
+            is_error: is_error == Some(true),
+            next: NextTools {
+                read: self.offers(READING_TOOL),
+                search: self.offers("search_resource"),
+                query: self.offers("query_resource"),
+            },
+            preview_bytes,
+            left_out,
+        })
     }
 
     /// Whether the caller may use the tool.

@@ -10,26 +10,39 @@ use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
 use serde_json::{Value, json};
 
 use super::{
+    left_out::left_out_warning,
     store_parts::StoredPart,
     tool_calls::{call, count_arguments, jq_root, search_arguments, type_and_size},
 };
 use crate::registry::READING_TOOL;
 
+/// Reserved for the sentence before the previews.
+const NOTE_BYTES: usize = 150;
+/// The parts that have their next calls, if there are many.
+const PARTS_WITH_NEXT: usize = 12;
+
+/// The tools that previews propose, as far as the caller may use them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NextTools {
+    /// `read_resource`
+    pub(super) read: bool,
+    /// `search_resource`
+    pub(super) search: bool,
+    /// `query_resource`
+    pub(super) query: bool,
+}
+
 /// Builds a preview result.
-#[allow(clippy::struct_excessive_bools, reason = "what the caller may use, one by one")]
 pub(super) struct PreviewResult<'a> {
     pub(super) tool: &'a str,
-    /// Whether the caller may use `read_resource`.
-    pub(super) can_read: bool,
-    /// Whether the caller may use `search_resource`.
-    pub(super) can_search: bool,
-    /// Whether the caller may use `query_resource`.
-    pub(super) can_query: bool,
+    pub(super) next: NextTools,
     pub(super) stored: &'a [StoredPart],
-    /// The most bytes of text in a result.
-    pub(super) output_bytes: usize,
+    /// The most bytes of text that show what is stored.
+    pub(super) preview_bytes: usize,
     /// Whether the stored result is an error.
     pub(super) is_error: bool,
+    /// Why the server behind the tool did not send all.
+    pub(super) left_out: Option<&'a str>,
 }
 
 impl PreviewResult<'_> {
@@ -46,7 +59,10 @@ impl PreviewResult<'_> {
         let (previews, shown) = self.previews();
         let is_complete =
             shown == self.stored.len() && self.stored.iter().all(|part| part.preview.is_whole());
-        let note = self.note(is_complete, !small.is_empty() || value.is_some());
+        let mut note = self.note(is_complete, !small.is_empty() || value.is_some());
+        if let Some(reason) = self.left_out {
+            note = format!("{note}\n{}", left_out_warning(reason));
+        }
 
         let mut content = vec![ContentBlock::text(note.clone() + &previews)];
         content.extend(small);
@@ -71,19 +87,19 @@ impl PreviewResult<'_> {
         let size = count(size, "byte");
         let what = if self.is_error { "failure message" } else { "result" };
         let location = match self.stored {
-            [part] => format!("at {}", part.entry.uri),
-            parts => format!("as {} resources", parts.len()),
+            [_] => String::new(),
+            parts => format!(" as {} resources", parts.len()),
         };
 
         if is_complete {
             return format!(
-                "The {what} of {tool} ({size}) is stored {location}, and complete below."
+                "The {what} of {tool} ({size}) is stored{location}, and complete below."
             );
         }
 
         let rest = if has_small { "; smaller parts follow as they are" } else { "" };
         format!(
-            "PREVIEW ONLY: this is not the whole {what} of {tool}. All of its {size} are stored {location}; below are excerpts{rest}."
+            "PREVIEW ONLY: this is not the whole {what} of {tool}. All of its {size} are stored{location}{rest}:"
         )
     }
 
@@ -92,13 +108,17 @@ impl PreviewResult<'_> {
     fn previews(&self) -> (String, usize) {
         let mut text = String::new();
         let mut shown = 0;
-        for part in self.stored {
+        for (index, part) in self.stored.iter().enumerate() {
             let StoredPart { entry, preview, columns, .. } = part;
             // Writing to a string cannot fail.
+            // A URI ends its line, so that no host takes more for a part of it.
             let _ = write!(text, "\n\n{}\n{}", entry.uri, type_and_size(entry));
-            let _ = write!(text, "; complete there; expires at {}", entry.expires);
+            let _ = write!(text, "; expires at {}", entry.expires);
 
-            if shown > 0 && text.len() > self.output_bytes / 4 * 3 {
+            if shown > 0 && text.len() > self.preview_bytes / 4 * 3 {
+                if index < PARTS_WITH_NEXT {
+                    let _ = write!(text, "\nNext: {}", self.next(part).join(" or "));
+                }
                 continue;
             }
 
@@ -111,12 +131,10 @@ impl PreviewResult<'_> {
             }
 
             let _ = write!(text, "\nNext: {}", self.next(part).join(" or "));
-            let _ = write!(
-                text,
-                "; or give it to another tool, as the argument \"{{{{{}}}}}\"",
-                entry.uri
-            );
-            preview.write_excerpts_to(&mut text);
+            let _ = write!(text, "; or as an argument of another tool: \"{{{{{}}}}}\"", entry.uri);
+
+            let room = self.preview_bytes.saturating_sub(text.len() + NOTE_BYTES);
+            preview.write_excerpts_to(&mut text, room);
         }
         (text, shown)
     }
@@ -187,13 +205,13 @@ impl PreviewResult<'_> {
     /// The exact next calls, of the tools that the caller may use.
     fn next(&self, StoredPart { entry, after, .. }: &StoredPart) -> Vec<String> {
         let mut next = Vec::new();
-        if self.can_read {
+        if self.next.read {
             next.push(call(READING_TOOL, after));
         }
-        if self.can_search && entry.kind == Kind::Text {
+        if self.next.search && entry.kind == Kind::Text {
             next.push(call("search_resource", &search_arguments(entry.uri.as_str())));
         }
-        if self.can_query && entry.records.is_some() {
+        if self.next.query && entry.records.is_some() {
             next.push(call("query_resource", &count_arguments(entry.uri.as_str())));
         }
 

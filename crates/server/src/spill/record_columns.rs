@@ -8,7 +8,7 @@ use larder_records::{
 /// The most columns that are named.
 const MAX_NAMES: usize = 30;
 /// The most bytes of the names.
-const MAX_NAMES_BYTES: usize = 600;
+const MAX_NAMES_BYTES: usize = 400;
 
 /// The names of the columns in the first bytes of a content, as SQL writes them:
 /// `id, name, "unit price"`. `None` if there are none.

@@ -31,10 +31,29 @@ use crate::{
 /// The most parts of one result that are stored.
 const MAX_PARTS: usize = 64;
 
-/// The call whose result is stored, and its output budget in bytes.
+/// The bytes of a preview besides facts and excerpts: size, expiry, columns, labels and next calls.
+const AROUND_BYTES: usize = 640;
+/// How often a preview names the URI.
+const NAMED_URIS: usize = 5;
+/// The bytes of a URI besides the name of the tool.
+const URI_BYTES: usize = 36;
+
+/// The call whose result is stored.
 pub(super) struct Storing<'a> {
     pub(super) scope: &'a Scope,
+    /// The most bytes of text in its answer.
     pub(super) output_bytes: usize,
+    /// The most bytes of text that show what is stored.
+    pub(super) preview_bytes: usize,
+}
+
+impl Storing<'_> {
+    /// The bytes of facts and excerpts of each part.
+    fn budget(&self, tool: &str, parts: usize) -> usize {
+        let around = AROUND_BYTES + NAMED_URIS * (URI_BYTES + tool.len());
+        let shown = self.preview_bytes.min(self.output_bytes / 2);
+        (shown / parts.max(1)).saturating_sub(around).max(300)
+    }
 }
 
 /// A stored part and its preview.
@@ -65,8 +84,7 @@ pub(super) async fn store_parts(
 
     let scope = storing.scope;
     let several = parts.len() > 1;
-    // The previews share half of the output budget.
-    let budget = (storing.output_bytes / 2 / parts.len().max(1)).clamp(300, 3_000);
+    let budget = storing.budget(tool, parts.len());
     let mut stored: Vec<StoredPart> = Vec::with_capacity(parts.len());
 
     for (index, part) in parts.into_iter().enumerate() {

@@ -13,11 +13,11 @@ use crate::{
     spill::tool_calls::{read_arguments, type_and_size},
 };
 
-/// Tells whether a file was stored by a URL of upload_url, and under which URI.
+/// Tells whether the file of an upload_url is stored, and where.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CheckUpload {
-    /// The id that upload_url returned. It is known for a day.
+    /// From upload_url.
     id: String,
 }
 

@@ -17,47 +17,40 @@ use crate::{
     registry::{StoredJson, Tool},
 };
 
-/// Stores a large text, JSON value or file under a URI, outside of the
-/// conversation, until it expires. Returns the URI; read parts of it with
-/// read_resource, or find lines in it with search_resource. Give exactly one of
-/// text, json, blob and copy_of. Overwrites a resource that has the same URI.
+/// Stores one of text, json, blob and copy_of under a URI, until it expires.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CreateResource {
-    /// The URI to store it under, such as results://search/42, with any scheme.
-    /// If omitted, the server makes one that cannot be guessed.
+    /// Such as results://search/42; made if left out.
     #[serde(default)]
     uri: Option<String>,
-    /// Text to store.
+    /// Text.
     #[serde(default)]
     text: Option<String>,
-    /// Binary data to store, in base64.
+    /// Base64.
     #[serde(default)]
     blob: Option<String>,
-    /// A JSON value to store, with a record on each line: an item of its list, or a
-    /// member of its object.
+    /// JSON.
     #[serde(default)]
     #[schemars(with = "Option<Value>", extend("x-larder-listed" = { "type": "object" }))]
     json: Option<StoredJson>,
-    /// The URI of a resource to copy without reading it, with its name, description and
-    /// type. It may be shared with you, or one of the server.
+    /// The URI of another.
     #[serde(default)]
     copy_of: Option<String>,
-    /// With copy_of: the number of the revision; the latest by default.
+    /// Of copy_of.
     #[serde(default)]
     #[schemars(range(min = 1))]
     revision: Option<u64>,
-    /// A short name.
+    /// Short.
     #[serde(default)]
     name: Option<String>,
-    /// A description of the content.
+    /// Of the content.
     #[serde(default)]
     description: Option<String>,
-    /// The media type. By default text/plain, application/json or
-    /// application/octet-stream.
+    /// Media type.
     #[serde(default)]
     mime_type: Option<String>,
-    /// The time to live in seconds. One day by default.
+    /// Seconds; a day by default.
     #[serde(default)]
     ttl: Option<f64>,
 }

@@ -13,15 +13,14 @@ use crate::{
 /// The most resources that one call deletes by a prefix.
 const MAX_BY_PREFIX: usize = 1_000;
 
-/// Deletes a stored resource before it expires, or all of yours whose URIs begin with a
-/// prefix. Succeeds if there is none. Give one of uri and prefix.
+/// Deletes a stored resource, or all whose URIs begin with prefix.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct DeleteResource {
-    /// The URI of the resource.
+    /// Its URI.
     #[serde(default)]
     uri: Option<String>,
-    /// The beginning of the URIs, with the scheme and its colon.
+    /// With scheme and colon.
     #[serde(default)]
     prefix: Option<String>,
 }

@@ -21,15 +21,14 @@ const HEAD_BYTES: usize = 800;
 /// The most bytes of the preview.
 const PREVIEW_BYTES: usize = 3_000;
 
-/// Describes a stored resource: type, size, number of
-/// lines, times of creation and expiry, the number of records and their columns, the
-/// pointers of JSON lists, the first and last lines, and the stored revisions.
+/// Describes a stored resource: size, expiry, records, columns and their types, first and last
+/// lines, revisions.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct DescribeResource {
-    /// The URI of the resource.
+    /// Its URI.
     uri: String,
-    /// The number of the revision; the latest by default.
+    /// An earlier one.
     #[serde(default)]
     #[schemars(range(min = 1))]
     revision: Option<u64>,

@@ -21,32 +21,26 @@ use crate::{
 /// The default lifetime of a link.
 const DEFAULT_EXPIRES: Duration = Duration::from_secs(600);
 
-/// Creates a URL at which a stored resource can be downloaded without credentials
-/// until it expires: for a person, or for curl in a shell or sandbox. The content
-/// does not pass through the conversation. Anyone with the link can download this
-/// revision of the resource, so give it only to those who may.
+/// Makes a URL that downloads a resource without credentials; whoever has it can read.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct DownloadUrl {
-    /// The URI of the resource.
+    /// Its URI.
     uri: String,
-    /// The number of the revision; the latest by default.
+    /// An earlier one.
     #[serde(default)]
     #[schemars(range(min = 1))]
     revision: Option<u64>,
-    /// Seconds until the URL expires; 600 by default. It expires with the resource at
-    /// the latest.
+    /// Seconds; default: 600.
     #[serde(default)]
     expires: Option<f64>,
-    /// Whether the URL works once: for a secret. It shows a page with a button, because
-    /// previews of messages open URLs.
+    /// For a secret.
     #[serde(default)]
     once: bool,
-    /// Whether a browser shows the content rather than saving it. Only images and
-    /// plain text are shown.
+    /// Shown by browsers.
     #[serde(default)]
     inline: bool,
-    /// The name of the file; the resource's name by default.
+    /// Its name.
     #[serde(default)]
     filename: Option<String>,
 }

@@ -24,14 +24,14 @@ const PARAMETERS_BYTES: usize = 110;
 /// How many tools are returned by default.
 const DEFAULT_LIMIT: u64 = 5;
 
-/// Finds tools by words about the task, and returns a line for each: its parameters (? is optional)
-/// and what it does. The name of a tool as query returns its whole schema. Call one with call_tool.
+/// Finds tools by words about the task. Gives their parameters (? is optional); for the name of a
+/// tool, its whole schema.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct FindTools {
-    /// Words, such as: create issue. Or the name of a tool.
+    /// Words, or the name of a tool.
     query: String,
-    /// The most tools to return. 5 by default.
+    /// 5 by default.
     #[serde(default)]
     #[schemars(range(min = 1, max = 50))]
     limit: Option<u64>,
@@ -41,9 +41,9 @@ struct FindTools {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CallTool {
-    /// The name of the tool.
+    /// Its name.
     name: String,
-    /// Its arguments, as its inputSchema says.
+    /// Its arguments.
     #[serde(default)]
     arguments: JsonObject,
 }
@@ -70,7 +70,8 @@ async fn find<S>(ctx: &Context<S>, args: FindTools, budget: usize) -> Result<Str
 
     let named = tools.iter().find(|tool| tool.listed.name == args.query.trim());
     if let Some(tool) = named {
-        return Ok(whole_definition(tool, budget));
+        let arguments = ctx.registry().provided_arguments(tool);
+        return Ok(whole_definition(tool, arguments, budget));
     }
 
     let ranked = rank_tools(ctx.identity(), &args.query, &tools).await;
@@ -166,9 +167,9 @@ fn type_of(schema: &Value) -> String {
 }
 
 /// The whole definition in JSON, and the call.
-fn whole_definition(tool: &ProvidedTool, budget: usize) -> String {
+fn whole_definition(tool: &ProvidedTool, arguments: &JsonObject, budget: usize) -> String {
     let listed = &tool.listed;
-    let schema = Value::Object(JsonObject::clone(&listed.input_schema));
+    let schema = Value::Object(arguments.clone());
     let with_schema = |schema: Value| {
         let description = cut(text_of(tool), budget / 2);
         json!({ "name": listed.name, "description": description, "inputSchema": schema })

@@ -18,21 +18,20 @@ use crate::{
 /// The default number of stored resources in a result.
 const DEFAULT_LIMIT: usize = 50;
 
-/// Lists this server's own resources and URI templates, and your stored
-/// resources, as JSON, and how much of your quota is used. Read one with read_resource.
+/// Lists stored resources, those of the server, and the quota.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListResources {
-    /// Only URIs that begin with this, such as results://.
+    /// The beginning of their URIs.
     #[serde(default)]
     prefix: Option<String>,
-    /// Only stored resources whose URI sorts after this one: the next page.
+    /// The URI before the page.
     #[serde(default)]
     after: Option<String>,
-    /// How many of the server's own resources and templates to skip.
+    /// Of the server's own.
     #[serde(default)]
     skip: usize,
-    /// The most stored resources to return. 50 by default.
+    /// Default: 50.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1000))]
     limit: Option<usize>,

@@ -14,6 +14,12 @@ mod finding;
 mod link_request;
 mod list;
 #[cfg(feature = "query")]
+mod projection;
+#[cfg(feature = "query")]
+mod projection_each;
+#[cfg(feature = "query")]
+mod projection_pages;
+#[cfg(feature = "query")]
 mod query;
 mod rank;
 mod read;
@@ -40,8 +46,28 @@ use serde_json::json;
 pub(crate) use self::search::LineSearch;
 use crate::{
     handler::Context,
-    registry::{Builder, Spill, Tool},
+    registry::{Builder, BuiltIn, Spill, Tool},
 };
+
+/// The names of all tools of this module and of the viewer that models see.
+pub const BUILT_IN_TOOLS: [&str; 16] = [
+    "list_resources",
+    "describe_resource",
+    "read_resource",
+    "search_resource",
+    "search_resources",
+    "query_resource",
+    "create_resource",
+    "update_resource",
+    "delete_resource",
+    "share_resource",
+    "download_url",
+    "upload_url",
+    "check_upload",
+    "find_tools",
+    "call_tool",
+    "view_resource",
+];
 
 /// Options of the tools that read.
 #[derive(Debug, Clone, Default)]
@@ -76,12 +102,12 @@ pub fn reading<S: Send + Sync + 'static>(
 ) -> impl FnOnce(Builder<S>) -> Builder<S> {
     move |builder| {
         let builder = builder
-            .tool(read_only(list::tool(options.clone()), "List resources"))
-            .tool(read_only(describe::tool(options.clone()), "Describe a resource"))
-            .tool(read_only(read::tool(options.clone()), "Read a resource"));
+            .tool(read_only(list::tool(options.clone())))
+            .tool(read_only(describe::tool(options.clone())))
+            .tool(essential(read::tool(options.clone())));
         let builder = builder
-            .tool(read_only(search::tool(options.clone()), "Search a resource"))
-            .tool(read_only(search_all::tool(options), "Search all stored resources"));
+            .tool(essential(search::tool(options.clone())))
+            .tool(read_only(search_all::tool(options)));
 
         builder.with(windows())
     }
@@ -120,12 +146,29 @@ pub fn querying_with<S: Send + Sync + 'static>(
         }
 
         let tool = query::tool(queries, store);
-        let title = "Query resources";
         builder.tool(if store {
-            tool.annotations(hints(title, false, true)).spill(Spill::Never)
+            let tool = tool.annotations(hints(false, true)).spill(Spill::Never);
+            tool.built_in(BuiltIn::Essential)
         } else {
-            read_only(tool, title)
+            essential(tool)
         })
+    }
+}
+
+/// Lets callers ask for a part of a result in the same call: the reserved argument `_larder` of the
+/// tools of providers, and of tools that are [`projectable`](crate::Tool::projectable). The whole
+/// result is stored. With `store`, answers can be stored, too. Needs the tools of [`reading`] and
+/// [`querying_with`], in whose processes the parts are computed.
+#[cfg(feature = "query")]
+pub fn projecting<S: Send + Sync + 'static>(
+    queries: Arc<larder_query::Queries>,
+    store: bool,
+) -> impl FnOnce(Builder<S>) -> Builder<S> {
+    move |builder| {
+        if cfg!(not(unix)) {
+            return builder;
+        }
+        builder.projector(Arc::new(projection::Projecting { queries, may_store: store }))
     }
 }
 
@@ -133,10 +176,9 @@ pub fn querying_with<S: Send + Sync + 'static>(
 /// works in a server over HTTP that knows its URL (`server.public_url`).
 pub fn downloading<S: Send + Sync + 'static>() -> impl FnOnce(Builder<S>) -> Builder<S> {
     |builder| {
-        let title = Some("Create a download link".to_owned());
         // The tool changes nothing, but each link is new.
-        let hints = ToolAnnotations::from_raw(title, Some(true), None, Some(false), Some(false));
-        builder.tool(download_url::tool().annotations(hints).spill(Spill::Never))
+        let hints = ToolAnnotations::from_raw(None, Some(true), None, Some(false), Some(false));
+        builder.tool(writes(download_url::tool().spill(Spill::Never), hints))
     }
 }
 
@@ -145,10 +187,10 @@ pub fn downloading<S: Send + Sync + 'static>() -> impl FnOnce(Builder<S>) -> Bui
 /// in a server with the tools of [`writing`].
 pub fn uploading<S: Send + Sync + 'static>() -> impl FnOnce(Builder<S>) -> Builder<S> {
     |builder| {
-        let adds = hints("Create an upload link", false, false);
+        let adds = hints(false, false);
         builder
-            .tool(upload_url::tool().annotations(adds).spill(Spill::Never))
-            .tool(read_only(check_upload::tool(), "Check an upload"))
+            .tool(writes(upload_url::tool().spill(Spill::Never), adds))
+            .tool(read_only(check_upload::tool()).built_in(BuiltIn::Writing))
     }
 }
 
@@ -159,17 +201,12 @@ pub fn finding<S: Send + Sync + 'static>(
 ) -> impl FnOnce(Builder<S>) -> Builder<S> {
     move |builder| {
         // The called tool may do anything.
-        let calls = ToolAnnotations::from_raw(
-            Some("Call a tool".to_owned()),
-            Some(false),
-            Some(true),
-            Some(false),
-            Some(true),
-        );
+        let calls =
+            ToolAnnotations::from_raw(None, Some(false), Some(true), Some(false), Some(true));
 
         builder
-            .tool(read_only(finding::find_tool(options), "Find tools"))
-            .tool(finding::call_tool().annotations(calls))
+            .tool(read_only(finding::find_tool(options)).built_in(BuiltIn::Feature))
+            .tool(finding::call_tool().annotations(calls).built_in(BuiltIn::Feature))
             .hide_provided_tools()
     }
 }
@@ -178,37 +215,42 @@ pub fn finding<S: Send + Sync + 'static>(
 /// `delete_resource`, `share_resource`.
 pub fn writing<S: Send + Sync + 'static>() -> impl FnOnce(Builder<S>) -> Builder<S> {
     |builder| {
-        let adds = hints("Store a resource", false, false);
-        let updates = hints("Update a resource", true, false);
-        let shares = hints("Share a resource", false, false);
-        let removes = hints("Delete a resource", true, true);
+        let adds = hints(false, false);
+        let updates = hints(true, false);
+        let shares = hints(false, false);
+        let removes = hints(true, true);
 
         builder
-            .tool(create::tool().annotations(adds))
-            .tool(update::tool().annotations(updates))
-            .tool(delete::tool().annotations(removes))
-            .tool(share::tool().annotations(shares))
+            .tool(writes(create::tool(), adds))
+            .tool(writes(update::tool(), updates))
+            .tool(writes(delete::tool(), removes))
+            .tool(writes(share::tool(), shares))
     }
 }
 
-fn hints(title: &str, destructive: bool, idempotent: bool) -> ToolAnnotations {
-    let title = Some(title.to_owned());
+fn hints(destructive: bool, idempotent: bool) -> ToolAnnotations {
     let closed_world = Some(false);
-    ToolAnnotations::from_raw(title, Some(false), Some(destructive), Some(idempotent), closed_world)
+    ToolAnnotations::from_raw(None, Some(false), Some(destructive), Some(idempotent), closed_world)
 }
 
-/// Marks a tool as read-only, and as bounding its own results: neither Larder
+/// A built-in tool that writes or makes links, with its hints.
+fn writes<S: Send + Sync + 'static>(tool: Tool<S>, hints: ToolAnnotations) -> Tool<S> {
+    tool.annotations(hints).built_in(BuiltIn::Writing)
+}
+
+/// A built-in tool that reads, and that previews propose.
+fn essential<S: Send + Sync + 'static>(tool: Tool<S>) -> Tool<S> {
+    read_only(tool).built_in(BuiltIn::Essential)
+}
+
+/// Marks a built-in tool as read-only, and as bounding its own results: neither Larder
 /// nor the host needs to store them again.
-fn read_only<S: Send + Sync + 'static>(tool: Tool<S>, title: &str) -> Tool<S> {
-    let hints = ToolAnnotations::from_raw(
-        Some(title.to_owned()),
-        Some(true),
-        None,
-        Some(true),
-        Some(false),
-    );
+fn read_only<S: Send + Sync + 'static>(tool: Tool<S>) -> Tool<S> {
+    // Tools that only read need no hint about repeated calls.
+    let hints = ToolAnnotations::from_raw(None, Some(true), None, None, Some(false));
 
     let mut meta = JsonObject::new();
     meta.insert("anthropic/maxResultSizeChars".into(), json!(100_000));
-    tool.annotations(hints).meta(MetaObject(meta)).spill(Spill::Never)
+    let tool = tool.annotations(hints).meta(MetaObject(meta)).spill(Spill::Never);
+    tool.built_in(BuiltIn::Reading)
 }

@@ -6,6 +6,7 @@ use larder_records::words::{count, number};
 use larder_store::store::{
     BLOCK_BYTES, Entry, Kind, RecordsError, StoredResource, Window, WindowEnd,
 };
+use rmcp::model::{CallToolResult, ContentBlock};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -26,32 +27,26 @@ const MAX_SCANNED_BYTES: usize = 1 << 20;
 /// Reserved for the line before the content.
 const HEAD_BYTES: usize = 600;
 
-/// Reads lines, bytes or records of a stored resource. The first line of the result
-/// says which part it is, what the total is, and the call that reads the next part.
-/// Records are the items of a JSON list (or the members of an object), the lines of
-/// NDJSON and the rows of CSV and TSV; they come one to a line.
+/// Reads lines, bytes or records of a stored resource.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ReadResource {
-    /// The URI of the resource.
+    /// Its URI.
     uri: String,
-    /// How many lines (or bytes, or records) to skip. 0 by default.
+    /// To skip.
     #[serde(default)]
     offset: u64,
-    /// The most lines (or bytes, or records) to read. By default 200 lines or
-    /// records, or as many bytes as fit into a result.
+    /// To read.
     #[serde(default)]
     #[schemars(range(min = 1))]
     limit: Option<u64>,
-    /// The unit of offset and limit.
+    /// Default: lines.
     #[serde(default)]
     unit: Unit,
-    /// For records of JSON: a JSON Pointer to the list or object that has them, such
-    /// as /data/items. By default the outermost list.
+    /// JSON Pointer to records.
     #[serde(default)]
     at: Option<String>,
-    /// The number of the revision; the latest by default. describe_resource
-    /// lists the stored ones.
+    /// An earlier one.
     #[serde(default)]
     #[schemars(range(min = 1))]
     revision: Option<u64>,
@@ -71,6 +66,29 @@ pub(super) fn tool<S: Send + Sync + 'static>(options: ToolOptions) -> Tool<S> {
         let budget = options.budget(&ctx, HEAD_BYTES);
         async move { read(&ctx, &args, budget).await }
     })
+}
+
+/// The first records of a result, or its first lines if it has none.
+pub(super) async fn head_of<S>(
+    ctx: &Context<S>,
+    uri: &str,
+    has_records: bool,
+    limit: u64,
+) -> Result<CallToolResult, ToolError> {
+    let args = ReadResource {
+        uri: uri.to_owned(),
+        offset: 0,
+        limit: Some(limit),
+        unit: if has_records { Unit::Records } else { Unit::Lines },
+        at: None,
+        revision: None,
+    };
+
+    let budget = ToolOptions::default().budget(ctx, HEAD_BYTES);
+    let text = read(ctx, &args, budget).await?;
+    let mut result = CallToolResult::success(vec![ContentBlock::text(text.as_str())]);
+    result.structured_content = Some(text.into());
+    Ok(result)
 }
 
 async fn read<S>(

@@ -44,19 +44,16 @@ const MAX_BYTES: u64 = 512 << 20;
 /// The number of resources searched at once.
 const CONCURRENCY: usize = 4;
 
-/// Searches all your stored resources for words. Returns the best matches first,
-/// each with matching lines. To find lines of one resource by regular
-/// expression, use search_resource.
+/// Finds stored resources by words in their content, with matching lines.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SearchResources {
-    /// Words, ignoring case; a phrase in "quotes". Resources that have more of
-    /// them come first.
+    /// Words; a phrase in "quotes".
     query: String,
-    /// Only resources whose URI begins with this, such as results://.
+    /// The beginning of their URIs.
     #[serde(default)]
     prefix: Option<String>,
-    /// The most resources to return. 20 by default.
+    /// Default: 20.
     #[serde(default)]
     #[schemars(range(min = 1, max = 200))]
     limit: Option<usize>,

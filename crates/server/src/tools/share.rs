@@ -13,26 +13,21 @@ use crate::{
     registry::Tool,
 };
 
-/// Creates a link by which others can read and search a resource that you
-/// stored, from its current content on. They cannot change it. The link expires
-/// with the resource or after its own ttl; to revoke it earlier, call
-/// delete_resource with the link.
+/// Makes a link by which others read a resource; delete_resource of the link revokes it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ShareResource {
-    /// The URI of the resource.
+    /// Its URI.
     uri: String,
-    /// Who can read it by the link: everyone who can use this server, or only
-    /// callers with a scope, or in a group.
+    /// Readers.
     with: With,
-    /// The name of the scope or group.
+    /// Scope or group.
     #[serde(default)]
     name: Option<String>,
-    /// The time to live of the link in seconds, if it is to end before the resource.
+    /// Seconds.
     #[serde(default)]
     ttl: Option<f64>,
-    /// Whether readers may also see the revisions from before the link. By default
-    /// they may not.
+    /// Show them, too.
     #[serde(default)]
     earlier_revisions: bool,
 }

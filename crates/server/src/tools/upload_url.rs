@@ -28,34 +28,29 @@ const DEFAULT_EXPIRES: Duration = Duration::from_secs(900);
 /// The tool that stores as well, and whose scopes an upload needs.
 const CREATING_TOOL: &str = "create_resource";
 
-/// Creates a URL at which one file can be stored without credentials: by a person in
-/// a browser, or by curl in a shell or sandbox. The content does not pass through the
-/// conversation. Anyone with the link can store that file, once, so give it only to
-/// those who may. check_upload tells whether it was stored.
+/// Makes a URL at which anyone stores one file, once; check_upload tells whether it is stored.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct UploadUrl {
-    /// The URI to store it under. A resource that has it is overwritten. If omitted, the
-    /// server makes one that cannot be guessed.
+    /// To store it under.
     #[serde(default)]
     uri: Option<String>,
-    /// The name of the file. If omitted, a browser gives that of the file.
+    /// Of the file.
     #[serde(default)]
     name: Option<String>,
-    /// The media type. If omitted, the sender gives it.
+    /// Media type.
     #[serde(default)]
     mime_type: Option<String>,
-    /// The size in bytes, if it is known. A file of another size is refused.
+    /// In bytes.
     #[serde(default)]
     size: Option<u64>,
-    /// The SHA-256 in hexadecimal, if it is known. A file with another one is refused.
+    /// Hexadecimal.
     #[serde(default)]
     sha256: Option<String>,
-    /// The time to live of the resource in seconds. One day by default.
+    /// Seconds to live.
     #[serde(default)]
     ttl: Option<f64>,
-    /// Seconds until the URL expires; 900 by default. An upload has to begin by then,
-    /// one in parts has to be complete.
+    /// Seconds; default: 900.
     #[serde(default)]
     expires: Option<f64>,
 }

@@ -15,12 +15,14 @@ use super::{
     custom::CustomHandlers,
     definition::{Definition, Registry},
     known::{Findings, KnownItems},
+    projection::Projector,
     prompt::Prompt,
     provider::Provider,
     providers::Providers,
     resource::Resource,
     template::Template,
     tool::Tool,
+    tool_set::ToolSet,
 };
 use crate::handler::form;
 
@@ -35,6 +37,8 @@ pub struct Builder<S = ()> {
     page_size: usize,
     fixed_lists: bool,
     hides_provided_tools: bool,
+    projector: Option<Arc<dyn Projector>>,
+    own_tools: ToolSet,
     experimental: ExperimentalCapabilities,
     state: Arc<S>,
     catalog: Catalog,
@@ -86,6 +90,8 @@ impl Builder {
             page_size: DEFAULT_PAGE_SIZE,
             fixed_lists: false,
             hides_provided_tools: false,
+            projector: None,
+            own_tools: ToolSet::default(),
             experimental: ExperimentalCapabilities::new(),
             state: Arc::new(()),
             catalog: Catalog::default(),
@@ -110,6 +116,8 @@ impl Builder {
             page_size: self.page_size,
             fixed_lists: self.fixed_lists,
             hides_provided_tools: self.hides_provided_tools,
+            projector: self.projector,
+            own_tools: self.own_tools,
             experimental: self.experimental,
             state,
             catalog: self.catalog,
@@ -166,6 +174,13 @@ impl<S: Send + Sync + 'static> Builder<S> {
     #[must_use]
     pub fn fixed_lists(mut self) -> Self {
         self.fixed_lists = true;
+        self
+    }
+
+    /// The tools of this crate that are listed. Default: all that are added.
+    #[must_use]
+    pub fn own_tools(mut self, set: ToolSet) -> Self {
+        self.own_tools = set;
         self
     }
 
@@ -252,6 +267,14 @@ impl<S: Send + Sync + 'static> Builder<S> {
         self
     }
 
+    /// Computes the parts of results that callers ask for.
+    #[cfg(feature = "query")]
+    #[must_use]
+    pub(crate) fn projector(mut self, projector: Arc<dyn Projector>) -> Self {
+        self.projector = Some(projector);
+        self
+    }
+
     /// The names of the tools that are registered so far.
     pub fn tool_names(&self) -> impl Iterator<Item = &str> {
         self.catalog.tools.iter().map(|tool| &*tool.listed.name)
@@ -327,6 +350,8 @@ impl<S: Send + Sync + 'static> Builder<S> {
             page_size: self.page_size,
             fixed_lists: self.fixed_lists,
             hides_provided_tools: self.hides_provided_tools,
+            projector: self.projector,
+            own_tools: self.own_tools,
             experimental: self.experimental,
             warnings: findings.warnings,
             providers: Providers::new(providers, self.exchangeable),

@@ -12,6 +12,7 @@ use larder_query::{Engine, Queries, QueryError, Question};
 use rmcp::model::CallToolResult;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use self::{answer::Stored, from::From};
 use super::ToolOptions;
@@ -26,60 +27,46 @@ const CREATING_TOOL: &str = "create_resource";
 /// Reserved for the text before the rows.
 const HEAD_BYTES: usize = 1_600;
 
-/// Computes answers from stored JSON, NDJSON, CSV, TSV and logs: with sql, one
-/// SELECT in SQLite's dialect; with jq, a filter. Give exactly one of the two.
-/// Returns rows as CSV (sql) or a value a line (jq), with the total.
-///
-/// In sql one URI is the table t. Its columns are the CSV header, the members of
-/// the JSON records, or for a log line_no, line and the groups of pattern. Nested
-/// JSON is text: col ->> '$.a', json_each(col). A column has one type over all
-/// its values: true is 1, empty cells and NA among numbers are NULL, and codes
-/// such as 00501 or 1.10.1 make it text. Text compares with text (hour > '08'), or
-/// as number(hour) > 8. Besides SQLite's functions there are
-/// median, percentile(x, 95), stddev, regexp (x REGEXP 'a+'), regexp_extract,
-/// number('$1,234'), number('2,5', 'de') and strptime('31/12/2025', '%d/%m/%Y').
-/// In jq the input is the whole JSON value, or each line of NDJSON, or each row
-/// as an object.
+/// Computes from stored JSON, NDJSON, CSV, logs, HTML and workbooks by jq, or by sql: one SELECT of
+/// SQLite over table t. Nested JSON is text there: col ->> '$.a'; a log has line_no and line. Also
+/// median(x), percentile(x, 95), stddev(x), x REGEXP 'a+', number('$1,234'), strptime(x,
+/// '%d/%m/%Y').
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct QueryResource {
-    /// The URI of the resource; or, for sql, names and URIs of up to 8 tables, with the options of
-    /// each: {"orders": "results://1", "users": {"uri": "results://2", "format": "csv"}}.
+    /// URI; for sql also {"orders": URI, "users": {"uri": URI, "format": "csv"}}.
     #[schemars(extend("x-larder-listed" = { "type": "string" }))]
     from: From,
-    /// One SELECT, such as SELECT level, count(*) FROM t GROUP BY level.
+    /// SELECT level, count(*) FROM t GROUP BY level
     #[serde(default)]
     sql: Option<String>,
-    /// A jq filter, such as .items[] | select(.price > 10) | .name.
+    /// .items[] | .name
     #[serde(default)]
     jq: Option<String>,
-    /// The format of the content. Detected by default. For one URI, as rows, pattern and
-    /// revision are.
+    /// Detected.
     #[serde(default)]
     format: Format,
-    /// A JSON Pointer to the list or object that has the rows, such as
-    /// /data/items. By default the outermost list for sql, the whole value for
-    /// jq.
+    /// JSON Pointer to rows.
     #[serde(default)]
     rows: Option<String>,
-    /// For a log: a regular expression whose named groups are the columns, such
-    /// as (?P<level>ERROR|WARN) (?P<message>.*).
+    /// For a log: (?P<level>ERROR|WARN) (?P<text>.*)
     #[serde(default)]
     pattern: Option<String>,
-    /// For jq: whether to read all inputs into one list first.
+    /// For jq: one list.
     #[serde(default)]
     slurp: bool,
-    /// The most rows to return. 100 by default.
+    /// Default: 100.
     #[serde(default)]
     #[schemars(range(min = 1, max = 10000))]
     limit: Option<u64>,
-    /// How many rows of the result to skip. 0 by default.
+    /// To skip.
     #[serde(default)]
     offset: u64,
-    /// Stores the whole result as a resource, which can be queried again.
+    /// Stores it: {uri?, name?, ttl?, format?}.
     #[serde(default)]
+    #[schemars(extend("x-larder-listed" = { "type": "object" }))]
     into: Option<store::Into>,
-    /// The number of the revision; the latest by default. For one URI.
+    /// An earlier one.
     #[serde(default)]
     #[schemars(range(min = 1))]
     revision: Option<u64>,
@@ -117,9 +104,7 @@ async fn query<S>(
     };
 
     if args.into.is_some() && !may_store {
-        return Err(ToolError::new(
-            "This server stores no results of queries (tools.write): leave out into.",
-        ));
+        return Err(stores_nothing());
     }
     if args.into.is_some() {
         check_may_create(ctx)?;
@@ -162,6 +147,32 @@ async fn query<S>(
     };
 
     Ok(answer::result(answer, &args, &question, stored))
+}
+
+/// The answer to a query over a result, with its arguments as a value.
+pub(super) async fn of_result<S>(
+    ctx: &Context<S>,
+    arguments: Value,
+    queries: &Queries,
+    may_store: bool,
+) -> Result<CallToolResult, ToolError> {
+    let args: QueryResource = serde_json::from_value(arguments)
+        .map_err(|error| ToolError::permanent(format!("into: {error}")))?;
+    let (Structured(result), mut shown) = query(ctx, args, queries, may_store).await?;
+    shown.structured_content = serde_json::to_value(result).ok();
+    Ok(shown)
+}
+
+/// Whether the caller may store answers.
+///
+/// # Errors
+/// The reason why not.
+pub(super) fn check_may_store<S>(ctx: &Context<S>, may_store: bool) -> Result<(), ToolError> {
+    if may_store { check_may_create(ctx) } else { Err(stores_nothing()) }
+}
+
+fn stores_nothing() -> ToolError {
+    ToolError::new("This server stores no results of queries (tools.write): leave out into.")
 }
 
 /// `into` writes as `create_resource` does, so it needs the same scopes.

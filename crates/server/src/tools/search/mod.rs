@@ -47,51 +47,46 @@ const HEAD_BYTES: usize = 800;
 /// are not farther apart.
 const LINE_BYTES: usize = 400;
 
-/// Finds matches of a regular expression in a stored resource, like ripgrep.
-/// Returns the lines with their numbers (N: a match, N- context), and the total of
-/// matches. Lines over 2,000 bytes give each match with its byte offset; JSON gives
-/// the record, counted from 0, and the JSON Pointer; NDJSON and CSV the record.
+/// Finds what matches a regular expression in a stored resource.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an argument of the tool")]
 struct SearchResource {
-    /// The URI of the resource.
+    /// Its URI.
     uri: String,
-    /// A regular expression in Rust's syntax: no look-around, no
-    /// backreferences.
+    /// In Rust's syntax.
     query: String,
     /// Ignore case.
     #[serde(default)]
     ignore_case: bool,
-    /// query is the text itself, not a regular expression.
+    /// Plain text.
     #[serde(default)]
     literal: bool,
-    /// Match whole words only.
+    /// Whole words.
     #[serde(default)]
     whole_word: bool,
-    /// Find the lines without a match.
+    /// Without a match.
     #[serde(default)]
     invert: bool,
-    /// Return the totals only.
+    /// Totals only.
     #[serde(default)]
     count_only: bool,
-    /// The most matches to show of one line over 2,000 bytes. No limit by default.
+    /// Per long line.
     #[serde(default)]
     #[schemars(range(min = 1))]
     max_per_line: Option<u64>,
-    /// The lines of context before and after each match. 0 by default.
+    /// Lines around.
     #[serde(default)]
     #[schemars(range(max = 50))]
     context: usize,
-    /// The most matches to return. 50 by default.
+    /// Default: 50.
     #[serde(default)]
     #[schemars(range(min = 1, max = 10000))]
     limit: Option<u64>,
-    /// How many matches to skip. 0 by default.
+    /// To skip.
     #[serde(default)]
     offset: u64,
-    /// The number of the revision; the latest by default. describe_resource
-    /// lists the stored ones.
+    /// An earlier one.
     #[serde(default)]
     #[schemars(range(min = 1))]
     revision: Option<u64>,
@@ -136,22 +131,62 @@ impl LineSearch {
         budget: usize,
     ) -> Result<SearchResult, ToolError> {
         let args = SearchResource {
-            uri: self.uri,
-            query: self.query,
             ignore_case: self.ignore_case,
             literal: self.literal,
-            whole_word: false,
-            invert: false,
-            count_only: false,
-            max_per_line: None,
-            context: 0,
             limit: Some(self.limit),
             offset: self.offset,
             revision: self.revision,
+            ..of_pattern(self.uri, self.query)
         };
 
         let (Structured(found), _) = search(ctx, args, budget).await?;
         Ok(found)
+    }
+}
+
+/// Checks a pattern before there is a content.
+///
+/// # Errors
+/// The fault of the pattern.
+pub(super) async fn check_pattern(caller: &Owner, pattern: &str) -> Result<(), String> {
+    let args = of_pattern(String::new(), pattern.to_owned());
+    check_length(pattern).map_err(|error| error.to_string())?;
+
+    let query = args.query.clone();
+    let syntax = args.syntax();
+    let compiling = Compute::queue(caller.as_str(), move |_| matcher(&query, syntax).map(drop));
+    let compiled = compiling.done().await.map_err(|busy| busy.to_string())?;
+    compiled.map_err(|error| invalid_query(&args, &error).to_string())
+}
+
+/// The matches of a pattern in a result.
+pub(super) async fn of_result<S>(
+    ctx: &Context<S>,
+    uri: &str,
+    pattern: &str,
+) -> Result<CallToolResult, ToolError> {
+    let budget = ToolOptions::default().budget(ctx, HEAD_BYTES).saturating_sub(pattern.len());
+    let args = of_pattern(uri.to_owned(), pattern.to_owned());
+    let (Structured(found), mut shown) = search(ctx, args, budget.max(LINE_BYTES)).await?;
+    shown.structured_content = serde_json::to_value(found).ok();
+    Ok(shown)
+}
+
+/// The arguments of a search by a pattern alone.
+fn of_pattern(uri: String, query: String) -> SearchResource {
+    SearchResource {
+        uri,
+        query,
+        ignore_case: false,
+        literal: false,
+        whole_word: false,
+        invert: false,
+        count_only: false,
+        max_per_line: None,
+        context: 0,
+        limit: None,
+        offset: 0,
+        revision: None,
     }
 }
 

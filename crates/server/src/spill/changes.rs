@@ -1,0 +1,92 @@
+//! The changes between two contents: of JSON by pointers, of other text by lines.
+
+use json_patch::{AddOperation, PatchOperation, RemoveOperation, ReplaceOperation};
+use larder_records::words::cut;
+use serde_json::Value;
+
+use super::difference;
+
+/// The most bytes of the changes.
+const MAX_BYTES: usize = 3_000;
+/// The most bytes of a value.
+const MAX_VALUE_BYTES: usize = 200;
+
+/// The changes, if they take less than half of the content after them.
+pub(super) fn changes(before: &str, after: &str) -> Option<String> {
+    let limit = MAX_BYTES.min(after.len() / 2);
+    let by_pointers = pointers(before, after).filter(|changes| changes.len() <= limit);
+
+    by_pointers.or_else(|| {
+        let lines = difference(before, after, usize::MAX);
+        (!lines.is_empty() && lines.len() <= limit).then_some(lines)
+    })
+}
+
+/// A line for each changed value: its JSON Pointer, and its value before and after.
+fn pointers(before: &str, after: &str) -> Option<String> {
+    let container = |text: &str| {
+        let value: Value = serde_json::from_str(text).ok()?;
+        (value.is_object() || value.is_array()).then_some(value)
+    };
+    let before = container(before)?;
+    let after = container(after)?;
+
+    let mut text = String::new();
+    for operation in json_patch::diff(&before, &after).0 {
+        let old = |path: &str| before.pointer(path).map_or_else(String::new, short);
+        let line = match &operation {
+            PatchOperation::Add(AddOperation { path, value }) => {
+                format!("+ {path}: {}\n", short(value))
+            }
+            PatchOperation::Remove(RemoveOperation { path }) => {
+                format!("- {path}: {}\n", old(path.as_str()))
+            }
+            PatchOperation::Replace(ReplaceOperation { path, value }) => {
+                format!("{path}: {} -> {}\n", old(path.as_str()), short(value))
+            }
+            _ => return None,
+        };
+        text += &line;
+        if text.len() > MAX_BYTES {
+            return None;
+        }
+    }
+    (!text.is_empty()).then(|| text.trim_end().to_owned())
+}
+
+fn short(value: &Value) -> String {
+    let text = value.to_string();
+    let shown = cut(&text, MAX_VALUE_BYTES);
+    let mark = if shown.len() < text.len() { "…" } else { "" };
+    format!("{shown}{mark}")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn few_changes_are_told_by_pointers_or_lines() {
+        let rows =
+            |n: u64| (0..n).map(|id| json!({ "id": id, "name": "a name" })).collect::<Vec<_>>();
+        let before = json!({ "rows": rows(50), "total": 50 });
+        let mut after = before.clone();
+        after["rows"][7]["name"] = json!("another");
+        assert_eq!(
+            changes(&before.to_string(), &after.to_string()).as_deref(),
+            Some("/rows/7/name: \"a name\" -> \"another\"")
+        );
+        after["more"] = json!(true);
+        let told = changes(&before.to_string(), &after.to_string()).unwrap_or_default();
+        assert!(told.contains("+ /more: true"), "{told}");
+
+        let lines: String = (0..100).map(|n| format!("line {n}\n")).collect();
+        let told = changes(&lines, &lines.replace("line 40\n", "row 40\n")).unwrap_or_default();
+        assert!(told.contains("-line 40\n+row 40"), "{told}");
+
+        assert_eq!(changes(&lines, &lines.replace("line", "row")), None);
+        assert_eq!(changes("a\n", "b\n"), None);
+    }
+}

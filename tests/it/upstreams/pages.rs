@@ -1,0 +1,159 @@
+//! `_larder: {pages: n}`: the pages of a list in one call, and what is wrong with them.
+
+use larder::upstream::Settings;
+use serde_json::{Value, json};
+
+use super::{
+    meaning::answering,
+    projections::{body, in_front_of},
+    text, uri_in,
+};
+use crate::support::Legacy;
+
+/// A page of ten records from `from` on; there are 25.
+fn page(from: u64) -> (Vec<Value>, Option<u64>) {
+    let end = (from + 10).min(25);
+    let next = (end < 25).then_some(end);
+    ((from..end).map(|id| json!({ "id": id })).collect(), next)
+}
+
+/// Servers' ways to give pages, a tool for each.
+async fn lists() -> Settings {
+    let tools = [
+        ("by_cursor", json!({ "cursor": { "type": "string" } })),
+        ("by_page", json!({ "page": { "type": "integer" } })),
+        ("by_offset", json!({ "offset": { "type": "integer" }, "limit": { "type": "integer" } })),
+        ("by_url", json!({ "start": { "type": "integer" } })),
+        ("graph", json!({ "after": { "type": "string" } })),
+        ("by_id", json!({ "from_id": { "type": "string" } })),
+        ("circle", json!({ "cursor": { "type": "string" } })),
+        ("stuck", json!({ "page": { "type": "integer" } })),
+        ("gap", json!({ "page": { "type": "integer" } })),
+        ("failing", json!({ "cursor": { "type": "string" } })),
+        ("lost", json!({})),
+    ];
+    let hints = json!({ "readOnlyHint": true });
+    let listed: Vec<_> = tools
+        .iter()
+        .map(|(name, properties)| {
+            let schema = json!({ "type": "object", "properties": properties });
+            json!({ "name": name, "inputSchema": schema, "annotations": hints })
+        })
+        .collect();
+
+    answering("far", move |method, params| match method {
+        "tools/list" => Some(json!({ "tools": listed })),
+        "tools/call" => {
+            let given = &params["arguments"];
+            let number = |name: &str| match &given[name] {
+                Value::String(text) => text.parse().unwrap(),
+                value => value.as_u64().unwrap_or(0),
+            };
+            let paged = given["page"].as_u64().unwrap_or(1);
+            let text = match params["name"].as_str().unwrap() {
+                "by_cursor" | "failing" if params["name"] == "failing" && number("cursor") == 20 => {
+                    return Some(json!({ "content": [{ "type": "text", "text": "Rate limit" }], "isError": true }));
+                }
+                "by_cursor" | "failing" | "circle" => {
+                    let (items, next) = page(number("cursor"));
+                    let next = if params["name"] == "circle" { next.map(|n| n % 20) } else { next };
+                    let next = next.map(|next| next.to_string());
+                    json!({ "total": 25, "items": items, "nextCursor": next })
+                }
+                "by_page" => json!(page((paged - 1) * 10).0),
+                "by_offset" => json!({ "rows": page(number("offset")).0 }),
+                "by_url" => {
+                    let (items, next) = page(number("start"));
+                    let next = next.map(|start| format!("https://far.example/x?start={start}&z=1"));
+                    json!({ "results": items, "links": { "next": next } })
+                }
+                "graph" => {
+                    let (items, next) = page(number("after"));
+                    let end = next.unwrap_or(25).to_string();
+                    json!({ "data": { "nodes": items, "pageInfo": { "hasNextPage": next.is_some(), "endCursor": end } } })
+                }
+                "by_id" => {
+                    let (items, next) = page(number("from_id"));
+                    json!({ "items": items, "next": next.map(|next| next.to_string()) })
+                }
+                "stuck" => json!({ "items": page(0).0, "has_more": true }),
+                "gap" => json!({ "items": page((paged - 1) * 10).0, "page": paged * paged, "has_more": true }),
+                _ => json!({ "items": page(0).0, "has_more": true }),
+            };
+            Some(json!({ "content": [{ "type": "text", "text": text.to_string() }] }))
+        }
+        _ => None,
+    })
+    .await
+}
+
+#[tokio::test]
+async fn the_records_of_all_pages_are_one_resource() {
+    let mut upstream = lists().await;
+    upstream.pages = [("by_id".to_owned(), "from_id".to_owned())].into();
+    let server = in_front_of(upstream).await;
+    let client = Legacy::of(&server).await;
+
+    for tool in ["by_cursor", "by_page", "by_offset", "by_url", "graph", "by_id"] {
+        let sql = "SELECT count(*) AS n, min(id), max(id) FROM t";
+        let asked = json!({ "_larder": { "pages": 10, "sql": sql } });
+        let result = client.call(tool, asked).await.result();
+        assert!(
+            text(&result).starts_with(&format!("3 pages of {tool}: 25 records, complete.")),
+            "{result}"
+        );
+        assert!(body(&result).ends_with("\n25,0,24"), "{tool}: {result}");
+
+        let two = client.call(tool, json!({ "_larder": { "pages": 2 } })).await.result();
+        let said = text(&two);
+        assert!(
+            said.starts_with(&format!("2 pages of {tool}: 20 records, NOT complete: more follow")),
+            "{said}"
+        );
+        let stored = client
+            .call("read_resource", json!({ "uri": uri_in(said), "unit": "records" }))
+            .await
+            .text();
+        assert!(
+            stored.contains("{\"id\":0}\n{\"id\":1}\n") && stored.contains("{\"id\":19}"),
+            "{stored}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_list_that_goes_wrong_is_an_error_that_keeps_what_came() {
+    let server = in_front_of(lists().await).await;
+    let client = Legacy::of(&server).await;
+    for (tool, expected) in [
+        (
+            "circle",
+            "3 pages of circle: 30 records, NOT complete: page 4 would have a cursor that an earlier page had",
+        ),
+        (
+            "stuck",
+            "1 page of stuck: 10 records, NOT complete: page 2 has the records of the page before",
+        ),
+        ("gap", "1 page of gap: 10 records, NOT complete: page 2 was asked for, and page 4 came"),
+        ("failing", "2 pages of failing: 20 records, NOT complete: page 3 failed: Rate limit"),
+    ] {
+        let failure = client.call(tool, json!({ "_larder": { "pages": 9 } })).await.failure();
+        assert!(failure.starts_with(expected), "{failure}");
+        assert!(
+            client
+                .call("read_resource", json!({ "uri": uri_in(&failure) }))
+                .await
+                .text()
+                .contains("{\"id\":0}")
+        );
+    }
+
+    let lost = client.call("lost", json!({ "_larder": { "pages": 9 } })).await.result();
+    let expected = "1 page of lost: 10 records, NOT complete: more follow (the server says so";
+    assert!(text(&lost).starts_with(expected), "{lost}");
+    for pages in [json!(0), json!(101), json!("many"), json!(true)] {
+        let refused =
+            client.call("by_page", json!({ "_larder": { "pages": pages } })).await.failure();
+        assert!(refused.contains("pages is a number from 1 to 100"), "{refused}");
+    }
+}
