@@ -34,6 +34,7 @@ pub enum FoundTool {
 
 /// A provider's tool.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a setting or a fact of its own")]
 pub struct ProvidedTool {
     /// The definition. An output schema is in JSON Schema 2020-12.
     pub listed: model::Tool,

@@ -10,6 +10,7 @@ const MAX_SUBSCHEMAS: usize = 1_000;
 
 /// The kinds of values that are allowed; none if the schema does not say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each type is allowed or not")]
 pub(super) struct Expected {
     /// A string.
     pub(super) text: bool,
