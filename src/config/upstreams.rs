@@ -66,8 +66,9 @@ pub struct UpstreamConfig {
     /// URI of the whole; a call can ask for another part, or for all by `_larder: {whole: true}`.
     #[serde(default)]
     pub project: BTreeMap<String, String>,
-    /// Answer a call whose result the caller has had before by `unchanged since 14:02: URI`, or by
-    /// what has changed if that is little. The tool runs all the same, and its results are stored.
+    /// Answer a call whose result the caller has had before in its session by `unchanged since 14:02
+    /// UTC, kept until …: URI`, or by what has changed if that is little. The tool runs all the same,
+    /// and its results are stored.
     #[serde(default)]
     pub unchanged: bool,
     /// The tools that one call may run for several arguments (`_larder: {each: […]}`): `"read"` are

@@ -1,11 +1,14 @@
 //! Results that a caller has had before, and results of which the server has left something out.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
-use larder::upstream::Settings;
+use larder::{Spill, upstream::Settings};
 use serde_json::{Value, json};
 
 use super::{meaning::answering, projections::in_front_of, text, uri_in};
@@ -61,7 +64,7 @@ async fn an_unchanged_result_is_a_line_and_a_changed_one_its_changes() {
     assert_eq!(text(&snapshot().await), page(0));
     let again = client.call("snapshot", json!({ "b": 2, "a": 1 })).await.result();
     let line = text(&again).to_owned();
-    assert!(line.starts_with("unchanged since ") && line.len() < 120, "{line}");
+    assert!(line.starts_with("unchanged since ") && line.len() < 160, "{line}");
     let uri = uri_in(&line);
     let read = client.send("resources/read", json!({ "uri": uri })).await.result();
     assert_eq!(read["contents"][0]["text"], page(0));
@@ -114,7 +117,7 @@ async fn other_arguments_sessions_and_projections_are_other_results() {
 async fn changes_of_json_are_told_by_pointers_and_fit_the_schema() {
     let (state, calls) = (Arc::new(AtomicU64::new(1)), Arc::default());
     let server = in_front_of(changing(Arc::clone(&state), calls).await).await;
-    let client = Modern::of(&server);
+    let client = Legacy::of(&server).await;
     let first = client.call("rows", json!({})).await.result();
     assert_eq!(first["structuredContent"]["rows"][7]["n"], 1);
 
@@ -123,7 +126,149 @@ async fn changes_of_json_are_told_by_pointers_and_fit_the_schema() {
     assert!(text(&changed).ends_with("/rows/7/n: 1 -> 5"), "{changed}");
     let same = client.call("rows", json!({})).await.result();
     assert!(text(&same).starts_with("unchanged since "), "{same}");
-    assert!(same["structuredContent"]["spilled"].is_object(), "{same}");
+    let spilled = &same["structuredContent"]["spilled"];
+    assert_eq!(spilled["resources"][0]["uri"], uri_in(text(&same)), "{same}");
+}
+
+/// A server behind this one whose tool `get` answers with what the test sets.
+async fn answering_with(result: Arc<Mutex<Value>>) -> Settings {
+    let listed = json!([{ "name": "get", "inputSchema": { "type": "object" } }]);
+    let mut upstream = answering("far", move |method, _| match method {
+        "tools/list" => Some(json!({ "tools": listed })),
+        "tools/call" => Some(result.lock().unwrap().clone()),
+        _ => None,
+    })
+    .await;
+    upstream.unchanged = true;
+    upstream
+}
+
+fn of_text(text: &str) -> Value {
+    json!({ "content": [{ "type": "text", "text": text }] })
+}
+
+#[tokio::test]
+async fn a_result_that_is_stored_while_it_arrives_is_compared_too() {
+    let lines = |n: u64| -> String { (0..n).map(|n| format!("{n:0>99}\n")).collect() };
+    let (long, longer) = (lines(1_000), lines(1_010));
+    let result = Arc::new(Mutex::new(of_text(&long)));
+    let server = in_front_of(answering_with(Arc::clone(&result)).await).await;
+    let client = Legacy::of(&server).await;
+    let get = async || client.call("get", json!({})).await.result();
+    let read = async |uri: &str| {
+        let read = client.send("resources/read", json!({ "uri": uri })).await.result();
+        read["contents"][0]["text"].as_str().unwrap_or_default().to_owned()
+    };
+
+    let preview = get().await;
+    assert!(text(&preview).starts_with("PREVIEW ONLY"), "{preview}");
+    for _ in 0..2 {
+        let again = get().await;
+        assert!(text(&again).starts_with("unchanged since "), "{again}");
+        assert_eq!(again["content"].as_array().unwrap().len(), 1, "{again}");
+        assert_eq!(read(&uri_in(text(&again))).await, long);
+    }
+
+    *result.lock().unwrap() = of_text(&longer);
+    let changed = get().await;
+    let said = text(&changed);
+    assert!(said.starts_with("Changed since ") && said.len() < 3_000, "{said}");
+    assert!(said.contains(&format!("+{:0>99}", 1_009)), "{said}");
+    let now = said.lines().find(|line| line.starts_with("larder://")).unwrap();
+    assert_eq!(read(now).await, longer);
+}
+
+#[tokio::test]
+async fn without_a_session_each_result_is_sent() {
+    let (state, calls) = (Arc::new(AtomicU64::new(0)), Arc::default());
+    let server = in_front_of(changing(Arc::clone(&state), calls).await).await;
+    let client = Modern::of(&server);
+    for now in [0, 0, 1] {
+        state.store(now, Ordering::SeqCst);
+        let result = client.call("snapshot", json!({})).await.result();
+        assert_eq!(text(&result), page(now));
+        let rows = client.call("rows", json!({})).await.result();
+        assert_eq!(rows["structuredContent"]["rows"][7]["n"], now);
+    }
+}
+
+#[tokio::test]
+async fn the_rule_for_storing_a_result_goes_first() {
+    for (rule, starts) in [
+        (Spill::Never, [page(0), page(0)]),
+        (Spill::Always, ["The result of snapshot".into(), "unchanged since ".into()]),
+    ] {
+        let (state, calls) = (Arc::new(AtomicU64::new(0)), Arc::default());
+        let mut upstream = changing(state, calls).await;
+        upstream.spill = [("*".to_owned(), rule)].into();
+        let server = in_front_of(upstream).await;
+        let client = Legacy::of(&server).await;
+        for start in starts {
+            let result = client.call("snapshot", json!({})).await.result();
+            assert!(text(&result).starts_with(&start), "{rule:?}: {result}");
+        }
+        let stored = client.send("resources/list", json!({})).await.result();
+        let stored = stored["resources"].as_array().unwrap().len();
+        assert_eq!(stored, usize::from(rule == Spill::Always));
+    }
+}
+
+#[tokio::test]
+async fn links_metadata_and_warnings_are_sent_with_what_is_unchanged() {
+    let paged = json!({ "items": "an item ".repeat(100), "has_more": true }).to_string();
+    let with = |name: &str, version: u64| {
+        json!({
+            "content": [
+                { "type": "text", "text": paged },
+                { "type": "resource_link", "uri": format!("https://example.com/{name}"), "name": name },
+            ],
+            "_meta": { "example.com/version": version },
+        })
+    };
+    let result = Arc::new(Mutex::new(with("a", 1)));
+    let server = in_front_of(answering_with(Arc::clone(&result)).await).await;
+    let client = Legacy::of(&server).await;
+    let get = async || client.call("get", json!({})).await.result();
+
+    assert_eq!(text(&get().await), paged);
+    for (name, version) in [("b", 1), ("b", 2)] {
+        *result.lock().unwrap() = with(name, version);
+        // The link or the metadata is new.
+        assert_eq!(text(&get().await), paged);
+
+        let again = get().await;
+        let said = text(&again);
+        assert!(said.starts_with("unchanged since "), "{again}");
+        assert!(said.ends_with("The server did not send all: \"has_more\" is true."), "{said}");
+        assert_eq!(again["content"][1]["name"], name, "{again}");
+        assert_eq!(again["_meta"]["example.com/version"], version, "{again}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_unchanged_is_in_a_resource_that_lasts() {
+    let (state, calls) = (Arc::new(AtomicU64::new(0)), Arc::default());
+    let mut upstream = changing(state, calls).await;
+    upstream.ttl = [("snapshot".to_owned(), Duration::from_secs(100))].into();
+    let server = in_front_of(upstream).await;
+    let client = Legacy::of(&server).await;
+    let again = async || {
+        let result = client.call("snapshot", json!({})).await.result();
+        assert!(text(&result).starts_with("unchanged since "), "{result}");
+        text(&result).to_owned()
+    };
+
+    assert_eq!(text(&client.call("snapshot", json!({})).await.result()), page(0));
+    let first = again().await;
+    server.clock.advance(Duration::from_secs(40));
+    assert_eq!(again().await, first);
+    server.clock.advance(Duration::from_secs(40));
+    let renewed = again().await;
+    assert_ne!(uri_in(&renewed), uri_in(&first));
+    server.clock.advance(Duration::from_secs(40));
+    let read = client.send("resources/read", json!({ "uri": uri_in(&renewed) })).await.result();
+    assert_eq!(read["contents"][0]["text"], page(0));
+    assert_eq!(again().await, renewed);
 }
 
 #[tokio::test]

@@ -49,7 +49,9 @@ fn add(value: &Value, digest: &mut Sha256) {
         }
         Value::Array(items) => {
             digest.update(b"[");
-            items.iter().for_each(|item| add(item, digest));
+            for item in items {
+                add(item, digest);
+            }
             digest.update(b"]");
         }
         scalar => {
@@ -65,7 +67,9 @@ pub(crate) struct KnownResult {
     pub(crate) uri: ResourceUri,
     /// The digest of its content.
     pub(crate) sha256: Arc<str>,
-    /// When it was stored.
+    /// The digest of what was sent beside it: links, metadata, a warning.
+    pub(crate) rest: [u8; 32],
+    /// When the caller had it first.
     pub(crate) at: Timestamp,
 }
 

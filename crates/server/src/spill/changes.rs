@@ -1,10 +1,11 @@
 //! The changes between two contents: of JSON by pointers, of other text by lines.
 
 use json_patch::{AddOperation, PatchOperation, RemoveOperation, ReplaceOperation};
+use larder_protocol::exact;
 use larder_records::words::cut;
 use serde_json::Value;
 
-use super::difference;
+use super::{difference, unique_names::has_unique_names};
 
 /// The most bytes of the changes.
 const MAX_BYTES: usize = 3_000;
@@ -22,9 +23,13 @@ pub(super) fn changes(before: &str, after: &str) -> Option<String> {
     })
 }
 
-/// A line for each changed value: its JSON Pointer, and its value before and after.
+/// A line for each changed value: its JSON Pointer, and its value before and after. In their order,
+/// as the operations of a JSON Patch. `None` where a value does not keep all of the text.
 fn pointers(before: &str, after: &str) -> Option<String> {
     let container = |text: &str| {
+        if !exact::keeps_numbers(text.as_bytes()) || !has_unique_names(text) {
+            return None;
+        }
         let value: Value = serde_json::from_str(text).ok()?;
         (value.is_object() || value.is_array()).then_some(value)
     };
@@ -32,8 +37,11 @@ fn pointers(before: &str, after: &str) -> Option<String> {
     let after = container(after)?;
 
     let mut text = String::new();
-    for operation in json_patch::diff(&before, &after).0 {
-        let old = |path: &str| before.pointer(path).map_or_else(String::new, short);
+    let operations = json_patch::diff(&before, &after).0;
+    // The items after a removed one have other indexes.
+    let mut now = before;
+    for operation in operations {
+        let old = |path: &str| now.pointer(path).map_or_else(String::new, short);
         let line = match &operation {
             PatchOperation::Add(AddOperation { path, value }) => {
                 format!("+ {path}: {}\n", short(value))
@@ -50,6 +58,7 @@ fn pointers(before: &str, after: &str) -> Option<String> {
         if text.len() > MAX_BYTES {
             return None;
         }
+        json_patch::patch_unsafe(&mut now, std::slice::from_ref(&operation)).ok()?;
     }
     (!text.is_empty()).then(|| text.trim_end().to_owned())
 }
@@ -88,5 +97,35 @@ mod tests {
 
         assert_eq!(changes(&lines, &lines.replace("line", "row")), None);
         assert_eq!(changes("a\n", "b\n"), None);
+    }
+
+    #[test]
+    fn removed_items_are_told_with_the_values_that_they_had() {
+        let before =
+            json!({ "rows": ["first", "second", "third", "fourth"], "pad": "x".repeat(400) });
+        let mut after = before.clone();
+        after["rows"] = json!(["first"]);
+        assert_eq!(
+            changes(&before.to_string(), &after.to_string()).as_deref(),
+            Some("- /rows/1: \"second\"\n- /rows/1: \"third\"\n- /rows/1: \"fourth\"")
+        );
+    }
+
+    #[test]
+    fn what_a_value_does_not_keep_is_told_by_lines_or_not_at_all() {
+        let pad = "x".repeat(400);
+        for (old, new) in [
+            ("12345678901234567890123", "12345678901234567890124"),
+            ("1.10", "1.100"),
+            ("1, \"id\": 2", "3, \"id\": 2"),
+        ] {
+            let document = |id: &str| format!("{{\"pad\": \"{pad}\",\n\"id\": {id},\n\"n\": 1}}");
+            let before = document(old);
+            let after = document(new).replace("\"n\": 1", "\"n\": 2");
+            let told = changes(&before, &after).unwrap_or_default();
+            for line in [format!("-\"id\": {old}"), format!("+\"id\": {new}")] {
+                assert!(told.contains(&line), "{line}: {told}");
+            }
+        }
     }
 }

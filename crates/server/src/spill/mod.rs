@@ -22,6 +22,7 @@ pub(crate) mod record_columns;
 mod sizes;
 mod store_parts;
 pub(crate) mod tool_calls;
+mod unique_names;
 mod whole;
 
 use std::sync::Arc;
@@ -34,6 +35,7 @@ use parts::Parts;
 use preview_result::NextTools;
 use received::Received;
 use store_parts::{StorePartsError, Storing, store_parts};
+pub(crate) use unique_names::has_unique_names;
 pub(crate) use whole::Whole;
 
 use crate::{
@@ -105,6 +107,16 @@ impl Spiller {
     /// The tool's result, or a preview of it if the result must be stored.
     pub async fn bounded(&self, tool: &str, result: CallToolResult) -> CallToolResult {
         let received = Received::new(self.scope.control.take_received());
+        self.bounded_with(tool, result, received).await
+    }
+
+    /// The tool's result, or a preview of it, with the parts that have been stored already.
+    async fn bounded_with(
+        &self,
+        tool: &str,
+        result: CallToolResult,
+        received: Received,
+    ) -> CallToolResult {
         let policy = self.policy(tool);
 
         let is_over = || sizes::is_over(&result, self.output_bytes, self.media_bytes);

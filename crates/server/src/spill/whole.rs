@@ -52,6 +52,7 @@ impl Whole {
     }
 
     /// Whether the answer has structured content.
+    #[cfg(feature = "query")]
     pub(crate) fn is_structured(&self) -> bool {
         self.structured
     }
