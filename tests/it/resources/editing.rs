@@ -162,3 +162,62 @@ async fn edits_of_many_callers_at_once_are_all_kept() {
     let refused = session.call("update_resource", edit).await.failure();
     assert!(refused.contains("is binary"), "{refused}");
 }
+
+#[tokio::test]
+async fn an_edit_that_would_grow_without_end_is_refused_and_the_server_lives() {
+    let server = Server::start().await;
+    let client = Modern::of(&server);
+    client.create(json!({ "uri": "x:text", "text": "a" })).await;
+    client.create(json!({ "uri": "x:json", "json": { "a": 1 } })).await;
+
+    let growing = json!({ "old": "a", "new": "a".repeat(300), "all": true });
+    let doubling = json!({ "op": "copy", "from": "", "path": "/x" });
+    let deep = json!({ "op": "add", "path": "/x".repeat(200), "value": 1 });
+    for (arguments, expected) in [
+        (
+            json!({ "uri": "x:text", "edits": vec![growing; 13] }),
+            "and an edit gives at most 16,777,216 (limits.read_bytes)",
+        ),
+        (
+            json!({ "uri": "x:json", "json_patch": vec![doubling.clone(); 900] }),
+            "json_patch: operation ",
+        ),
+        (
+            json!({ "uri": "x:json", "json_patch": vec![doubling; 1_001] }),
+            "at most 1,000 operations",
+        ),
+        (json!({ "uri": "x:json", "json_patch": [deep] }), "nested deeper than 127"),
+    ] {
+        let refused = client.call("update_resource", arguments).await.failure();
+        assert!(refused.contains(expected), "{refused}");
+    }
+    assert_eq!(content(&client, "x:text").await, "a");
+    assert_eq!(content(&client, "x:json").await.replace(['\n', ' '], ""), "{\"a\":1}");
+}
+
+#[tokio::test]
+async fn what_a_patch_would_not_keep_is_refused_or_told() {
+    let server = Server::start().await;
+    let client = Modern::of(&server);
+    let twice = json!({ "uri": "x:twice", "text": "{\"a\": 1, \"a\": 2}" });
+    client.create(twice).await;
+    let merge = json!({ "uri": "x:twice", "merge_patch": { "b": 1 } });
+    let refused = client.call("update_resource", merge).await.failure();
+    assert!(refused.contains("a member that occurs twice"), "{refused}");
+
+    let by_hand = json!({ "uri": "x:hand", "text": "{\n  \"a\": 1,\n  \"b\": [1, 2]\n}\n" });
+    client.create(by_hand).await;
+    let merge = json!({ "uri": "x:hand", "merge_patch": { "a": 2 } });
+    let said = edited(&client, merge).await;
+    assert!(
+        said.contains("Its layout is written anew.\n@@ ") && said.contains("-  \"b\": [1, 2]"),
+        "{said}"
+    );
+
+    let record =
+        json!({ "uri": "x:lines", "text": "{\"id\": 1}\n", "mime_type": "application/x-ndjson" });
+    client.create(record).await;
+    let patch = json!([{ "op": "add", "path": "/-", "value": { "id": 2 } }]);
+    edited(&client, json!({ "uri": "x:lines", "json_patch": patch })).await;
+    assert_eq!(content(&client, "x:lines").await, "{\"id\": 1}\n{\"id\": 2}\n");
+}

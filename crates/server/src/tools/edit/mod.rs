@@ -4,13 +4,13 @@
 mod json;
 mod text;
 
-use larder_records::words::number;
+use larder_records::{Layout, words::number};
 use larder_runtime::compute::Compute;
 use larder_store::store::{Content, Details, Entry, Kind, ResourceUri, StoreError};
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Value, json};
 
-use self::json::{Changed, JsonChange};
+use self::json::JsonChange;
 pub(super) use self::text::TextEdit;
 use super::wording::call;
 use crate::{
@@ -22,6 +22,10 @@ use crate::{
 const MAX_ATTEMPTS: usize = 32;
 /// The most bytes of the changed lines in the answer.
 const DIFFERENCE_BYTES: usize = 650;
+
+/// The media types of JSON with a value on each line.
+const JSON_LINES: [&str; 3] =
+    ["application/x-ndjson", "application/jsonl", "application/json-lines"];
 
 /// A change of content.
 #[derive(Debug, Clone)]
@@ -86,10 +90,12 @@ impl Edit {
             };
             self.check(&found.entry, scope.read_bytes)?;
 
+            let limits =
+                EditLimits { max_bytes: scope.read_bytes, has_lines: has_lines(&found.entry) };
             let bytes = found.bytes().await?;
             let kind = self.kind.clone();
             let changing = Compute::run(owner.as_str(), bytes.len(), move || {
-                kind.changed(&String::from_utf8_lossy(&bytes))
+                kind.changed(&String::from_utf8_lossy(&bytes), limits)
             });
             let changed = changing.done().await.map_err(StoreError::from)?;
             let (after, difference) = changed.map_err(|problem| {
@@ -133,17 +139,39 @@ impl Edit {
     }
 }
 
+/// Whether content is JSON with a value on each line.
+fn has_lines(entry: &Entry) -> bool {
+    let mime_type = entry.mime_type.split(';').next().unwrap_or_default().trim();
+    JSON_LINES.iter().any(|lines| mime_type.eq_ignore_ascii_case(lines))
+        || entry.records.as_ref().is_some_and(|index| index.layout() == Layout::JsonLines)
+}
+
+/// The limits of an edit of one content.
+#[derive(Debug, Clone, Copy)]
+struct EditLimits {
+    /// The most bytes of the content after the edit.
+    max_bytes: u64,
+    /// Whether the content is JSON with a value on each line.
+    has_lines: bool,
+}
+
 impl EditKind {
     /// The new content, and how it differs.
-    fn changed(&self, text: &str) -> Result<(String, String), String> {
-        let Changed { before, after } = match self {
+    fn changed(&self, text: &str, limits: EditLimits) -> Result<(String, String), String> {
+        let EditLimits { max_bytes, has_lines } = limits;
+        let (after, difference) = match self {
             Self::Texts(edits) => {
-                Changed { before: text.to_owned(), after: text::apply(text.to_owned(), edits)? }
+                let after = text::apply(text.to_owned(), edits, max_bytes)?;
+                let difference = difference(text, &after, DIFFERENCE_BYTES);
+                (after, difference)
             }
-            Self::Json(change) => json::apply(text, change)?,
+            Self::Json(change) => {
+                let changed = json::apply(text, change, has_lines, max_bytes)?;
+                let difference = changed.difference(text, DIFFERENCE_BYTES);
+                (changed.after, difference)
+            }
         };
 
-        let difference = difference(&before, &after, DIFFERENCE_BYTES);
         if difference.is_empty() {
             return Err("nothing of it would change.".to_owned());
         }

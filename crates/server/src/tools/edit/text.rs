@@ -5,6 +5,8 @@ use memchr::memmem;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+/// The most edits of one call: each of them reads the text.
+const MAX_EDITS: usize = 1_000;
 /// The most lines that an error names.
 const MAX_PLACES: usize = 5;
 
@@ -19,55 +21,88 @@ pub(in crate::tools) struct TextEdit {
     all: bool,
 }
 
-/// The text after all edits, in their order: each sees what the edits before it have left.
+/// The text after all edits, in their order: each sees what the edits before it have left. No text
+/// on the way is longer than `max_bytes`.
 ///
 /// # Errors
 /// The edit that does not fit, and where its text stands.
-pub(super) fn apply(text: String, edits: &[TextEdit]) -> Result<String, String> {
+pub(super) fn apply(text: String, edits: &[TextEdit], max_bytes: u64) -> Result<String, String> {
     if edits.is_empty() {
         return Err("edits is empty: give {\"old\": …, \"new\": …}.".to_owned());
+    }
+    if edits.len() > MAX_EDITS {
+        let most = number(MAX_EDITS as u64);
+        return Err(format!("one call makes at most {most} edits: give the rest in another."));
     }
 
     let mut each = edits.iter().enumerate();
     each.try_fold(text, |text, (index, edit)| {
-        replaced(&text, edit).map_err(|problem| format!("edits[{index}]: {problem}"))
+        replaced(&text, edit, max_bytes).map_err(|problem| format!("edits[{index}]: {problem}"))
     })
 }
 
-fn replaced(text: &str, TextEdit { old, new, all }: &TextEdit) -> Result<String, String> {
+fn replaced(text: &str, edit: &TextEdit, max_bytes: u64) -> Result<String, String> {
+    let TextEdit { old, new, all } = edit;
     if old.is_empty() {
         return Err("old is empty: give a text that is there, or append.".to_owned());
     }
     if old == new {
         return Err("old and new are the same.".to_owned());
     }
-    if *all && text.contains(old.as_str()) {
-        return Ok(text.replace(old.as_str(), new));
-    }
 
     let places = places(text, old);
     match places.as_slice() {
         [] => Err(missing(text, old)),
-        [at] => Ok([&text[..*at], new, &text[at + old.len()..]].concat()),
+        [_, ..] if *all => {
+            let found = memmem::find_iter(text.as_bytes(), old).count();
+            check_size(text, edit, found, max_bytes)?;
+            Ok(text.replace(old.as_str(), new))
+        }
+        [at] => {
+            check_size(text, edit, 1, max_bytes)?;
+            Ok([&text[..*at], new, &text[at + old.len()..]].concat())
+        }
         several => {
+            let apart = memmem::find_iter(text.as_bytes(), old).count();
+            let found = apart.max(several.len());
+            // Overlapping places are not all counted.
+            let is_part = apart < several.len() && several.len() > MAX_PLACES;
+            let least = if is_part { "at least " } else { "" };
             let named = several.iter().take(MAX_PLACES);
             let lines: Vec<_> = named.map(|at| number(line_at(text, *at))).collect();
             let more = if several.len() > MAX_PLACES { ", …" } else { "" };
             Err(format!(
-                "old occurs {}, in lines {}{more}: give more of the text around it, or \"all\": true.",
-                count(several.len() as u64, "time"),
+                "old occurs {least}{}, in lines {}{more}: give more of the text around it, or \"all\": true.",
+                count(found as u64, "time"),
                 lines.join(", ")
             ))
         }
     }
 }
 
-/// The offsets at which a text stands, also where it overlaps itself.
+/// Checks the size of the text after so many replacements, before there is such a text.
+fn check_size(text: &str, edit: &TextEdit, found: usize, max_bytes: u64) -> Result<(), String> {
+    let kept = text.len().saturating_sub(edit.old.len().saturating_mul(found));
+    let size = kept.saturating_add(edit.new.len().saturating_mul(found)) as u64;
+    if size > max_bytes { Err(too_large(size, max_bytes)) } else { Ok(()) }
+}
+
+/// Says that content would be too large to be edited again.
+pub(super) fn too_large(size: u64, max_bytes: u64) -> String {
+    let size = number(size);
+    let most = number(max_bytes);
+    format!("it would have {size} bytes, and an edit gives at most {most} (limits.read_bytes).")
+}
+
+/// The first offsets at which a text stands, also where it overlaps itself: more than are named,
+/// and no more, because a text that overlaps itself takes long to find.
 fn places(text: &str, old: &str) -> Vec<usize> {
     let finder = memmem::Finder::new(old);
     let mut places = Vec::new();
     let mut from = 0;
-    while let Some(at) = finder.find(&text.as_bytes()[from..]) {
+    while places.len() <= MAX_PLACES
+        && let Some(at) = finder.find(&text.as_bytes()[from..])
+    {
         places.push(from + at);
         from += at + 1;
     }
@@ -125,7 +160,7 @@ mod tests {
             (vec![edit("three\n", "three\nfour\n", false)], "one\ntwo\nthree\nfour\n"),
             (vec![edit("one", "ö", false), edit("ö\nt", "x", false)], "xwo\nthree\n"),
         ] {
-            assert_eq!(apply(text.into(), &edits).as_deref(), Ok(edited));
+            assert_eq!(apply(text.into(), &edits, 100).as_deref(), Ok(edited));
         }
     }
 
@@ -143,9 +178,39 @@ mod tests {
             (edit("", "x", false), "old is empty"),
             (edit("b", "b", false), "old and new are the same"),
         ] {
-            let problem = apply(text.into(), std::slice::from_ref(&wanted)).unwrap_err();
+            let problem = apply(text.into(), std::slice::from_ref(&wanted), 100).unwrap_err();
             assert!(problem.contains(said), "{wanted:?}: {problem}");
         }
-        assert!(apply(text.into(), &[]).is_err());
+        assert!(apply(text.into(), &[], 100).is_err());
+    }
+
+    #[test]
+    fn a_text_that_grows_over_the_limit_is_refused_before_it_is_made() {
+        // Twelve edits of 1,000 times the text would take 10^36 bytes.
+        let growing: Vec<_> = (0..12).map(|_| edit("a", &"a".repeat(1_000), true)).collect();
+        let one = "x".repeat(10_000);
+        for (edits, said) in [
+            (growing, "edits[2]: it would have 1,000,000,000 bytes"),
+            (vec![edit("a", &one, true)], "edits[0]: it would have 10,000 bytes"),
+            (vec![edit("a", &one, false)], "edits[0]: it would have 10,000 bytes"),
+            (vec![edit("a", "b", false); 1_001], "at most 1,000 edits"),
+        ] {
+            let limit = if said.contains("1,000,000,000") { 1_000_000 } else { 9_999 };
+            let problem = apply("a".into(), &edits, limit).unwrap_err();
+            assert!(problem.contains(said), "{problem}");
+        }
+        assert_eq!(apply("a".into(), &[edit("a", &one, true)], 10_000), Ok(one));
+    }
+
+    #[test]
+    fn a_text_that_overlaps_itself_is_found_a_few_times() {
+        let text = "a".repeat(2 << 20);
+        let old = "a".repeat(1 << 20);
+        assert_eq!(places(&text, &old), (0..=MAX_PLACES).collect::<Vec<_>>());
+        let problem = apply(text, &[edit(&old, "b", false)], u64::MAX).unwrap_err();
+        assert!(
+            problem.contains("occurs at least 6 times, in lines 1, 1, 1, 1, 1, …"),
+            "{problem}"
+        );
     }
 }
