@@ -55,7 +55,7 @@ impl fmt::Display for Migration {
 pub enum LayoutError {
     /// Migrations are missing.
     #[error(
-        "The data in {location} has layout {found}, but this version of Larder needs {required}. Run: larder migrate --store {location} (with its password, if it has one)"
+        "The data in {location} has layout {found}, but this version of Larder needs {required}. Run: larder migrate"
     )]
     Older {
         /// The address of Redis, without passwords.

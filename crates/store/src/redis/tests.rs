@@ -217,10 +217,8 @@ async fn one_of_ten_concurrent_migrations_runs() {
     let redis = open(&server).await;
     let layout = Layout::current();
     let unmigrated = layout.check(&redis).await.expect_err("there is no layout").to_string();
-    assert!(
-        unmigrated.contains(&format!("larder migrate --store {}", server.url())),
-        "{unmigrated}"
-    );
+    // No URL, which would lack its password, so that the hint works wherever the settings are.
+    assert!(unmigrated.ends_with(" Run: larder migrate"), "{unmigrated}");
 
     let instances = join_all((0..10).map(|_| open(&server))).await;
     let random = Random::system();
