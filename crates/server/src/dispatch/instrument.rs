@@ -138,7 +138,12 @@ impl CallMetrics {
             && let Ok(reply) = outcome
         {
             let kept_out = stored.saturating_sub(self.request_bytes + result_bytes(reply));
-            self.traffic.add_kept_out(kept_out);
+            let listed_by = |tool: &str| self.registry.listed_by(tool);
+            self.traffic.add_kept_out(
+                kept_out,
+                self.tool.as_deref().unwrap_or_default(),
+                listed_by,
+            );
             if let Some(tool) = &self.tool {
                 self.registry.count_kept_out(tool, kept_out);
             }

@@ -111,10 +111,23 @@ impl Traffic {
         self.returned_bytes.fetch_add(bytes as u64, Relaxed);
     }
 
-    /// Counts bytes that were stored without a way through a model's context: by a call, or by a
-    /// program that sends a file.
-    pub fn add_kept_out(&self, bytes: u64) {
-        metrics::counter!("larder_context_kept_out_bytes_total").increment(bytes);
+    /// Counts bytes of a file that a program has sent over HTTP: no model had to read them.
+    pub fn add_sent(&self, bytes: u64) {
+        let labels = [("gen_ai_tool_name", Label::fixed(""))];
+        metric::counter("larder_context_kept_out_bytes_total", labels).increment(bytes);
+        self.kept_out_bytes.fetch_add(bytes, Relaxed);
+    }
+
+    /// Counts bytes that a call kept out of its client's context. `tool` and `listed_by` are those
+    /// of [`record`](Self::record).
+    pub(super) fn add_kept_out(
+        &self,
+        bytes: u64,
+        tool: &str,
+        listed_by: impl FnOnce(&str) -> Option<ListedBy>,
+    ) {
+        let labels = [("gen_ai_tool_name", self.tool_label(tool, listed_by))];
+        metric::counter("larder_context_kept_out_bytes_total", labels).increment(bytes);
         self.kept_out_bytes.fetch_add(bytes, Relaxed);
     }
 

@@ -51,7 +51,7 @@ pub(in crate::http) async fn receive(
     }
 
     let entry = store(endpoint, head, body, uploader, parameters).await?;
-    endpoint.dispatcher.traffic().add_kept_out(entry.size);
+    endpoint.dispatcher.traffic().add_sent(entry.size);
     Ok(response(&entry, head))
 }
 

@@ -263,7 +263,7 @@ async fn finish(
     dialect: Dialect,
 ) -> Reply {
     let (upload, entry) = store_whole(endpoint, upload, claim).await?;
-    endpoint.dispatcher.traffic().add_kept_out(entry.size);
+    endpoint.dispatcher.traffic().add_sent(entry.size);
     let response = match dialect {
         Dialect::Ietf => stored::response(&entry, head),
         Dialect::Tus => empty(StatusCode::NO_CONTENT),
