@@ -291,7 +291,7 @@ impl UpstreamConfig {
                     (None, None) => None,
                 };
 
-                Target::Remote(Remote { url: url.clone(), headers, auth })
+                Target::Remote(Remote { url: url.clone(), headers, auth, tls: None })
             }
             None => {
                 let env = expand_all("env", &self.env)?;

@@ -74,9 +74,11 @@ pub(super) fn run(
     outgoing: mpsc::Receiver<Bytes>,
     stop: CancellationToken,
 ) -> Result<impl Future<Output = ()> + use<>, String> {
-    let client =
-        Client::builder().redirect(Policy::none()).connect_timeout(CONNECT_TIMEOUT).build();
-    let client = client.map_err(|error| describe(&error))?;
+    let mut client = Client::builder().redirect(Policy::none()).connect_timeout(CONNECT_TIMEOUT);
+    if let Some(tls) = &remote.tls {
+        client = client.tls_backend_preconfigured(tls.config());
+    }
+    let client = client.build().map_err(|error| describe(&error))?;
 
     let headers = headers_of(remote)?;
     let url = Url::parse(&remote.url).map_err(|error| format!("its URL is not valid: {error}"))?;

@@ -12,6 +12,7 @@ mod claim;
 mod connection;
 mod connections;
 mod content;
+pub mod direct;
 mod era;
 mod error;
 mod exchange;
@@ -54,7 +55,7 @@ pub use process::supervise_programs;
 pub use provider::Upstream;
 pub use set::Upstreams;
 pub use settings::{
-    Command, Inherited, LoginIssuer, OAuth, OAuthClient, Remote, RemoteAuth, SessionPolicy,
-    Settings, Target, TokenExchangeSettings, TokenServer, ToolFilter,
+    ClientTls, Command, Inherited, LoginIssuer, OAuth, OAuthClient, Remote, RemoteAuth,
+    SessionPolicy, Settings, Target, TokenExchangeSettings, TokenServer, ToolFilter,
 };
 pub use status::{LastError, State, Status};

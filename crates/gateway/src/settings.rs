@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
+    sync::Arc,
     time::Duration,
 };
 
@@ -64,7 +65,34 @@ pub struct Remote {
     pub headers: BTreeMap<String, String>,
     /// How it knows who calls, besides the headers.
     pub auth: Option<RemoteAuth>,
+    /// The TLS of connections, if it is not that of the system.
+    pub tls: Option<ClientTls>,
 }
+
+/// The TLS of a client, such as one that trusts a certificate of its own.
+#[derive(Clone)]
+pub struct ClientTls(Arc<rustls::ClientConfig>);
+
+impl ClientTls {
+    /// The TLS with this configuration.
+    pub fn new(config: rustls::ClientConfig) -> Self {
+        Self(Arc::new(config))
+    }
+
+    /// The configuration.
+    pub(super) fn config(&self) -> rustls::ClientConfig {
+        self.0.as_ref().clone()
+    }
+}
+
+/// Two are equal if they are one configuration.
+impl PartialEq for ClientTls {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for ClientTls {}
 
 /// How a server over HTTP knows who calls.
 #[derive(Debug, Clone, PartialEq, Eq)]

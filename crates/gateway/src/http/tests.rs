@@ -272,11 +272,7 @@ async fn an_encoding_is_not_asked_for_and_named_where_it_comes() {
         assert!(failed.contains("Content-Encoding gzip"), "{failed}");
     }
 
-    let remote = Remote {
-        url: "http://127.0.0.1:9/".into(),
-        headers: std::collections::BTreeMap::new(),
-        auth: None,
-    };
+    let remote = Remote { url: "http://127.0.0.1:9/".into(), ..Remote::default() };
     let headers = headers_of(&remote).unwrap();
     assert_eq!(headers[ACCEPT_ENCODING], "identity");
 }

@@ -47,7 +47,7 @@ pub(super) use self::{
     problem::Problem,
     prompt::GotPrompt,
     question::{InputRequest, Question, visit_of_question},
-    result::{Answer, Done, RawResult},
+    result::{Answer, Done, RawResult, Verbatim},
     rounds::{InputRequired, Round},
     start::{Discovered, Initialized, VersionName},
     task::TaskState,

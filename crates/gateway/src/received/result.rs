@@ -31,6 +31,15 @@ impl Answer for Done {
     }
 }
 
+/// A result as it was sent.
+pub(crate) struct Verbatim(pub(crate) Value);
+
+impl Answer for Verbatim {
+    fn read(result: RawResult) -> Result<Self, Problem> {
+        Ok(Self(result.value))
+    }
+}
+
 impl RawResult {
     /// Reads the JSON of a result.
     pub(super) fn of_json(json: &str, repaired: Repaired) -> serde_json::Result<Self> {
