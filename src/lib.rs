@@ -96,6 +96,8 @@ pub mod app;
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod config;
+#[cfg(feature = "cli")]
+mod near;
 pub mod prelude;
 pub mod server;
 pub mod shutdown;

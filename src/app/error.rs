@@ -1,5 +1,7 @@
 //! [`OpenError`]: the reason why a server cannot be opened.
 
+#[cfg(feature = "cli")]
+use larder_store::redis::layout::LayoutError;
 use larder_store::{redis::RedisError, store::LocationError};
 
 use crate::config::ConfigError;
@@ -26,6 +28,13 @@ pub enum OpenError {
 }
 
 impl OpenError {
+    /// Whether data has an older layout.
+    #[cfg(feature = "cli")]
+    pub(crate) fn needs_migration(&self) -> bool {
+        let (Self::Redis(error) | Self::Sessions(error)) = self else { return false };
+        matches!(error, RedisError::Layout(LayoutError::Older { .. }))
+    }
+
     /// Whether the user has to change a setting or run a migration, rather than retry.
     pub fn is_usage(&self) -> bool {
         match self {

@@ -2,7 +2,7 @@
 
 use std::{
     ffi::OsString,
-    net::SocketAddr,
+    net::{Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
 };
 
@@ -10,8 +10,9 @@ use clap::{
     Args,
     builder::{OsStringValueParser, TypedValueParser},
 };
+use larder_runtime::environment;
 
-use crate::config::{Config, ConfigError, ServerConfig, WorkflowLocations};
+use crate::config::{Config, ConfigError, ServerConfig, WorkflowLocations, mask_url};
 
 /// Parses a configuration file's name. Unlike clap's own parser, it accepts an
 /// empty one, as an empty `LARDER_CONFIG` counts as unset.
@@ -19,11 +20,27 @@ pub(super) fn file() -> impl TypedValueParser<Value = PathBuf> {
     OsStringValueParser::new().map(PathBuf::from)
 }
 
+/// Parses an address to listen on. A port alone is one of this machine's own address.
+pub(super) fn listen(text: &str) -> Result<SocketAddr, String> {
+    let port = text.strip_prefix(':').unwrap_or(text);
+    if let Ok(port) = port.parse::<u16>() {
+        return Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    }
+
+    let text = match text.strip_prefix("localhost:") {
+        Some(port) => format!("127.0.0.1:{port}"),
+        None => text.to_owned(),
+    };
+    text.parse().map_err(|_| {
+        "write an address with a port, such as 127.0.0.1:8001, or a port alone".to_owned()
+    })
+}
+
 /// The flags of every server's command line.
 #[derive(Debug, Default, Args)]
 pub struct ServeArgs {
     /// Address and port to listen on (server.listen); port 0 picks a free one.
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = listen)]
     pub listen: Option<SocketAddr>,
     /// The store of resources (store.url): memory:, redis://…, file:///… or
     /// s3://….
@@ -74,6 +91,29 @@ impl ServeArgs {
         }
 
         Ok(config)
+    }
+
+    /// The flags that `larder migrate` needs to find the store of this command line.
+    pub(super) fn migration_flags(&self) -> String {
+        let quoted = |text: &str| match text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"/:._-@".contains(&b))
+        {
+            true => text.to_owned(),
+            false => format!("'{}'", text.replace('\'', r"'\''")),
+        };
+
+        // A variable of the environment holds for the next command, too.
+        let is_in_environment = environment::variable_os("LARDER_CONFIG").as_deref()
+            == self.file().map(Path::as_os_str);
+        let file = self.file().filter(|_| !is_in_environment);
+        let file = file.map(|file| format!(" --config {}", quoted(&file.display().to_string())));
+        // A password stays where it was typed.
+        let store = self.store.as_deref().map(|url| match mask_url(url) {
+            masked if masked == url => format!(" --store {}", quoted(url)),
+            _ => " --store URL, with the URL of this command".to_owned(),
+        });
+        file.into_iter().chain(store).collect()
     }
 
     /// The positions of workflows in the configuration file, for error messages.

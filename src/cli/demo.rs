@@ -46,7 +46,7 @@ pub(super) async fn run(args: DemoArgs) -> Result<(), ClientError> {
     };
 
     let server = Server::start().await?;
-    let client = McpClient::new(ServerArgs::new(server.url.clone()))?;
+    let client = McpClient::new(ServerArgs::new(server.url.clone())).await?;
     let mut model = Model { client, style: Style::detect(), seen_bytes: 0 };
 
     let titled = |title: &str, text: &str| say(&format!("{} {text}", model.style.title(title)));

@@ -11,7 +11,10 @@ use std::{
 use clap::Args;
 use larder_runtime::environment::variable;
 
-use super::{args::file, fail};
+use super::{
+    args::{file, listen},
+    fail,
+};
 use crate::config::ServerConfig;
 
 /// Shorter than the time-outs of container engines.
@@ -21,7 +24,7 @@ const TIMEOUT: Duration = Duration::from_secs(3);
 pub(super) struct HealthArgs {
     /// The server's address, if it is not that of the configuration
     /// (server.listen).
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = listen)]
     listen: Option<SocketAddr>,
     /// A configuration file in TOML.
     #[arg(long, value_name = "FILE", env = "LARDER_CONFIG", value_parser = file())]

@@ -1,6 +1,7 @@
 //! The command line of the binary, and of servers built on the crate.
 
 mod admin;
+mod any;
 mod args;
 mod builtin;
 mod client;
@@ -8,6 +9,7 @@ mod config;
 mod confirm;
 mod demo;
 mod dev;
+mod greeting;
 mod health;
 mod host_file;
 mod host_upstreams;
@@ -22,6 +24,8 @@ mod parse;
 mod reload;
 mod serve;
 mod sessions;
+mod shell;
+mod stats;
 mod stored;
 mod transfer;
 mod upstreams;
@@ -29,7 +33,7 @@ mod wrap;
 
 use std::{panic::AssertUnwindSafe, process::ExitCode, sync::Arc};
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use futures_util::FutureExt;
 use larder_server::registry::{BuildError, Registry};
 
@@ -100,11 +104,19 @@ enum Command {
     /// Show the MCP servers behind a running Larder: state, tools, and the bytes that
     /// were stored instead of sent.
     Upstreams(upstreams::UpstreamsArgs),
+    /// Show how many bytes a running Larder has kept out of contexts, by tool.
+    Stats(stats::StatsArgs),
+    /// Print the completions of this command line for a shell.
+    Completions(shell::CompletionsArgs),
+    /// Print the man page, or write those of all commands into a directory.
+    Man(shell::ManArgs),
     /// Make the servers of a host's configuration go through Larder: what is too large
     /// for an answer is then stored.
     Wrap(wrap::WrapArgs),
     #[command(flatten)]
     Client(ClientCommand),
+    #[command(flatten)]
+    Any(any::AnyCommand),
     #[command(flatten)]
     Host(HostCommand),
 }
@@ -122,6 +134,9 @@ struct ServerCli {
 pub fn main() -> ExitCode {
     match parse::<Cli>().command {
         Command::Serve { args, migrate, named } => {
+            if let Err(problem) = named.check() {
+                return fail(USAGE, &problem);
+            }
             let workflow_locations = args.workflow_locations();
             let transport = if args.stdio { Transport::Stdio } else { Transport::Http };
             run_with(args, migrate, move |config| {
@@ -143,8 +158,12 @@ pub fn main() -> ExitCode {
         Command::Config(command) => config::run(command),
         Command::Health(args) => in_runtime(|| health::run(args)),
         Command::Upstreams(args) => in_runtime(|| async { exit_code(upstreams::run(args).await) }),
+        Command::Stats(args) => in_runtime(|| async { exit_code(stats::run(args).await) }),
+        Command::Completions(args) => shell::completions(&args, Cli::command()),
+        Command::Man(args) => shell::man(&args, Cli::command()),
         Command::Wrap(args) => wrap::run(&args).unwrap_or_else(|problem| fail(USAGE, &problem)),
         Command::Client(command) => client::run(command),
+        Command::Any(command) => any::run(command),
     }
 }
 

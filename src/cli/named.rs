@@ -1,5 +1,7 @@
 //! The upstream that the command line of `larder serve` names.
 
+use std::path::Path;
+
 use clap::Args;
 use larder_gateway::{Command, Remote, Settings, Target};
 use larder_runtime::environment;
@@ -41,6 +43,14 @@ fn parse_header(text: &str) -> Result<(String, String), String> {
 }
 
 impl NamedUpstreams {
+    /// Checks that the program can be started.
+    ///
+    /// # Errors
+    /// Says why not.
+    pub(super) fn check(&self) -> Result<(), String> {
+        self.command.first().map_or(Ok(()), |program| is_startable(program))
+    }
+
     /// The variables with the values of headers.
     pub(super) fn header_variables(&self) -> impl Iterator<Item = &str> {
         self.headers.iter().map(|(_, variable)| variable.as_str())
@@ -61,7 +71,7 @@ impl NamedUpstreams {
                 Ok((name.clone(), value))
             });
             let headers = headers.collect::<Result<_, String>>()?;
-            let remote = Remote { url: url.clone(), headers, auth: None };
+            let remote = Remote { url: url.clone(), headers, ..Remote::default() };
             all.push(named(Settings::name_of_url(url), remote));
         }
 
@@ -73,6 +83,20 @@ impl NamedUpstreams {
         }
 
         Ok(all)
+    }
+}
+
+/// Checks that there is such a program.
+///
+/// # Errors
+/// There is none, or it cannot be executed.
+pub(super) fn is_startable(program: &str) -> Result<(), String> {
+    match which::which(program) {
+        Ok(_) => Ok(()),
+        Err(_) if Path::new(program).components().count() > 1 => {
+            Err(format!("{program} cannot be started: it is no program."))
+        }
+        Err(_) => Err(format!("{program} cannot be started: no directory of PATH has it.")),
     }
 }
 

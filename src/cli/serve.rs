@@ -1,6 +1,12 @@
 //! `larder serve`: serves until a signal stops it.
 
-use std::{future::pending, io, net::SocketAddr, process::ExitCode, sync::Arc};
+use std::{
+    future::pending,
+    io::{self, IsTerminal},
+    net::SocketAddr,
+    process::ExitCode,
+    sync::Arc,
+};
 
 use larder_gateway::{Upstreams, supervise_programs};
 use larder_query::Queries;
@@ -13,7 +19,8 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{
-    ServeArgs, Server, USAGE, fail, fail_to_open, open_files, reload::Reload, upstreams::PATH,
+    ServeArgs, Server, USAGE, fail, fail_to_open, greeting, health::reachable, open_files,
+    reload::Reload, upstreams::PATH,
 };
 use crate::{
     app::App,
@@ -46,6 +53,9 @@ pub(super) async fn serve(
     config.redis.migrate |= migrate;
     let app = match App::open_in(registry, config, backend).await {
         Ok(app) => app,
+        Err(error) if error.needs_migration() => {
+            return fail(USAGE, &format!("{error}{}", args.migration_flags()));
+        }
         Err(error) => return fail_to_open(&error),
     };
 
@@ -99,6 +109,11 @@ async fn serve_http(
     open_files::raise_limit(config.limits.connections);
     let scheme = if config.server.tls.is_some() { "https" } else { "http" };
     eprintln!("larder listening on {scheme}://{address}{}", config.server.path);
+    if io::stderr().is_terminal() {
+        let statuses = measured.upstreams.as_ref().map(|upstreams| upstreams.statuses());
+        let url = format!("{scheme}://{}", reachable(address));
+        eprint!("{}", greeting::greeting(config, &url, &statuses.unwrap_or_default()));
+    }
 
     let _metrics = match metrics {
         Some((listener, address)) => {
@@ -132,7 +147,25 @@ fn bind(setting: &str, listen: SocketAddr) -> Result<(TcpListener, SocketAddr), 
         Ok::<_, io::Error>((listener, address))
     };
 
-    try_bind().map_err(|error| fail(USAGE, &format!("{setting}: {listen} cannot be used: {error}")))
+    try_bind().map_err(|error| fail(USAGE, &format!("{setting}: {}", not_bound(listen, &error))))
+}
+
+/// Why an address cannot be listened on, and what to do.
+fn not_bound(listen: SocketAddr, error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => format!(
+            "{listen} is in use. Is Larder running already? --listen 127.0.0.1:0 picks a free port."
+        ),
+        io::ErrorKind::PermissionDenied => format!(
+            "{listen} is not allowed for this user. Ports from 1024 on are: --listen 127.0.0.1:8000"
+        ),
+        io::ErrorKind::AddrNotAvailable => format!(
+            "{} is not an address of this machine. All of them: --listen 0.0.0.0:{}",
+            listen.ip(),
+            listen.port()
+        ),
+        _ => format!("{listen} cannot be used: {error}"),
+    }
 }
 
 /// The parts of the server whose gauges are measured with each scrape.

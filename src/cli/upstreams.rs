@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::{
     ServeArgs,
-    args::file,
+    args::{file, listen},
     client::{ClientError, LoginCommand, print, run_login},
     health::reachable,
 };
@@ -27,7 +27,7 @@ pub(super) struct UpstreamsArgs {
     command: Option<LoginCommand>,
     /// The address of the server's metrics, if it is not that of the configuration
     /// (metrics.listen).
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = listen)]
     metrics: Option<SocketAddr>,
     /// A configuration file in TOML.
     #[arg(long, value_name = "FILE", env = "LARDER_CONFIG", value_parser = file())]
@@ -47,35 +47,53 @@ pub(super) async fn run(args: UpstreamsArgs) -> Result<(), ClientError> {
         return run_login(command).await;
     }
 
-    let address = match args.metrics {
-        Some(address) => address,
-        None => {
-            let serve = ServeArgs { config: args.config, ..ServeArgs::default() };
-            let config =
-                serve.configure().map_err(|error| ClientError::Usage(error.to_string()))?;
-            config.metrics.listen.ok_or_else(|| {
-                ClientError::Usage(
-                    "metrics.listen is not set: the server tells its upstreams there. Set it, or give --metrics ADDR.".into(),
-                )
-            })?
-        }
-    };
-
-    let url = format!("http://{}{PATH}", reachable(address));
-    let client = reqwest::Client::builder().no_proxy().timeout(TIMEOUT);
-    let response =
-        async { client.build()?.get(&url).send().await?.error_for_status()?.text().await };
-    let response = response.await.map_err(|error| {
-        let cause = std::error::Error::source(&error).map(ToString::to_string);
-        let cause = cause.unwrap_or_else(|| error.to_string());
-        ClientError::Unreachable(format!("{url}: {cause}"))
-    })?;
-
+    let response = ask_metrics(args.metrics, args.config, PATH).await?;
     let Statuses { upstreams } =
         serde_json::from_str(&response).map_err(|_| ClientError::unexpected_reply())?;
 
     let text = if args.json { lines_of_json(&upstreams) } else { table(&upstreams) };
     print(text.as_bytes())
+}
+
+/// The text at a path of the listener of the metrics: at that address, or at that of the
+/// configuration.
+///
+/// # Errors
+/// The setting that is missing, or why the server cannot be asked.
+pub(super) async fn ask_metrics(
+    address: Option<SocketAddr>,
+    config: Option<PathBuf>,
+    path: &str,
+) -> Result<String, ClientError> {
+    let address = match address {
+        Some(address) => address,
+        None => {
+            let serve = ServeArgs { config, ..ServeArgs::default() };
+            let config =
+                serve.configure().map_err(|error| ClientError::Usage(error.to_string()))?;
+            config.metrics.listen.ok_or_else(|| {
+                ClientError::Usage(
+                    "metrics.listen is not set: the server tells this there. Set it, or give --metrics ADDR.".into(),
+                )
+            })?
+        }
+    };
+
+    let url = format!("http://{}{path}", reachable(address));
+    let client = reqwest::Client::builder().no_proxy().timeout(TIMEOUT);
+    let response =
+        async { client.build()?.get(&url).send().await?.error_for_status()?.text().await };
+
+    response.await.map_err(|error| {
+        if error.is_connect() {
+            return ClientError::Unreachable(format!(
+                "No server with metrics at {url}. metrics.listen is its address; another one: --metrics ADDR."
+            ));
+        }
+        let cause = std::error::Error::source(&error).map(ToString::to_string);
+        let cause = cause.unwrap_or_else(|| error.to_string());
+        ClientError::Unreachable(format!("{url}: {cause}"))
+    })
 }
 
 fn lines_of_json(upstreams: &[Status]) -> String {

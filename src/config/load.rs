@@ -6,7 +6,13 @@ use larder_runtime::environment;
 use serde::Deserialize as _;
 use toml::{Deserializer, de::DeTable};
 
-use super::{Config, ConfigError, show::mask_url, underlay::Underlay, variables::Variables};
+use super::{
+    Config, ConfigError,
+    show::mask_url,
+    suggestions::{with_near_settings, with_near_variables},
+    underlay::Underlay,
+    variables::Variables,
+};
 
 impl Config {
     /// Reads the file if there is one, then the environment; applies the overrides of the
@@ -70,15 +76,20 @@ impl Config {
             };
 
             let position = error.span().map(|span| span.start);
-            let (place, error) = match position.and_then(|position| variables.at(position)) {
+            let problem = match position.and_then(|position| variables.at(position)) {
                 Some(variable) => match variable.read_as_text(error) {
                     Ok(()) => continue,
-                    Err(error) => (format!("{}: ", variable.name()), error),
+                    Err(error) => {
+                        let name = variable.name();
+                        let problem = with_near_variables(name, &with_setting(&error));
+                        format!("{name}: {problem}")
+                    }
                 },
-                None => (position.map_or_else(String::new, place), error),
+                None => {
+                    let place = position.map_or_else(String::new, place);
+                    format!("{place}{}", with_near_settings(&with_setting(&error)))
+                }
             };
-
-            let problem = format!("{place}{}", with_setting(&error));
             return Err(ConfigError::unreadable(without_values(&problem)));
         }
     }

@@ -29,6 +29,8 @@ mod show;
 mod sources;
 mod store;
 mod store_url;
+#[cfg(feature = "cli")]
+mod suggestions;
 mod tasks;
 mod tools;
 #[cfg(feature = "cli")]
@@ -49,7 +51,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "query")]
 pub use self::query::QueryConfig;
 #[cfg(feature = "cli")]
-pub(crate) use self::sources::Sources;
+pub(crate) use self::{show::mask_url, sources::Sources};
 pub(crate) use self::store_url::StoreUrl;
 #[cfg(feature = "cli")]
 pub use self::workflows::WorkflowLocations;

@@ -126,7 +126,7 @@ fn mask_keys(url: &str) -> String {
 /// Masks credentials and secret parameters in a URL or a comma-separated list of URLs. Of a web
 /// URL, all credentials and parameters may be secrets: a token is often the user. Returns other
 /// text unchanged.
-pub(super) fn mask_url(text: &str) -> String {
+pub(crate) fn mask_url(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
 
     // The password ends at the last @, because an unencoded password may contain an @.

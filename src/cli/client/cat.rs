@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{
-    ClientError, McpClient, ServerArgs, mcp_client::next_call, print, progress_bar,
+    ClientError, McpClient, ServerArgs, mcp_client::next_call, print, print_content, progress_bar,
     resources::Resources,
 };
 
@@ -47,7 +47,7 @@ fn parse_lines(text: &str) -> Result<LineRange, String> {
 }
 
 pub(super) async fn run(args: CatArgs) -> Result<(), ClientError> {
-    let client = McpClient::new(args.server)?;
+    let client = McpClient::new(args.server).await?;
     if let Some(range) = args.lines {
         return print_lines(&client, &args.uri, range).await;
     }
@@ -55,7 +55,7 @@ pub(super) async fn run(args: CatArgs) -> Result<(), ClientError> {
         return Ok(());
     }
 
-    let description = client.call("describe_resource", &json!({ "uri": args.uri })).await?.text;
+    let description = client.ask("describe_resource", &json!({ "uri": args.uri })).await?.text;
     let size = size_of(&description).unwrap_or(u64::MAX);
     let is_text = !description.contains("\nlines: none");
 
@@ -66,7 +66,7 @@ pub(super) async fn run(args: CatArgs) -> Result<(), ClientError> {
         let content = &result["contents"][0];
         return match (content["text"].as_str(), content["blob"].as_str()) {
             (Some(text), _) => print(text.as_bytes()),
-            (None, Some(blob)) => print(&decode(blob)?),
+            (None, Some(blob)) => print_content(&args.uri, &decode(blob)?),
             (None, None) => Err(ClientError::unexpected_reply()),
         };
     }
@@ -77,7 +77,7 @@ pub(super) async fn run(args: CatArgs) -> Result<(), ClientError> {
         let (head, content) = read_window(&client, &arguments).await?;
         let bytes = if is_text { content.into_bytes() } else { decode(&content)? };
         bar.inc(bytes.len() as u64);
-        print(&bytes)?;
+        print_content(&args.uri, &bytes)?;
 
         let Some(next) = next_call(&head, "read_resource") else { break };
         arguments = next;
@@ -132,7 +132,7 @@ async fn read_window(
     client: &McpClient,
     arguments: &Value,
 ) -> Result<(String, String), ClientError> {
-    let output = client.call("read_resource", arguments).await?;
+    let output = client.ask("read_resource", arguments).await?;
     match output.text.split_once("\n\n") {
         Some((head, content)) => Ok((head.to_owned(), content.to_owned())),
         None => Err(ClientError::unexpected_reply()),

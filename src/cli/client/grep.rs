@@ -1,9 +1,11 @@
 //! `larder grep`
 
 use clap::Args;
+use larder_protocol::quote::visible;
+use regex::{Regex, RegexBuilder};
 use serde_json::{Value, json};
 
-use super::{ClientError, McpClient, ServerArgs, print};
+use super::{ClientError, McpClient, ServerArgs, look, person, print, print_json};
 
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag")]
@@ -32,11 +34,14 @@ pub(in crate::cli) struct GrepArgs {
     /// Print the totals only.
     #[arg(long, short = 'c')]
     count: bool,
+    /// Print each line with a match as a line of JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 pub(super) async fn run(args: GrepArgs) -> Result<(), ClientError> {
-    let client = McpClient::new(args.server)?;
-    let mut arguments = json!({ "uri": args.uri, "query": args.pattern });
+    let client = McpClient::new(args.server.clone()).await?;
+    let mut arguments = json!({ "uri": &args.uri, "query": &args.pattern });
     if args.context > 0 {
         arguments["context"] = json!(args.context);
     }
@@ -52,19 +57,118 @@ pub(super) async fn run(args: GrepArgs) -> Result<(), ClientError> {
         arguments[name] = json!(true);
     }
 
+    let highlighted = highlighted(&args);
     loop {
-        let output = client.call("search_resource", &arguments).await?;
+        let output = client.call("search_resource", &arguments).await;
+        let output = output.map_err(|error| told(&args, error))?;
+        let structured = &output.result["structuredContent"];
+
         let Some((_, lines)) = output.text.split_once("\n\n") else {
-            if args.count && !output.text.starts_with("No line") {
-                return print(format!("{}\n", output.text).as_bytes());
+            let is_none = output.text.starts_with("No line");
+            if !args.count || is_none {
+                return Err(ClientError::Failed(person::told(&output.text)));
             }
-            return Err(ClientError::Failed(output.text));
+            if args.json {
+                let counted =
+                    json!({ "matches": structured["total"], "lines": structured["lines"] });
+                return print_json(&counted);
+            }
+            return print(format!("{}\n", output.text).as_bytes());
         };
 
-        print(lines.as_bytes())?;
-        match &output.result["structuredContent"]["next"] {
+        if args.json {
+            let rows = structured["rows"].as_array().into_iter().flatten();
+            rows.map(print_json).collect::<Result<(), _>>()?;
+        } else if let Some(pattern) = &highlighted {
+            print(coloured(lines, pattern).as_bytes())?;
+        } else {
+            print(lines.as_bytes())?;
+        }
+
+        match &structured["next"] {
             Value::Object(next) => arguments = Value::Object(next.clone()),
             _ => return Ok(()),
         }
+    }
+}
+
+/// Why the search failed, for a person.
+fn told(args: &GrepArgs, error: ClientError) -> ClientError {
+    match error {
+        ClientError::Failed(text) => ClientError::Failed(
+            person::bad_pattern(&args.pattern, &text).unwrap_or_else(|| person::told(&text)),
+        ),
+        other => other,
+    }
+}
+
+/// The expression whose matches are coloured; `None` without a terminal. Its dialect differs from
+/// the server's in rare cases, in which nothing is coloured.
+fn highlighted(args: &GrepArgs) -> Option<Regex> {
+    if !look::is_for_people() || args.invert_match {
+        return None;
+    }
+
+    let pattern =
+        if args.fixed_strings { regex::escape(&args.pattern) } else { args.pattern.clone() };
+    let pattern = if args.word_regexp { format!(r"\b(?:{pattern})\b") } else { pattern };
+    RegexBuilder::new(&pattern).case_insensitive(args.ignore_case).build().ok()
+}
+
+/// The lines with their numbers and matches in colour. A terminal would obey control characters.
+fn coloured(lines: &str, pattern: &Regex) -> String {
+    let mut text = String::new();
+    for line in lines.split_inclusive('\n') {
+        let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
+        // `12: text` is a line with a match, `13- text` one around it.
+        let numbered = line
+            .find([':', '-'])
+            .filter(|at| *at > 0 && line[..*at].bytes().all(|byte| byte.is_ascii_digit()));
+        let Some(at) = numbered else {
+            text += &format!("{}{end}", look::dim().apply_to(visible(line)));
+            continue;
+        };
+
+        let (number, content) = line.split_at(at);
+        let (mark, content) = content.split_at(1);
+        text += &format!("{}{mark}", look::size().apply_to(number));
+        match mark {
+            ":" => mark_matches(&mut text, content, pattern),
+            _ => text += &visible(content),
+        }
+        text += end;
+    }
+    text
+}
+
+fn mark_matches(text: &mut String, content: &str, pattern: &Regex) {
+    let (space, content) = content.split_at(usize::from(content.starts_with(' ')));
+    text.push_str(space);
+
+    let mut end = 0;
+    for found in pattern.find_iter(content).filter(|found| !found.is_empty()) {
+        text.push_str(&visible(&content[end..found.start()]));
+        text.push_str(&look::matched().apply_to(visible(found.as_str())).to_string());
+        end = found.end();
+    }
+    text.push_str(&visible(&content[end..]));
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn numbers_and_matches_are_marked() {
+        console::set_colors_enabled(true);
+        let pattern = Regex::new("o+|^").unwrap();
+        let shown = coloured("1: foo o\n2- oo\n--\n", &pattern);
+        let green = "\u{1b}[32m1\u{1b}[0m: f\u{1b}[31m\u{1b}[1moo\u{1b}[0m ";
+        assert!(shown.starts_with(green), "{shown:?}");
+        assert!(shown.contains("\u{1b}[32m2\u{1b}[0m- oo\n"), "{shown:?}");
+        assert!(shown.ends_with("\u{1b}[2m--\u{1b}[0m\n"), "{shown:?}");
+        assert_eq!(console::strip_ansi_codes(&shown), "1: foo o\n2- oo\n--\n");
     }
 }

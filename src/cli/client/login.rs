@@ -35,14 +35,14 @@ pub(in crate::cli) async fn run(command: LoginCommand) -> Result<(), ClientError
     match command {
         LoginCommand::Login(args) => log_in(args).await,
         LoginCommand::Logout(LoginArgs { server, name }) => {
-            McpClient::new(server)?.account(&name, Method::DELETE).await?;
+            McpClient::new(server).await?.account(&name, Method::DELETE).await?;
             print(format!("Logged out of {name}.\n").as_bytes())
         }
     }
 }
 
 async fn log_in(LoginArgs { server, name }: LoginArgs) -> Result<(), ClientError> {
-    let client = McpClient::new(server)?;
+    let client = McpClient::new(server).await?;
     let is_logged_in = async || {
         let account = client.account(&name, Method::GET).await?;
         account["logged_in"].as_bool().ok_or_else(ClientError::unexpected_reply)

@@ -7,12 +7,13 @@ use larder_gateway::Settings;
 use reqwest::{Body, Method, RequestBuilder, Response, StatusCode, Url};
 use serde_json::{Value, json};
 
-use super::{ClientError, DEFAULT_URL, ServerArgs};
+use super::{ClientError, ServerArgs, endpoint::Endpoint, person, trust};
+use crate::cli::any::stored_token;
 
 /// A client of one server. It needs no session.
 pub(in crate::cli) struct McpClient {
     http: reqwest::Client,
-    url: String,
+    endpoint: Endpoint,
     token: Option<String>,
 }
 
@@ -28,29 +29,34 @@ pub(in crate::cli) struct ToolOutput {
 }
 
 impl McpClient {
-    pub(in crate::cli) fn new(args: ServerArgs) -> Result<Self, ClientError> {
-        let ServerArgs { server: url, token, ca } = args;
-        // An empty environment variable counts as unset.
-        let url = if url.is_empty() { DEFAULT_URL.to_owned() } else { url };
-        let token = token.filter(|token| !token.is_empty());
+    /// A client with the token of the command line, or else that of this user's login.
+    ///
+    /// # Errors
+    /// The URL or the file of certificates cannot be used.
+    pub(in crate::cli) async fn new(args: ServerArgs) -> Result<Self, ClientError> {
+        let endpoint = Endpoint::parse(&args.server).map_err(ClientError::Usage)?;
+        let token = match args.token() {
+            Some(token) => Some(token.to_owned()),
+            None => stored_token(&endpoint).await,
+        };
 
-        let usage = |problem: &dyn std::fmt::Display| ClientError::Usage(problem.to_string());
-        let parsed = reqwest::Url::parse(&url).map_err(|e| usage(&format!("{url}: {e}")))?;
+        let ServerArgs { ca, .. } = args;
         let mut builder = reqwest::Client::builder().connect_timeout(Duration::from_secs(10));
         // No proxy can reach this machine's own addresses.
-        if matches!(parsed.host_str(), Some("localhost" | "127.0.0.1" | "[::1]")) {
+        if endpoint.is_local() {
             builder = builder.no_proxy();
         }
 
         if let Some(file) = ca {
             let name = file.display().to_string();
             let pem = std::fs::read(&file).map_err(|e| ClientError::local(&name, &e))?;
-            let authority = reqwest::Certificate::from_pem(&pem).map_err(|e| usage(&e))?;
-            builder = builder.tls_certs_merge([authority]);
+            let tls = trust::trusting(&pem)
+                .map_err(|problem| ClientError::Usage(format!("--ca {name}: {problem}.")))?;
+            builder = builder.tls_backend_preconfigured(tls);
         }
 
-        let http = builder.build().map_err(|e| usage(&e))?;
-        Ok(Self { http, url, token })
+        let http = builder.build().map_err(|error| ClientError::Usage(error.to_string()))?;
+        Ok(Self { http, endpoint, token })
     }
 
     /// Calls a tool.
@@ -60,7 +66,37 @@ impl McpClient {
         arguments: &Value,
     ) -> Result<ToolOutput, ClientError> {
         let params = json!({ "name": tool, "arguments": arguments });
-        tool_output(self.request("tools/call", &params).await?)
+        let output = tool_output(self.request("tools/call", &params).await?)?;
+        match stored_result(tool, &output.result) {
+            Some(uri) => self.whole(uri).await,
+            None => Ok(output),
+        }
+    }
+
+    /// Calls a tool of Larder. Its error is told to a person.
+    pub(in crate::cli) async fn ask(
+        &self,
+        tool: &str,
+        arguments: &Value,
+    ) -> Result<ToolOutput, ClientError> {
+        self.call(tool, arguments).await.map_err(|error| match error {
+            ClientError::Failed(text) => ClientError::Failed(person::told(&text)),
+            other => other,
+        })
+    }
+
+    /// A result that the server has stored instead of sent (tools.spill). The copy is of no use
+    /// any more.
+    async fn whole(&self, uri: &str) -> Result<ToolOutput, ClientError> {
+        let params = json!({ "uri": uri });
+        let read = self.request("resources/read", &params).await?;
+        let text =
+            read["contents"][0]["text"].as_str().ok_or_else(ClientError::unexpected_reply)?;
+
+        let deletion = json!({ "name": "delete_resource", "arguments": params });
+        // A server without tools that write keeps it until it expires.
+        let _ = self.request("tools/call", &deletion).await;
+        Ok(ToolOutput { first: text.to_owned(), text: text.to_owned(), result: Value::Null })
     }
 
     /// Sends a `tools/call` request whose body is made while it is sent.
@@ -83,8 +119,8 @@ impl McpClient {
 
     /// The URL of a path beside the endpoint's.
     pub(super) fn beside(&self, reference: &str) -> Result<Url, ClientError> {
-        let url = Url::parse(&self.url).and_then(|url| url.join(reference));
-        url.map_err(|error| ClientError::Usage(format!("{}: {error}", self.url)))
+        let url = self.endpoint.url().join(reference);
+        url.map_err(|error| ClientError::Usage(format!("{}: {error}", self.endpoint.shown())))
     }
 
     /// A request with the caller's token.
@@ -111,7 +147,8 @@ impl McpClient {
             return Err(unknown());
         }
 
-        let url = format!("{}/upstreams/{upstream}/account", self.url.trim_end_matches('/'));
+        let base = self.endpoint.url().as_str().trim_end_matches('/');
+        let url = format!("{base}/upstreams/{upstream}/account");
         let (status, message) = self.exchange(self.http.request(verb, url)).await?;
         if status.is_success() {
             return Ok(message);
@@ -124,16 +161,13 @@ impl McpClient {
     }
 
     async fn send(&self, body: Body) -> Result<Value, ClientError> {
-        let request = self.http.post(&self.url).body(body);
+        let request = self.http.post(self.endpoint.url().clone()).body(body);
         let request = request.header("content-type", "application/json");
         let (status, mut message) = self.exchange(request).await?;
 
         match message.get_mut("result") {
             Some(result) => Ok(result.take()),
-            None => Err(ClientError::Unreachable(format!(
-                "{} answers with {status}, but not as an MCP server does.",
-                self.url
-            ))),
+            None => Err(ClientError::Unreachable(self.no_endpoint(status))),
         }
     }
 
@@ -150,6 +184,9 @@ impl McpClient {
         let body = response.bytes().await.map_err(|error| self.unreachable(&error))?;
         let message: Value = serde_json::from_slice(&body).unwrap_or_default();
 
+        if status == StatusCode::UNAUTHORIZED {
+            return Err(ClientError::Denied(self.without_access(&message)));
+        }
         if let Some(text) = message["error"]["message"].as_str() {
             let text = text.to_owned();
             return Err(match status {
@@ -158,7 +195,7 @@ impl McpClient {
                 }
                 // An MCP endpoint accepts POST.
                 StatusCode::METHOD_NOT_ALLOWED => return Ok((status, message)),
-                StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => ClientError::Denied(text),
+                StatusCode::FORBIDDEN => ClientError::Denied(text),
                 _ => ClientError::Failed(text),
             });
         }
@@ -166,19 +203,50 @@ impl McpClient {
         Ok((status, message))
     }
 
-    pub(super) fn unreachable(&self, error: &reqwest::Error) -> ClientError {
-        // The innermost cause is the most useful one: "connection refused", or
-        // what failed while a local file was read and sent.
-        let mut cause: &dyn std::error::Error = error;
-        while let Some(source) = cause.source() {
-            if let Some(ClientError::Usage(problem)) = source.downcast_ref() {
-                return ClientError::Usage(problem.clone());
+    /// What is wrong with a server that answers, but not as one of MCP.
+    fn no_endpoint(&self, status: StatusCode) -> String {
+        let url = self.endpoint.shown();
+        match status {
+            StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => {
+                format!(
+                    "{url} is not the endpoint of an MCP server ({status}). Larder's has the path /mcp."
+                )
             }
-            cause = source;
+            status => format!("{url} answers with {status}, but not as an MCP server does."),
+        }
+    }
+
+    /// What a person does who has no access.
+    pub(super) fn without_access(&self, message: &Value) -> String {
+        let url = self.endpoint.shown();
+        if self.token.is_none() {
+            return format!(
+                "{url} asks who you are. Log in: larder login {url}. Or give a token: --token TOKEN or LARDER_TOKEN."
+            );
         }
 
-        ClientError::Unreachable(format!("{}: {cause}", self.url))
+        let text = message["error"]["message"].as_str().or_else(|| message["detail"].as_str());
+        let reason = text.and_then(|text| text.strip_prefix("The token is not accepted: "));
+        if let Some(reason) = reason {
+            return format!("{url} does not accept the token: {reason}");
+        }
+        format!("{url} does not accept the token. {}", text.unwrap_or_default())
+            .trim_end()
+            .to_owned()
     }
+
+    pub(super) fn unreachable(&self, error: &reqwest::Error) -> ClientError {
+        person::unreachable(&self.endpoint, error)
+    }
+}
+
+/// The URI of the result of a tool, if the server has stored it instead of sent.
+fn stored_result<'a>(tool: &str, result: &'a Value) -> Option<&'a str> {
+    let content = result["content"].as_array()?;
+    let text = content.first()?["text"].as_str()?;
+    let link = content.last().filter(|block| block["type"] == "resource_link")?;
+    let is_stored = text.strip_prefix("The result of ")?.starts_with(tool);
+    link["uri"].as_str().filter(|_| is_stored)
 }
 
 fn tool_output(result: Value) -> Result<ToolOutput, ClientError> {

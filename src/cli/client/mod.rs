@@ -1,17 +1,23 @@
 //! A client for people at a terminal and for scripts: each command calls the
 //! server's own tools.
 
-mod call;
+mod browser;
 mod cat;
 mod copy;
+mod describe;
+mod endpoint;
 mod grep;
+mod links;
 mod login;
+pub(super) mod look;
 mod ls;
 mod mcp_client;
+pub(super) mod person;
 mod put;
 mod query;
 mod resources;
 mod rm;
+mod trust;
 
 use std::{
     io::{ErrorKind, IsTerminal, Write},
@@ -21,10 +27,15 @@ use std::{
 
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
+use larder_protocol::quote::visible_json;
+use serde_json::Value;
 
 pub(super) use self::{
+    browser::open as open_browser,
+    endpoint::Endpoint,
     login::{LoginCommand, run as run_login},
     mcp_client::McpClient,
+    trust::trusting,
 };
 use super::{fail, in_runtime};
 
@@ -44,25 +55,39 @@ pub(super) enum ClientError {
     /// Authentication failed, or the caller lacks permission.
     #[error("{0}")]
     Denied(String),
+    /// Failures of parts of a command, which are told already; with the exit code.
+    #[error("")]
+    Told(u8),
     /// Standard output is closed, as by `head`: not a failure.
     #[error("standard output is closed")]
     Closed,
 }
 
 impl ClientError {
-    fn code(&self) -> u8 {
+    pub(super) fn code(&self) -> u8 {
         match self {
             Self::Failed(_) => 1,
             Self::Usage(_) => 2,
             Self::Unreachable(_) => 3,
             Self::Denied(_) => 4,
+            Self::Told(code) => *code,
             Self::Closed => 0,
         }
     }
 
+    /// The failure of a command whose parts have told theirs.
+    fn told_already(&self) -> Self {
+        Self::Told(self.code())
+    }
+
     /// A local file, or standard input or output, cannot be used.
     pub(super) fn local(name: &str, error: &std::io::Error) -> Self {
-        Self::Usage(format!("{name}: {error}"))
+        let problem = match error.kind() {
+            ErrorKind::NotFound => "no such file".to_owned(),
+            ErrorKind::IsADirectory => "it is a directory: give its files".to_owned(),
+            _ => person::without_code(&error.to_string()),
+        };
+        Self::Usage(format!("{name}: {problem}."))
     }
 
     /// A response that no Larder server sends.
@@ -73,10 +98,20 @@ impl ClientError {
 
 const DEFAULT_URL: &str = "http://127.0.0.1:8000/mcp";
 
+/// Reads a time to live: a number of seconds, or durations such as `90s`, `1h 30m` and `7d`.
+fn parse_ttl(text: &str) -> Result<f64, String> {
+    let seconds = match text.trim().parse::<f64>() {
+        Ok(seconds) => Some(seconds),
+        Err(_) => humantime::parse_duration(text).ok().map(|duration| duration.as_secs_f64()),
+    };
+    let seconds = seconds.filter(|seconds| seconds.is_finite() && *seconds > 0.0);
+    seconds.ok_or_else(|| "write it as 90s, 1h or 7d".into())
+}
+
 /// The server, and the caller's token.
 #[derive(Debug, Clone, Args)]
 pub(super) struct ServerArgs {
-    /// The URL of the server's endpoint.
+    /// The server: a URL, or what of it is not http:// or /mcp, such as localhost:8000.
     #[arg(long, value_name = "URL", env = "LARDER_URL", default_value = DEFAULT_URL)]
     server: String,
     /// The bearer token. Prefer the environment: others can see command lines.
@@ -92,15 +127,32 @@ impl ServerArgs {
     pub(super) fn new(url: String) -> Self {
         Self { server: url, token: None, ca: None }
     }
+
+    /// The server as it was typed.
+    pub(super) fn url(&self) -> &str {
+        &self.server
+    }
+
+    /// The token. An empty one counts as none.
+    pub(super) fn token(&self) -> Option<&str> {
+        self.token.as_deref().filter(|token| !token.is_empty())
+    }
+
+    /// The file of certificates to trust.
+    pub(super) fn ca(&self) -> Option<&PathBuf> {
+        self.ca.as_ref()
+    }
 }
 
 /// The commands that call a server.
 #[derive(Debug, Subcommand)]
 pub(super) enum ClientCommand {
-    /// Store a file, or standard input (-), and print its URI.
+    /// Store files, or standard input (-), and print their URIs.
     Put(put::PutArgs),
-    /// List stored resources: URI, bytes, type and expiry, separated by tabs.
+    /// List stored resources. In a pipe: URI, bytes, type and expiry, separated by tabs.
     Ls(ls::LsArgs),
+    /// Describe a resource: type, size, structure, times, revisions.
+    Describe(describe::DescribeArgs),
     /// Write a resource to standard output, as it was stored.
     Cat(cat::CatArgs),
     /// Print the lines that match a regular expression; exit code 1 if none.
@@ -115,8 +167,12 @@ pub(super) enum ClientCommand {
     Mv(copy::CopyArgs),
     /// Delete resources.
     Rm(rm::RmArgs),
-    /// Call a tool and print its result.
-    Call(call::CallArgs),
+    /// Share a resource with others on this server, and print the URI of the link.
+    Share(links::ShareArgs),
+    /// Print a URL that downloads a resource without credentials until it expires.
+    Url(links::UrlArgs),
+    /// Open a resource in the browser.
+    Open(links::OpenArgs),
 }
 
 pub(super) fn run(command: ClientCommand) -> ExitCode {
@@ -124,6 +180,7 @@ pub(super) fn run(command: ClientCommand) -> ExitCode {
         exit_code(match command {
             ClientCommand::Put(args) => put::run(args).await,
             ClientCommand::Ls(args) => ls::run(args).await,
+            ClientCommand::Describe(args) => describe::run(args).await,
             ClientCommand::Cat(args) => cat::run(args).await,
             ClientCommand::Grep(args) => grep::run(args).await,
             ClientCommand::Query(args) => query::run_sql(args).await,
@@ -131,7 +188,9 @@ pub(super) fn run(command: ClientCommand) -> ExitCode {
             ClientCommand::Cp(args) => copy::copy(args).await,
             ClientCommand::Mv(args) => copy::rename(args).await,
             ClientCommand::Rm(args) => rm::run(args).await,
-            ClientCommand::Call(args) => call::run(args).await,
+            ClientCommand::Share(args) => links::share(args).await,
+            ClientCommand::Url(args) => links::url(args).await,
+            ClientCommand::Open(args) => links::open(args).await,
         })
     })
 }
@@ -140,8 +199,15 @@ pub(super) fn run(command: ClientCommand) -> ExitCode {
 pub(super) fn exit_code(result: Result<(), ClientError>) -> ExitCode {
     match result {
         Ok(()) | Err(ClientError::Closed) => ExitCode::SUCCESS,
+        Err(ClientError::Told(code)) => ExitCode::from(code),
         Err(error) => fail(error.code(), &error),
     }
+}
+
+/// Tells the failure of a part of a command, which goes on.
+fn complain(error: &ClientError) {
+    // Without standard error there is nobody to tell.
+    let _ = writeln!(std::io::stderr(), "larder: {error}");
 }
 
 /// Writes to standard output.
@@ -151,6 +217,25 @@ pub(super) fn print(bytes: &[u8]) -> Result<(), ClientError> {
         ErrorKind::BrokenPipe => ClientError::Closed,
         _ => ClientError::local("standard output", &error),
     })
+}
+
+/// Writes content to standard output. Bytes that are no text would disturb a terminal.
+pub(super) fn print_content(uri: &str, bytes: &[u8]) -> Result<(), ClientError> {
+    let is_text = || {
+        !bytes.contains(&0)
+            && std::str::from_utf8(bytes).map_or_else(|error| error.error_len().is_none(), |_| true)
+    };
+    if look::is_for_people() && !is_text() {
+        return Err(ClientError::Usage(format!(
+            "{uri} is binary, which a terminal cannot show. Save it: larder cat {uri} > FILE"
+        )));
+    }
+    print(bytes)
+}
+
+/// Prints a value as a line of JSON. A terminal would obey control characters in it.
+pub(super) fn print_json(value: &Value) -> Result<(), ClientError> {
+    print(format!("{}\n", visible_json(&value.to_string())).as_bytes())
 }
 
 /// A progress bar on standard error; hidden unless that is a terminal.

@@ -1,6 +1,7 @@
 //! `larder put`: sends a file while reading it, whatever its size.
 
 use std::{
+    io::IsTerminal,
     path::{Path, PathBuf},
     pin::Pin,
 };
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::{
-    ClientError, McpClient, ServerArgs, print, progress_bar,
+    ClientError, McpClient, ServerArgs, complain, parse_ttl, print, print_json, progress_bar,
     resources::{Resources, Source},
 };
 
@@ -26,24 +27,40 @@ const PIECE_BYTES: usize = 192 * 1024;
 pub(in crate::cli) struct PutArgs {
     #[command(flatten)]
     server: ServerArgs,
-    /// The file; - is standard input.
-    file: PathBuf,
+    /// The files; - is standard input, which is read without any, too.
+    files: Vec<PathBuf>,
     /// The URI to store it under; the server makes one by default.
     #[arg(long)]
     uri: Option<String>,
-    /// The time to live in seconds; one day by default.
-    #[arg(long, value_name = "SECONDS")]
+    /// The time to live, such as 90s, 1h or 7d; one day by default.
+    #[arg(long, value_name = "DURATION", value_parser = parse_ttl, allow_hyphen_values = true)]
     ttl: Option<f64>,
     /// A short name; the file's name by default.
     #[arg(long)]
     name: Option<String>,
     /// The media type; guessed from the file's name by default.
-    #[arg(long = "type", value_name = "TYPE")]
+    #[arg(long = "type", value_name = "TYPE", value_parser = parse_type)]
     mime_type: Option<String>,
     /// Store the content as bytes even if it is text. Content that is not UTF-8
     /// is always stored as bytes.
     #[arg(long)]
     binary: bool,
+    /// Print the URI, file and size of each as a line of JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A media type, such as `text/csv; charset=utf-8`.
+fn parse_type(text: &str) -> Result<String, String> {
+    let essence = text.split(';').next().unwrap_or_default().trim();
+    let is_token = |part: &str| {
+        !part.is_empty()
+            && part.bytes().all(|b| b.is_ascii_graphic() && !b"()<>@,;:\\\"/[]?=".contains(&b))
+    };
+    match essence.split_once('/') {
+        Some((kind, subtype)) if is_token(kind) && is_token(subtype) => Ok(text.to_owned()),
+        _ => Err("write a media type such as text/csv".into()),
+    }
 }
 
 type Reader = Pin<Box<dyn AsyncRead + Send>>;
@@ -69,49 +86,124 @@ impl Input {
         let label = file.display().to_string();
         let local = |error: std::io::Error| ClientError::local(&label, &error);
         let reader = tokio::fs::File::open(file).await.map_err(local)?;
-        let size = reader.metadata().await.map_err(local)?.len();
-        Ok(Self { reader: Box::pin(reader), label, is_stdin: false, size: Some(size) })
+        let metadata = reader.metadata().await.map_err(local)?;
+        if metadata.is_dir() {
+            return Err(local(std::io::ErrorKind::IsADirectory.into()));
+        }
+        // A pipe or device has no size that is known.
+        let is_stdin = !metadata.is_file();
+        let size = metadata.is_file().then_some(metadata.len());
+        if is_stdin {
+            return Ok(Self { reader: Box::pin(reader), label, is_stdin, size });
+        }
+        Ok(Self { reader: Box::pin(reader), label, is_stdin: false, size })
     }
 }
 
 pub(super) async fn run(mut args: PutArgs) -> Result<(), ClientError> {
-    let input = Input::open(&args.file).await?;
-    if !input.is_stdin {
-        let file_name = args.file.file_name().and_then(|name| name.to_str());
-        args.name = args.name.or_else(|| file_name.map(str::to_owned));
+    if args.files.is_empty() {
+        if std::io::stdin().is_terminal() {
+            let problem = "Give a file, or pipe something in: COMMAND | larder put";
+            return Err(ClientError::Usage(problem.into()));
+        }
+        args.files.push("-".into());
     }
 
-    let named =
-        if input.is_stdin { args.name.as_deref().map(Path::new) } else { Some(&*args.file) };
-    let guessed = named.and_then(|name| mime_guess::from_path(name).first());
-    args.mime_type = args.mime_type.or_else(|| guessed.map(|guess| guess.to_string()));
+    let files = std::mem::take(&mut args.files);
+    let named = [("--uri", args.uri.is_some()), ("--name", args.name.is_some())];
+    if files.len() > 1
+        && let Some((flag, _)) = named.into_iter().find(|(_, is_set)| *is_set)
+    {
+        let count = files.len();
+        return Err(ClientError::Usage(format!(
+            "{flag} is for one file, and there are {count}: leave it out, or store one after the other."
+        )));
+    }
 
-    let client = McpClient::new(args.server.clone())?;
+    let client = McpClient::new(args.server.clone()).await?;
+    let mut first_problem = None;
+    for file in &files {
+        // The others are stored all the same, unless no server or output is left.
+        match put(&client, &args, file).await {
+            Ok(()) => {}
+            Err(error @ (ClientError::Closed | ClientError::Unreachable(_))) => return Err(error),
+            Err(error) if files.len() == 1 => return Err(error),
+            Err(error) => {
+                complain(&error);
+                first_problem.get_or_insert(error);
+            }
+        }
+    }
+
+    match first_problem {
+        None => Ok(()),
+        Some(error) => Err(error.told_already()),
+    }
+}
+
+/// Stores one file, and prints its URI.
+async fn put(client: &McpClient, args: &PutArgs, file: &Path) -> Result<(), ClientError> {
+    let input = Input::open(file).await?;
+    let size = input.size;
+    let file_name = file.file_name().and_then(|name| name.to_str());
+    let own_name = file_name.filter(|_| !input.is_stdin).map(str::to_owned);
+    let name = args.name.clone().or(own_name);
+
+    let guessing = if input.is_stdin { name.as_deref().map(Path::new) } else { Some(file) };
+    let guessed = guessing.and_then(|name| mime_guess::from_path(name).first());
+    let mime_type = args.mime_type.clone().or_else(|| guessed.map(|guess| guess.to_string()));
+
+    let storing = Storing {
+        file,
+        uri: args.uri.as_deref(),
+        ttl: args.ttl,
+        name: name.as_deref(),
+        mime_type: mime_type.as_deref(),
+        is_binary: args.binary,
+    };
+
     let bar = progress_bar(input.size, false);
-    let uri = match Resources::that_receive(&client).await? {
-        Some(resources) => by_http(&resources, args, input, &bar).await,
-        None => by_tool(&client, args, input, &bar).await,
+    let uri = match Resources::that_receive(client).await? {
+        Some(resources) => by_http(&resources, storing, input, &bar).await,
+        None => by_tool(client, storing, input, &bar).await,
     };
 
     bar.finish_and_clear();
-    print(format!("{}\n", uri?).as_bytes())
+    let uri = uri?;
+    if args.json {
+        return print_json(
+            &json!({ "uri": uri, "file": file.display().to_string(), "size": size }),
+        );
+    }
+    print(format!("{uri}\n").as_bytes())
+}
+
+/// How one file is stored.
+#[derive(Clone, Copy)]
+struct Storing<'a> {
+    file: &'a Path,
+    uri: Option<&'a str>,
+    ttl: Option<f64>,
+    name: Option<&'a str>,
+    mime_type: Option<&'a str>,
+    is_binary: bool,
 }
 
 /// Stores content over plain HTTP. Returns the URI.
 async fn by_http(
     resources: &Resources<'_>,
-    args: PutArgs,
+    storing: Storing<'_>,
     input: Input,
     bar: &ProgressBar,
 ) -> Result<String, ClientError> {
     let query = [
-        ("uri", args.uri),
-        ("name", args.name),
-        ("ttl", args.ttl.map(|ttl| ttl.to_string())),
-        ("kind", args.binary.then(|| "binary".to_owned())),
+        ("uri", storing.uri.map(str::to_owned)),
+        ("name", storing.name.map(str::to_owned)),
+        ("ttl", storing.ttl.map(|ttl| ttl.to_string())),
+        ("kind", storing.is_binary.then(|| "binary".to_owned())),
     ];
     let query: Vec<_> = query.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
-    let mime_type = args.mime_type.as_deref();
+    let mime_type = storing.mime_type;
 
     let Some(size) = input.size else {
         let counted = bar.clone();
@@ -119,14 +211,14 @@ async fn by_http(
         let pieces = pieces.inspect_ok(move |piece| counted.inc(piece.len() as u64));
         return resources.put_stream(&query, mime_type, pieces).await;
     };
-    let source = Source { path: &args.file, size };
+    let source = Source { path: storing.file, size };
     resources.put_file(&query, mime_type, source, bar).await
 }
 
 /// Stores content with `create_resource`. Returns the URI.
 async fn by_tool(
     client: &McpClient,
-    args: PutArgs,
+    storing: Storing<'_>,
     mut input: Input,
     bar: &ProgressBar,
 ) -> Result<String, ClientError> {
@@ -135,17 +227,17 @@ async fn by_tool(
 
     // A file is checked to its end. Standard input is not: if it begins as text and is not, the
     // command fails and asks for --binary.
-    let is_text = !args.binary
+    let is_text = !storing.is_binary
         && !first.contains(&0)
         && is_utf8_prefix(&first)
-        && (input.is_stdin || is_utf8(&args.file).await.map_err(local)?);
+        && (input.is_stdin || is_utf8(storing.file).await.map_err(local)?);
 
     let mut arguments = serde_json::Map::new();
     for (key, value) in [
-        ("uri", args.uri.map(Value::from)),
-        ("ttl", args.ttl.map(Value::from)),
-        ("name", args.name.map(Value::from)),
-        ("mime_type", args.mime_type.map(Value::from)),
+        ("uri", storing.uri.map(Value::from)),
+        ("ttl", storing.ttl.map(Value::from)),
+        ("name", storing.name.map(Value::from)),
+        ("mime_type", storing.mime_type.map(Value::from)),
     ] {
         if let Some(value) = value {
             arguments.insert(key.into(), value);

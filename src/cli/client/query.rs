@@ -6,7 +6,7 @@ use clap::Args;
 use larder_protocol::quote::visible;
 use serde_json::{Map, Value, json};
 
-use super::{ClientError, McpClient, ServerArgs, print};
+use super::{ClientError, McpClient, ServerArgs, print, print_json};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct QueryArgs {
@@ -51,12 +51,15 @@ struct ReadingArgs {
     /// For logs: a regular expression whose named groups are the columns.
     #[arg(long, value_name = "REGEX")]
     pattern: Option<String>,
+    /// Print each row as a line of JSON: an object of a query's columns, or a value of jq.
+    #[arg(long)]
+    json: bool,
 }
 
 impl ReadingArgs {
     /// The options as members of an object of arguments.
     fn add_to(self, mut object: Value) -> Value {
-        let Self { format, rows, pattern } = self;
+        let Self { format, rows, pattern, json: _ } = self;
         for (name, value) in [("format", format), ("rows", rows), ("pattern", pattern)] {
             if let Some(value) = value {
                 object[name] = value.into();
@@ -81,35 +84,47 @@ fn parse_table(text: &str) -> Result<(String, Value), String> {
 
 pub(super) async fn run_sql(args: QueryArgs) -> Result<(), ClientError> {
     let QueryArgs { server, reading, uri, sql, tables } = args;
+    let printed = if reading.json { Printed::Objects } else { Printed::Csv };
     if tables.is_empty() {
         let arguments = reading.add_to(json!({ "from": uri, "sql": sql }));
-        return print_rows(server, arguments, true).await;
+        return print_rows(server, arguments, printed).await;
     }
 
     // The options are those of the table t.
     let first = [("t".to_owned(), reading.add_to(json!({ "uri": uri })))];
     let from: Map<_, _> = first.into_iter().chain(tables).collect();
-    print_rows(server, json!({ "from": from, "sql": sql }), true).await
+    print_rows(server, json!({ "from": from, "sql": sql }), printed).await
 }
 
 pub(super) async fn run_jq(args: JqArgs) -> Result<(), ClientError> {
     let arguments = json!({ "from": args.uri, "jq": args.filter, "slurp": args.slurp });
-    print_rows(args.server, args.reading.add_to(arguments), false).await
+    print_rows(args.server, args.reading.add_to(arguments), Printed::Values).await
+}
+
+/// How rows are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Printed {
+    /// As CSV, whose first row is the header.
+    Csv,
+    /// As an object a line.
+    Objects,
+    /// As a value a line, as jq does.
+    Values,
 }
 
 /// Prints all rows, in as many calls as they need.
 async fn print_rows(
     server: ServerArgs,
     mut arguments: Value,
-    has_header: bool,
+    printed: Printed,
 ) -> Result<(), ClientError> {
     // The server cuts the rows to its output limit.
     arguments["limit"] = json!(10_000);
-    let client = McpClient::new(server)?;
+    let client = McpClient::new(server).await?;
     let mut is_first = true;
 
     loop {
-        let output = client.call("query_resource", &arguments).await?;
+        let output = client.ask("query_resource", &arguments).await?;
         let Some((_, mut rows)) = output.text.split_once("\n\n") else {
             return Err(ClientError::unexpected_reply());
         };
@@ -117,11 +132,14 @@ async fn print_rows(
         let structured = &output.result["structuredContent"];
         if std::mem::take(&mut is_first) {
             print_notes(&structured["notes"]);
-        } else if has_header {
+        } else if printed == Printed::Csv {
             // A header may have line breaks in quotes.
             rows = rows.get(header_bytes(rows)..).unwrap_or_default();
         }
-        print(rows.as_bytes())?;
+        match printed {
+            Printed::Objects => print_objects(structured)?,
+            Printed::Csv | Printed::Values => print(rows.as_bytes())?,
+        }
 
         if structured["cut"] == true {
             return Err(ClientError::Failed(
@@ -134,6 +152,20 @@ async fn print_rows(
             _ => return Ok(()),
         }
     }
+}
+
+/// Prints each row as an object of its columns.
+fn print_objects(structured: &Value) -> Result<(), ClientError> {
+    let columns = structured["columns"].as_array().ok_or_else(ClientError::unexpected_reply)?;
+    let rows = structured["rows"].as_array().ok_or_else(ClientError::unexpected_reply)?;
+
+    for row in rows {
+        let cells = row.as_array().into_iter().flatten();
+        let named = columns.iter().filter_map(|column| column["name"].as_str()).zip(cells);
+        let object = named.map(|(name, cell)| (name.to_owned(), cell.clone()));
+        print_json(&Value::Object(object.collect()))?;
+    }
+    Ok(())
 }
 
 /// Prints what the answer says about how the content was read, beside the rows.

@@ -13,7 +13,7 @@ use reqwest::{
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncSeekExt, SeekFrom};
 
-use super::{ClientError, McpClient, print};
+use super::{ClientError, McpClient, person, print, print_content};
 
 /// The bytes read from a file at a time.
 const PIECE_BYTES: usize = 256 * 1024;
@@ -236,7 +236,7 @@ impl<'a> Resources<'a> {
         let mut retries = Retries::default();
 
         loop {
-            let failure = match self.print_body(response, &mut received, &bar).await? {
+            let failure = match self.print_body(uri, response, &mut received, &bar).await? {
                 Ok(()) => break,
                 Err(failure) => failure,
             };
@@ -261,6 +261,7 @@ impl<'a> Resources<'a> {
     /// Writes a body to standard output, and counts it. The inner result says why it is cut.
     async fn print_body(
         &self,
+        uri: &str,
         response: Response,
         received: &mut u64,
         bar: &ProgressBar,
@@ -272,7 +273,11 @@ impl<'a> Resources<'a> {
                 Err(error) => return Ok(Err(Failure::Lost(self.client.unreachable(&error)))),
             };
 
-            print(&piece)?;
+            // A character may be cut between pieces, so the first one decides.
+            match *received {
+                0 => print_content(uri, &piece)?,
+                _ => print(&piece)?,
+            }
             *received += piece.len() as u64;
             bar.set_position(*received);
         }
@@ -318,10 +323,13 @@ impl<'a> Resources<'a> {
         let detail = problem["detail"].as_str().map(str::to_owned);
         let detail = detail.unwrap_or_else(|| format!("The server answers with {status}."));
 
+        let detail = person::told(&detail);
+
         Err(match status {
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-                Failure::Refused(ClientError::Denied(detail))
+            StatusCode::UNAUTHORIZED => {
+                Failure::Refused(ClientError::Denied(self.client.without_access(&problem)))
             }
+            StatusCode::FORBIDDEN => Failure::Refused(ClientError::Denied(detail)),
             // Another request of this upload is still served, or the server restarts.
             StatusCode::CONFLICT
             | StatusCode::REQUEST_TIMEOUT

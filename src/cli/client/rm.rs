@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 
-use super::{ClientError, McpClient, ServerArgs, print};
+use super::{ClientError, McpClient, ServerArgs, print, print_json};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct RmArgs {
@@ -15,22 +15,27 @@ pub(in crate::cli) struct RmArgs {
     /// Delete all of your resources whose URIs begin with this.
     #[arg(long, conflicts_with = "uris")]
     prefix: Option<String>,
+    /// Print what was deleted as lines of JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 pub(super) async fn run(args: RmArgs) -> Result<(), ClientError> {
-    let client = McpClient::new(args.server)?;
+    let client = McpClient::new(args.server).await?;
     match &args.prefix {
-        Some(prefix) => delete_prefix(&client, prefix).await,
-        None => delete(&client, &args.uris).await,
+        Some(prefix) => delete_prefix(&client, prefix, args.json).await,
+        None => delete(&client, &args.uris, args.json).await,
     }
 }
 
-async fn delete(client: &McpClient, uris: &[String]) -> Result<(), ClientError> {
+async fn delete(client: &McpClient, uris: &[String], json: bool) -> Result<(), ClientError> {
     let mut missing = Vec::new();
     for uri in uris {
-        let output = client.call("delete_resource", &json!({ "uri": uri })).await?;
+        let output = client.ask("delete_resource", &json!({ "uri": uri })).await?;
         if output.result["structuredContent"]["deleted"] == 0 {
             missing.push(uri.as_str());
+        } else if json {
+            print_json(&json!({ "uri": uri, "deleted": true }))?;
         } else {
             print(format!("{}\n", output.text).as_bytes())?;
         }
@@ -40,19 +45,26 @@ async fn delete(client: &McpClient, uris: &[String]) -> Result<(), ClientError> 
     if missing.is_empty() {
         return Ok(());
     }
-    Err(ClientError::Failed(format!("No resource: {}", missing.join(", "))))
+    Err(ClientError::Failed(match missing.as_slice() {
+        [uri] => format!("There is no resource {uri}. List them: larder ls"),
+        uris => format!("There are no resources {}. List them: larder ls", uris.join(", ")),
+    }))
 }
 
-async fn delete_prefix(client: &McpClient, prefix: &str) -> Result<(), ClientError> {
+async fn delete_prefix(client: &McpClient, prefix: &str, json: bool) -> Result<(), ClientError> {
     let mut is_first = true;
     loop {
-        let output = client.call("delete_resource", &json!({ "prefix": prefix })).await?;
+        let output = client.ask("delete_resource", &json!({ "prefix": prefix })).await?;
         let deleted = &output.result["structuredContent"];
         if is_first && deleted["deleted"] == 0 {
-            return Err(ClientError::Failed(format!("No resource begins with {prefix}")));
+            return Err(ClientError::Failed(format!("No resource begins with {prefix}.")));
         }
 
-        print(format!("{}\n", output.text).as_bytes())?;
+        if json {
+            print_json(&json!({ "prefix": prefix, "deleted": deleted["deleted"] }))?;
+        } else {
+            print(format!("{}\n", output.text).as_bytes())?;
+        }
         // A call that deletes nothing would meet the same resources again.
         if deleted["more"] != true || deleted["deleted"] == 0 {
             return Ok(());

@@ -1,51 +1,92 @@
 //! `larder new`: writes the project of a server.
 
-use std::{fs, io, path::PathBuf, process::ExitCode};
+mod source;
 
-use clap::Args;
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
+use clap::{Args, ValueEnum};
+
+use self::source::Source;
 use super::{USAGE, fail};
 
-/// The files of a project. In each, `{{name}}` is the project's name, `{{larder}}` the
-/// dependency on this crate, and `{{checkout}}` what an image needs of a checkout.
-const FILES: [(&str, &str); 5] = [
+/// The files of each project. In all files, `{{name}}` is the project's name, `{{crate}}` that of its
+/// crate, `{{larder}}` the dependency on this crate, and `{{checkout}}` what an image needs of a
+/// checkout.
+const FILES: [(&str, &str); 4] = [
     ("Cargo.toml", include_str!("Cargo.toml.in")),
-    ("src/main.rs", include_str!("main.rs.in")),
     ("Dockerfile", include_str!("Dockerfile.in")),
     (".dockerignore", "target\n"),
     (".gitignore", "/target\n"),
+];
+
+const TOOLS: [(&str, &str); 1] = [("src/main.rs", include_str!("tools/main.rs.in"))];
+const WORKFLOW: [(&str, &str); 1] = [("src/main.rs", include_str!("workflow/main.rs.in"))];
+const GATEWAY: [(&str, &str); 4] = [
+    ("src/lib.rs", include_str!("gateway/lib.rs.in")),
+    ("src/main.rs", include_str!("gateway/main.rs.in")),
+    ("src/bin/hello.rs", include_str!("gateway/hello.rs.in")),
+    ("tests/gateway.rs", include_str!("gateway/test.rs.in")),
 ];
 
 #[derive(Debug, Args)]
 pub(super) struct NewArgs {
     /// The project's name, and its directory.
     name: String,
-    /// A checkout of Larder to build on, instead of the published crate.
+    /// What the project is.
+    #[arg(long, value_enum, default_value_t = Template::Tools)]
+    template: Template,
+    /// A checkout of Larder to build on, instead of the source of this binary.
     #[arg(long, value_name = "CHECKOUT")]
     path: Option<PathBuf>,
 }
 
+/// The kinds of projects.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Template {
+    /// A server with tools, one of which stores what it finds.
+    Tools,
+    /// A server with a prompt that runs its steps on the server.
+    Workflow,
+    /// A server in front of another MCP server.
+    Gateway,
+}
+
+impl Template {
+    fn files(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Tools => &TOOLS,
+            Self::Workflow => &WORKFLOW,
+            Self::Gateway => &GATEWAY,
+        }
+    }
+}
+
 pub(super) fn run(args: &NewArgs) -> ExitCode {
-    let NewArgs { name, path } = args;
+    let NewArgs { name, template, path } = args;
     if !is_name(name) {
         let problem = format!(
             "{name:?} cannot be a package: begin with a letter, then letters, digits, - and _"
         );
         return fail(USAGE, &problem);
     }
+    if matches!(template, Template::Gateway) && name == "hello" {
+        return fail(USAGE, &"hello is the name of the server behind a gateway: take another one");
+    }
 
-    let (larder, checkout) = match path {
-        None => (format!("{:?}", env!("CARGO_PKG_VERSION")), String::new()),
-        Some(checkout) => match fs::canonicalize(checkout) {
-            Ok(checkout) if checkout.join("Cargo.toml").is_file() => {
-                let checkout = checkout.display().to_string();
-                (format!("{{ path = {checkout:?} }}"), copy_checkout(&checkout))
-            }
-            _ => return fail(USAGE, &format!("--path {}: no Cargo.toml", checkout.display())),
-        },
+    let source = match path {
+        Some(checkout) => Source::checkout(checkout),
+        None => Source::of_this_binary(),
+    };
+    let source = match source {
+        Ok(source) => source,
+        Err(problem) => return fail(USAGE, &problem),
     };
 
-    match write(name, &larder, &checkout) {
+    match write(name, *template, &source) {
         Ok(()) => {
             println!("Created {name}. Next: cd {name} && cargo test && cargo run");
             ExitCode::SUCCESS
@@ -57,31 +98,27 @@ pub(super) fn run(args: &NewArgs) -> ExitCode {
     }
 }
 
-/// The lines of the Dockerfile that bring a checkout into the image: it is outside of the
-/// project, which is the context of the build.
-fn copy_checkout(path: &str) -> String {
-    format!(
-        "# The checkout that Cargo.toml names: docker build --build-context larder={path} .\n\
-         COPY --from=larder [\".\", {path:?}]\n"
-    )
-}
-
 fn is_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.len() <= 64
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
-fn write(name: &str, larder: &str, checkout: &str) -> io::Result<()> {
+fn write(name: &str, template: Template, source: &Source) -> io::Result<()> {
     // Creation fails if the directory exists.
     fs::create_dir(name)?;
 
     let root = PathBuf::from(name);
-    fs::create_dir(root.join("src"))?;
-    for (file, template) in FILES {
-        let text = template.replace("{{name}}", name).replace("{{larder}}", larder);
-        let text = text.replace("{{checkout}}", checkout);
-        fs::write(root.join(file), text)?;
+    for (file, text) in FILES.iter().chain(template.files()) {
+        let text = text
+            .replace("{{name}}", name)
+            .replace("{{crate}}", &name.replace('-', "_"))
+            .replace("{{larder}}", &source.dependency())
+            .replace("{{checkout}}", &source.copied_checkout());
+
+        let file = root.join(file);
+        fs::create_dir_all(file.parent().unwrap_or(Path::new(name)))?;
+        fs::write(file, text)?;
     }
     Ok(())
 }

@@ -7,12 +7,13 @@ use std::{
 
 use larder::preview::words::number;
 use serde_json::Value;
-use tokio::{io::AsyncWriteExt, process::Command};
+use tokio::io::AsyncWriteExt;
 
 use crate::support::{
     TextFile, dropping_proxy, noise, numbered_lines, patiently,
     process::{larder, run, serving, serving_in},
     sha256,
+    terminal::on_a_terminal,
 };
 
 /// Runs a command against a server, with `input` on standard input.
@@ -86,7 +87,7 @@ async fn it_reads_standard_input_and_prints_plain_lines() {
     assert!(copied.starts_with("x:copy\n"), "{copied}");
     let refused = client(&url, &["mv", "x:copy", "x:lines"], b"").await;
     assert_eq!(refused.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("x:lines is in use"));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("x:lines exists already"));
     said(&client(&url, &["mv", "x:copy", "x:moved"], b"").await);
     assert_eq!(said(&client(&url, &["cat", "x:moved"], b"").await), lines);
     assert_eq!(client(&url, &["cat", "x:copy"], b"").await.status.code(), Some(1));
@@ -219,18 +220,6 @@ async fn a_large_file_continues_after_cut_connections() {
     let proxy = dropping_proxy(server.address(), 3, 15_000_000).await;
     let back = client(&format!("http://{proxy}/mcp"), &["cat", "x:large"], b"").await;
     assert!(back.stdout == content, "{} bytes: {:?}", back.stdout.len(), back.stderr);
-}
-
-/// What a terminal shows of a shell command, in which `$LARDER` is the binary. `script`
-/// provides the terminal.
-async fn on_a_terminal(url: &str, line: &str) -> String {
-    let mut command = Command::new("script");
-    command.args(["-qec", &format!("stty cols 100; {line}"), "/dev/null"]);
-    command.env("LARDER", env!("CARGO_BIN_EXE_larder")).env("LARDER_URL", url).env("TERM", "xterm");
-    command.stdin(std::process::Stdio::null()).kill_on_drop(true);
-    let output = patiently("the terminal", command.output()).await.unwrap();
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-    String::from_utf8(output.stdout).unwrap()
 }
 
 #[tokio::test]

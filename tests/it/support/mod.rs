@@ -13,6 +13,7 @@ pub(crate) mod proxy;
 mod raw;
 mod redis_access;
 mod server;
+pub(crate) mod terminal;
 mod tool_control;
 mod tools;
 mod waiting;

@@ -186,7 +186,7 @@ async fn a_forgotten_session_heals_unseen_and_no_token_is_passed_on() {
     let mut far = remote("far", &upstream.url);
     let headers = [("authorization".to_owned(), "Bearer of-the-gateway".to_owned())];
     let headers = headers.into();
-    far.target = Remote { url: upstream.url.clone(), headers, auth: None }.into();
+    far.target = Remote { url: upstream.url.clone(), headers, ..Remote::default() }.into();
     let mut builder = Registry::builder("gateway").with(tools::reading(ToolOptions::default()));
     for provider in Upstream::all(vec![far], builder.tool_names()) {
         builder = builder.provider(provider);

@@ -3,6 +3,7 @@
 
 mod commands;
 mod documents;
+mod terminal;
 mod trust;
 
 use std::{collections::BTreeMap, path::Path, time::Duration};

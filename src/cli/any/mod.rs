@@ -1,0 +1,54 @@
+//! A client for any MCP server, over HTTP or over the standard input and output of a program:
+//! `larder call`, `tools`, `read`, `prompts`, `login` and `logout`.
+
+mod attendant;
+mod call;
+mod callback;
+mod elicitation;
+mod log_in;
+mod login_files;
+mod logins;
+mod prompts;
+mod read;
+mod server;
+mod shown;
+mod tools;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+pub(super) use self::logins::stored_token;
+use super::{client::exit_code, in_runtime};
+
+/// The commands that use any server.
+#[derive(Debug, Subcommand)]
+pub(super) enum AnyCommand {
+    /// Call a tool of any MCP server and print its result.
+    Call(call::CallArgs),
+    /// List the tools of any MCP server, or show one with its arguments.
+    Tools(tools::ToolsArgs),
+    /// Read a resource of any MCP server, or list its resources.
+    Read(read::ReadArgs),
+    /// Get a prompt of any MCP server, or list its prompts.
+    Prompts(prompts::PromptsArgs),
+    /// Log in at a server with OAuth: the browser opens, and the tokens are kept for the commands
+    /// of this user.
+    Login(log_in::LoginArgs),
+    /// Forget the login at a server, and revoke its tokens.
+    Logout(log_in::LogoutArgs),
+}
+
+pub(super) fn run(command: AnyCommand) -> ExitCode {
+    larder_gateway::supervise_programs();
+    in_runtime(|| async {
+        exit_code(match command {
+            AnyCommand::Call(args) => call::run(args).await,
+            AnyCommand::Tools(args) => tools::run(args).await,
+            AnyCommand::Read(args) => read::run(args).await,
+            AnyCommand::Prompts(args) => prompts::run(args).await,
+            AnyCommand::Login(args) => log_in::log_in(args).await,
+            AnyCommand::Logout(args) => log_in::log_out(args).await,
+        })
+    })
+}

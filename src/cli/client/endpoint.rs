@@ -1,0 +1,136 @@
+//! [`Endpoint`]: the URL of a server, as people write it.
+
+use std::net::IpAddr;
+
+use reqwest::Url;
+
+use super::DEFAULT_URL;
+
+/// The path of Larder's endpoint, for a URL without one.
+const PATH: &str = "/mcp";
+
+/// The URL of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::cli) struct Endpoint(Url);
+
+impl Endpoint {
+    /// Reads a URL. Scheme, host and path may be left out: `8000`, `localhost:8000` and
+    /// `http://localhost:8000/` are read as people mean them.
+    ///
+    /// # Errors
+    /// The text is no URL of a server.
+    pub(in crate::cli) fn parse(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let whole = match text {
+            "" => DEFAULT_URL.to_owned(),
+            text if text.contains("://") => text.to_owned(),
+            text => with_scheme(text),
+        };
+
+        let mut url = Url::parse(&whole)
+            .map_err(|_| format!("{text:?} is not the URL of a server. Example: {DEFAULT_URL}"))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(format!("{text}: the URL of a server begins with http:// or https://."));
+        }
+
+        if url.path() == "/" {
+            url.set_path(PATH);
+        }
+        url.set_fragment(None);
+        Ok(Self(url))
+    }
+
+    pub(in crate::cli) fn url(&self) -> &Url {
+        &self.0
+    }
+
+    /// The URL without a password, for messages.
+    pub(in crate::cli) fn shown(&self) -> String {
+        let mut url = self.0.clone();
+        if url.password().is_some() {
+            // Fails only for a URL without a host, which this is not.
+            let _ = url.set_password(Some("***"));
+        }
+        url.into()
+    }
+
+    /// The URL with another scheme, for messages.
+    pub(in crate::cli) fn with_scheme(&self, scheme: &str) -> String {
+        let shown = self.shown();
+        let rest = shown.split_once("://").map_or("", |(_, rest)| rest);
+        format!("{scheme}://{rest}")
+    }
+
+    /// Whether the server is on this machine.
+    pub(in crate::cli) fn is_local(&self) -> bool {
+        self.0.host_str().is_some_and(is_loopback)
+    }
+}
+
+fn is_loopback(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
+/// The text with the scheme that it most likely means: servers on this machine and at plain
+/// addresses rarely have a certificate.
+fn with_scheme(text: &str) -> String {
+    let is_port = |text: &str| text.parse::<u16>().is_ok();
+    if is_port(text) {
+        return format!("http://127.0.0.1:{text}");
+    }
+    if text.strip_prefix(':').is_some_and(|rest| is_port(rest.split('/').next().unwrap_or(rest))) {
+        return format!("http://127.0.0.1{text}");
+    }
+
+    let authority = text.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = match authority.rsplit_once(':') {
+        Some((host, port)) if is_port(port) => host,
+        _ => authority,
+    };
+    let is_address = host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+    let scheme = if host == "localhost" || is_address { "http" } else { "https" };
+    format!("{scheme}://{text}")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_url_is_read_as_people_mean_it() {
+        for (text, url) in [
+            ("", "http://127.0.0.1:8000/mcp"),
+            ("8001", "http://127.0.0.1:8001/mcp"),
+            (":8001", "http://127.0.0.1:8001/mcp"),
+            (":8001/x", "http://127.0.0.1:8001/x"),
+            ("127.0.0.1:8000", "http://127.0.0.1:8000/mcp"),
+            ("127.0.0.1:8000/", "http://127.0.0.1:8000/mcp"),
+            ("localhost:8000/mcp", "http://localhost:8000/mcp"),
+            ("localhost", "http://localhost/mcp"),
+            ("[::1]:8000", "http://[::1]:8000/mcp"),
+            ("10.0.0.7", "http://10.0.0.7/mcp"),
+            ("http://127.0.0.1:8000/", "http://127.0.0.1:8000/mcp"),
+            ("http://127.0.0.1:8000", "http://127.0.0.1:8000/mcp"),
+            ("mcp.example.com", "https://mcp.example.com/mcp"),
+            ("example.com:8443/api?key=1", "https://example.com:8443/api?key=1"),
+            ("https://example.com/sse#x", "https://example.com/sse"),
+            (" http://a.example/mcp\n", "http://a.example/mcp"),
+        ] {
+            assert_eq!(Endpoint::parse(text).unwrap().url().as_str(), url, "{text:?}");
+        }
+
+        for wrong in ["ftp://a.example", "file:///tmp/x", "http://", "a b", "http://a b/", "://"] {
+            assert!(Endpoint::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn passwords_are_not_shown() {
+        let endpoint = Endpoint::parse("http://me:hush@127.0.0.1:1").unwrap();
+        assert_eq!(endpoint.shown(), "http://me:***@127.0.0.1:1/mcp");
+        assert_eq!(endpoint.with_scheme("https"), "https://me:***@127.0.0.1:1/mcp");
+    }
+}

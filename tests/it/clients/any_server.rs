@@ -1,0 +1,295 @@
+//! The commands that use any MCP server, of both eras, over HTTP and over standard input and
+//! output.
+
+use std::{path::Path, process::Stdio};
+
+use larder::{Context, Elicited, Tool, ToolError};
+use serde_json::{Value, json};
+
+use crate::support::{
+    Network, Server, ToolState, http, patiently,
+    process::{Finished, larder, run},
+    terminal::{answered_on_a_terminal, on_a_terminal},
+};
+
+const LARDER: &str = env!("CARGO_BIN_EXE_larder");
+
+async fn typed(arguments: &[&str]) -> Finished {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = larder(arguments);
+    // No login of the person who runs the tests.
+    command.env("XDG_CONFIG_HOME", folder.path()).env_remove("LARDER_TOKEN");
+    run(command).await
+}
+
+#[track_caller]
+fn printed(finished: &Finished) -> &str {
+    assert_eq!((finished.code, finished.stderr.as_str()), (Some(0), ""), "{finished:?}");
+    &finished.stdout
+}
+
+async fn of_version(version: &'static str) -> Server {
+    Server::configured(|setup| setup.config.server.max_version = version.into()).await
+}
+
+#[tokio::test]
+async fn tools_resources_and_prompts_of_both_eras_are_used_over_http() {
+    for version in ["2025-11-25", "2026-07-28"] {
+        let server = of_version(version).await;
+        let url = server.url.as_str();
+
+        let tools = typed(&["tools", "--server", url]).await;
+        assert!(printed(&tools).contains("echo\tReturns its argument.\n"), "{tools:?}");
+        let shown = typed(&["tools", "echo", "--server", url]).await;
+        assert_eq!(
+            printed(&shown),
+            "echo\nReturns its argument.\n  text (string, required) The text to return.\n"
+        );
+        let defined = typed(&["tools", "echo", "--json", "--server", url]).await;
+        let defined: Value = serde_json::from_str(printed(&defined)).unwrap();
+        assert_eq!(defined["inputSchema"]["required"], json!(["text"]));
+
+        let called = typed(&["call", "echo", "text=ä=b", "--server", url]).await;
+        assert_eq!(printed(&called), "ä=b\n");
+        let added = typed(&["call", "add", r#"{"a":2,"b":3}"#, "--server", url, "--json"]).await;
+        let added: Value = serde_json::from_str(printed(&added)).unwrap();
+        assert_eq!(added["content"][0]["text"], "5", "{added}");
+
+        let read = typed(&["read", "docs://welcome", "--server", url]).await;
+        assert_eq!(printed(&read), "Welcome.");
+        let mut bytes = larder(&["read", "docs://binary", "--server", url]);
+        let bytes = patiently("bytes", bytes.output()).await.unwrap();
+        assert_eq!(bytes.stdout, b"\x00\xff\x10");
+        let listed = typed(&["read", "--server", url]).await;
+        assert!(printed(&listed).contains("logs://{service}/{date}\t"), "{listed:?}");
+        let filled = typed(&["read", "logs://web/today", "--server", url]).await;
+        assert_eq!(printed(&filled), "web on today");
+
+        assert_eq!(printed(&typed(&["prompts", "--server", url]).await), "");
+
+        for (arguments, code, told) in [
+            (
+                &["call", "ecoh"][..],
+                1,
+                "There is no tool ecoh. Did you mean echo? List them: larder tools",
+            ),
+            (
+                &["tools", "ecoh"],
+                1,
+                "There is no tool ecoh. Did you mean echo? List them: larder tools",
+            ),
+            (&["call", "fails"], 1, "Nothing to see. Look elsewhere."),
+            (
+                &["read", "docs://welcom"],
+                1,
+                "There is no resource docs://welcom. Did you mean docs://welcome?",
+            ),
+            (&["prompts", "hello"], 1, "There is no prompt hello. List them: larder prompts"),
+        ] {
+            let arguments: Vec<_> = arguments.iter().copied().chain(["--server", url]).collect();
+            let failed = typed(&arguments).await;
+            let expected = (Some(code), format!("larder: {told}\n"));
+            assert_eq!((failed.code, failed.stderr.clone()), expected, "{failed:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_program_is_used_over_its_standard_input_and_output() {
+    let serve = ["--", LARDER, "serve", "--stdio"];
+    let with = |arguments: &[&'static str]| [arguments, &serve].concat();
+
+    let tools = typed(&with(&["tools"])).await;
+    assert!(printed(&tools).contains("query_resource\t"), "{tools:?}");
+    let stored = typed(&with(&["call", "create_resource", "uri=x:1", "text=hello"])).await;
+    assert!(printed(&stored).starts_with("x:1\nStored x:1: "), "{stored:?}");
+
+    for (program, told) in [
+        (
+            &["no-such-program"][..],
+            "no-such-program cannot be started: no directory of PATH has it.",
+        ),
+        (&["false"], "false does not start as an MCP server: exit code 1."),
+        (
+            &["sh", "-c", "echo the reason >&2; exit 3"],
+            "sh does not start as an MCP server: exit code 3.\nIts last lines: the reason",
+        ),
+    ] {
+        let arguments = [&["tools", "--"], program].concat();
+        let failed = typed(&arguments).await;
+        assert_eq!(failed.stderr, format!("larder: {told}\n"), "{failed:?}");
+        assert!(matches!(failed.code, Some(2 | 3)), "{failed:?}");
+    }
+}
+
+/// The command line of a server of npm, that `make test` installs.
+fn everything() -> [String; 2] {
+    let script = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/upstreams/node_modules/@modelcontextprotocol/server-everything/dist/index.js"
+    );
+    assert!(Path::new(script).exists(), "run `npm ci` in tests/upstreams, as `make test` does");
+    ["node".to_owned(), script.to_owned()]
+}
+
+#[tokio::test]
+async fn a_server_of_others_shows_its_progress_and_asks_on_the_terminal() {
+    let [node, script] = everything();
+    let command = ["--", &node, &script];
+
+    let sum = typed(&[&["call", "get-sum", "a=2", "b=3"][..], &command].concat()).await;
+    assert_eq!(sum.stdout, "The sum of 2 and 3 is 5.\n", "{sum:?}");
+    let prompts = typed(&[&["prompts"][..], &command].concat()).await;
+    assert!(prompts.stdout.contains("simple-prompt\t"), "{prompts:?}");
+
+    let long = format!(
+        "$LARDER call trigger-long-running-operation duration=1 steps=3 -- {node} {script}"
+    );
+    let shown = on_a_terminal("", &long).await;
+    assert!(shown.contains("1/3") && shown.contains("3/3"), "a progress bar: {shown:?}");
+    assert!(
+        shown.ends_with("Long running operation completed. Duration: 1 seconds, Steps: 3.\r\n"),
+        "{shown:?}"
+    );
+}
+
+#[tokio::test]
+async fn log_messages_are_shown_from_their_level_on() {
+    for version in ["2025-11-25", "2026-07-28"] {
+        let server = Server::configured(|setup| {
+            setup.config.server.max_version = version.into();
+            setup.offer(|builder| {
+                /// Logs.
+                #[derive(serde::Deserialize, schemars::JsonSchema)]
+                struct Logs {}
+                builder.tool(Tool::new(|ctx: Context<_>, _: Logs| async move {
+                    ctx.log(larder::protocol::LogLevel::Debug, "a detail").await;
+                    ctx.log(larder::protocol::LogLevel::Warning, "take \u{1b}[2Jcare").await;
+                    "done"
+                }))
+            });
+        })
+        .await;
+
+        let call = ["call", "logs", "--server", &server.url];
+        let shown = typed(&call).await;
+        assert_eq!(shown.stdout, "done\n", "{shown:?}");
+        assert_eq!(shown.stderr, "warning: take \\u{1b}[2Jcare\n", "{version}");
+        let all = typed(&[&call[..], &["--log-level", "debug"]].concat()).await;
+        assert!(all.stderr.starts_with("debug: a detail\n"), "{all:?}");
+        let none = typed(&[&call[..], &["--log-level", "none"]].concat()).await;
+        assert_eq!(none.stderr, "", "{none:?}");
+    }
+}
+
+/// Who asks.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Person {
+    /// The name.
+    name: String,
+    /// The age in years.
+    #[schemars(range(max = 150))]
+    age: u32,
+}
+
+/// Asks who the person is.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct WhoAreYou {}
+
+#[tokio::test]
+async fn questions_are_answered_at_the_terminal() {
+    for version in ["2025-11-25", "2026-07-28"] {
+        let server = Server::configured(|setup| {
+            setup.config.server.max_version = version.into();
+            setup.offer(|builder| {
+                builder.tool(Tool::new(|ctx: Context<_>, _: WhoAreYou| async move {
+                    Ok::<_, ToolError>(match ctx.elicit::<Person>("who", "Who are you?").await? {
+                        Elicited::Accepted(Person { name, age }) => format!("{name} is {age}."),
+                        Elicited::Declined => "Nobody.".to_owned(),
+                        Elicited::Cancelled => "Gone.".to_owned(),
+                    })
+                }))
+            });
+        })
+        .await;
+
+        let line = "$LARDER call who_are_you";
+        let shown = answered_on_a_terminal(&server.url, line, "Ann\nold\n33\ny\n").await;
+        assert!(
+            shown.contains("Who are you?") && shown.contains("Answer a whole number."),
+            "{shown:?}"
+        );
+        assert!(shown.ends_with("Ann is 33.\r\n"), "{version}: {shown:?}");
+
+        let declined = answered_on_a_terminal(&server.url, line, "Ann\n33\nn\n").await;
+        assert!(declined.ends_with("Nobody.\r\n"), "{version}: {declined:?}");
+        let ended = answered_on_a_terminal(&server.url, line, "").await;
+        assert!(ended.ends_with("Gone.\r\n"), "{version}: {ended:?}");
+
+        // Nobody is at the terminal.
+        let refused = typed(&["call", "who_are_you", "--server", &server.url]).await;
+        assert_eq!(refused.code, Some(1), "{refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_is_cut_goes_on_after_its_last_event() {
+    let server = of_version("2025-11-25").await;
+    let network = Network::working(&server.address.to_string()).await;
+    let url = format!("http://{}/mcp", network.address);
+
+    let mut command = larder(&["call", "stepwise", "key=cut", "steps=2", "--server", &url]);
+    let child = command.stdin(Stdio::null()).spawn().unwrap();
+    server.control.release("cut", 1);
+    server.control.reached("cut", ToolState::Step(1)).await;
+
+    network.break_all();
+    // The rest happens while nobody is connected.
+    server.control.release("cut", 2);
+    server.control.reached("cut", ToolState::Finished).await;
+    network.mend();
+
+    let output = patiently("the call", child.wait_with_output()).await.unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "done cut\n", "{output:?}");
+    assert_eq!(server.control.count("cut", ToolState::Started), 1, "the call was not repeated");
+}
+
+#[tokio::test]
+async fn an_interrupted_call_is_cancelled_at_the_server() {
+    for version in ["2025-11-25", "2026-07-28"] {
+        let server = of_version(version).await;
+        let mut command = larder(&["call", "stepwise", "key=long", "--server", &server.url]);
+        let child = command.stdin(Stdio::null()).spawn().unwrap();
+        server.control.reached("long", ToolState::Started).await;
+
+        crate::support::process::send_signal(&child, "-INT").await;
+        server.control.reached("long", ToolState::Dropped).await;
+        let output = patiently("the command", child.wait_with_output()).await.unwrap();
+        assert_eq!(output.status.code(), Some(1), "{version}: {output:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_be_used_is_told_as_for_stored_content() {
+    let server = Server::start().await;
+    let address = server.address;
+    let health = format!("http://{address}/healthz");
+    let tls = format!("https://{address}/mcp");
+
+    for (url, told) in [
+        (
+            "http://127.0.0.1:1/mcp",
+            "No server at http://127.0.0.1:1/mcp. Start one: larder serve. Another one: --server URL or LARDER_URL.".to_owned(),
+        ),
+        (&tls, format!("{tls} does not speak TLS: use http://{address}/mcp")),
+        (
+            &health,
+            format!("{health} is not the endpoint of an MCP server (405 Method Not Allowed). Larder's has the path /mcp."),
+        ),
+    ] {
+        let failed = typed(&["tools", "--server", url]).await;
+        assert_eq!(failed.stderr, format!("larder: {told}\n"), "{failed:?}");
+        assert_eq!(failed.code, Some(3), "{failed:?}");
+    }
+    assert!(http().get(&health).send().await.unwrap().status().is_success());
+}
