@@ -163,7 +163,7 @@ pub mod __private {
     pub use schemars;
     pub use serde;
 
-    pub use crate::handler::{AsItIs, NoResult, Returned, Value, ValueOrError};
+    pub use crate::handler::{Argument, AsItIs, NoResult, Returned, Value, ValueOrError};
 
     /// Runs a test.
     ///

@@ -47,13 +47,13 @@ use self::{
     hosts::HostCommand,
     migrate::MigrateArgs,
     named::NamedUpstreams,
-    parse::parse,
+    parse::{parse, parse_for},
     serve::serve,
 };
 use crate::{
     app::OpenError,
     config::Config,
-    server::{self, Opened},
+    server::{self, About, Opened},
 };
 
 /// The exit code for wrong usage or configuration.
@@ -228,7 +228,7 @@ pub fn run_with_lifespan<L, E: std::fmt::Display>(
     build: impl FnOnce(&Config, Arc<L>) -> Result<Registry, BuildError>,
     teardown: impl AsyncFnOnce(Arc<L>),
 ) -> ExitCode {
-    run_configured(Config::default(), async |args, config| {
+    run_configured(None, Config::default(), async |args, config| {
         let value = match setup(&config).await {
             Ok(value) => Arc::new(value),
             Err(error) => return fail(1, &error),
@@ -243,10 +243,14 @@ pub fn run_with_lifespan<L, E: std::fmt::Display>(
 /// Reads the command line and the settings over those of the code, and serves unless a command is
 /// given.
 fn run_configured(
+    about: Option<&About>,
     defaults: Config,
     serve: impl AsyncFnOnce(ServeArgs, Config) -> ExitCode,
 ) -> ExitCode {
-    let ServerCli { command, mut args } = parse::<ServerCli>();
+    let ServerCli { command, mut args } = match about {
+        Some(about) => parse_for(about),
+        None => parse(),
+    };
     if let Some(command) = command {
         return command.run(&[]);
     }
@@ -286,7 +290,8 @@ impl<S: Send + Sync + 'static> server::Server<S> {
     /// environment or a flag sets them.
     pub fn run(mut self) -> ExitCode {
         let defaults = std::mem::take(&mut self.config);
-        run_configured(defaults, async |args, config| match self.open().await {
+        let about = About { name: self.about.name.clone(), version: self.about.version.clone() };
+        run_configured(Some(&about), defaults, async |args, config| match self.open().await {
             Ok(Opened { registry, backend, close }) => {
                 let build = |_: &Config| Ok(Server { backend, ..Server::from(registry?) });
                 Box::pin(serve_then(args, config, build, close)).await

@@ -3,6 +3,11 @@
 use larder_server::registry::{Builder, Prompt, Resource, Template, Tool};
 
 /// A tool, or a function under `#[tool]`.
+#[diagnostic::on_unimplemented(
+    message = "this is not a tool",
+    label = "not a tool",
+    note = "write #[tool] above a function, or make a tool by `Tool::new`"
+)]
 pub trait IntoTool<S> {
     /// The tool.
     fn into_tool(self) -> Tool<S>;
@@ -14,6 +19,7 @@ impl<S> IntoTool<S> for Tool<S> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<S, F: FnOnce() -> Tool<S>> IntoTool<S> for F {
     fn into_tool(self) -> Tool<S> {
         self()
@@ -21,6 +27,11 @@ impl<S, F: FnOnce() -> Tool<S>> IntoTool<S> for F {
 }
 
 /// A prompt, or a function under `#[prompt]`.
+#[diagnostic::on_unimplemented(
+    message = "this is not a prompt",
+    label = "not a prompt",
+    note = "write #[prompt] above a function, or make a prompt by `Prompt::new`"
+)]
 pub trait IntoPrompt<S> {
     /// The prompt.
     fn into_prompt(self) -> Prompt<S>;
@@ -32,6 +43,7 @@ impl<S> IntoPrompt<S> for Prompt<S> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<S, F: FnOnce() -> Prompt<S>> IntoPrompt<S> for F {
     fn into_prompt(self) -> Prompt<S> {
         self()
@@ -57,6 +69,11 @@ impl<S: Send + Sync + 'static> ResourceItem<S> for Template<S> {
 }
 
 /// A resource, a template, or a function under `#[resource]`.
+#[diagnostic::on_unimplemented(
+    message = "this is not a resource",
+    label = "not a resource",
+    note = "write #[resource] above a function, or make a resource by `Resource::new`"
+)]
 pub trait IntoResource<S> {
     /// What it is.
     type Item: ResourceItem<S>;
@@ -81,6 +98,7 @@ impl<S: Send + Sync + 'static> IntoResource<S> for Template<S> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<S, I: ResourceItem<S>, F: FnOnce() -> I> IntoResource<S> for F {
     type Item = I;
 

@@ -39,6 +39,7 @@ pub fn server(name: impl Into<String>) -> Server {
     let name = name.into();
 
     Server {
+        about: About { name: name.clone(), version: None },
         start: Box::new(|_| Registry::builder(name)),
         steps: Vec::new(),
         open: Box::new(|| {
@@ -63,6 +64,15 @@ pub struct Server<S = ()> {
     open: Open<S>,
     pub(crate) config: Config,
     backend: Option<Arc<dyn Backend>>,
+    /// What the command line says about the server.
+    #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "only a command line says it"))]
+    pub(crate) about: About,
+}
+
+/// The name and the version of a server.
+pub(crate) struct About {
+    pub(crate) name: String,
+    pub(crate) version: Option<String>,
 }
 
 type Start<S> = Box<dyn FnOnce(Arc<S>) -> Builder<S> + Send>;
@@ -141,16 +151,17 @@ impl Server {
     }
 
     fn with_state<T: Send + Sync + 'static>(self, open: Open<T>) -> Server<T> {
-        let Self { start, steps, config, backend, .. } = self;
+        let Self { start, steps, config, backend, about, .. } = self;
         let start = |state| applied(start(Arc::new(())), steps).shared_state(state);
-        Server { start: Box::new(start), steps: Vec::new(), open, config, backend }
+        Server { start: Box::new(start), steps: Vec::new(), open, config, backend, about }
     }
 }
 
 impl<S: Send + Sync + 'static> Server<S> {
     /// The server's version.
-    pub fn version(self, version: impl Into<String>) -> Self {
+    pub fn version(mut self, version: impl Into<String>) -> Self {
         let version = version.into();
+        self.about.version = Some(version.clone());
         self.with(|builder| builder.version(version))
     }
 

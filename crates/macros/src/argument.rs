@@ -12,7 +12,7 @@ pub(crate) struct Argument {
     pub(crate) name: Ident,
     /// The name that callers use.
     pub(crate) key: String,
-    ty: Type,
+    pub(crate) ty: Type,
     docs: Vec<Attribute>,
     default: Option<Fallback>,
     range: Option<ExprRange>,

@@ -1,7 +1,8 @@
 //! The expansion of tools, resources and prompts.
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
 
 use crate::{
     argument::Argument,
@@ -16,7 +17,18 @@ pub(crate) fn arguments_struct(function: &Function, options: &Options, name: &st
     let docs = &function.docs;
     let deny = (!options.allow_unknown).then(|| quote!(#[serde(deny_unknown_fields)]));
 
+    // The type itself is named with the cure, beside what the derives say about it.
+    let checks = function.arguments().map(|argument| {
+        let ty = &argument.ty;
+        quote_spanned!(ty.span()=> __argument::<#ty>();)
+    });
+
     quote! {
+        const _: fn() = || {
+            fn __argument<T: ::larder::__private::Argument>() {}
+            #(#checks)*
+        };
+
         #(#defaults)*
 
         #[derive(::larder::__private::serde::Deserialize, ::larder::__private::schemars::JsonSchema)]

@@ -61,3 +61,17 @@ async fn the_settings_of_all_sources_together_are_checked() {
         assert!(refused.stderr.contains(words), "{words}: {refused:?}");
     }
 }
+
+#[tokio::test]
+async fn help_and_version_are_those_of_the_server() {
+    let mut version = example("named_server");
+    version.arg("--version");
+    let version = run(version).await;
+    assert_eq!(version.stdout, "server_name 0.1.0\n", "{version:?}");
+
+    let mut help = example("named_server");
+    help.arg("--help");
+    let help = run(help).await;
+    assert!(help.stdout.starts_with("server_name, an MCP server\n"), "{help:?}");
+    assert!(help.stdout.contains("Usage: named_server [OPTIONS]"), "{help:?}");
+}

@@ -228,6 +228,8 @@ impl Direct {
                 biased;
                 Some(event) = events.recv() => {
                     tokio::select! {
+                        biased;
+                        // What is told at once is told, also if the answer is there already.
                         () = self.handle(event, attendant) => {}
                         // The request may end while a person is asked.
                         answered = &mut answer => break answered,

@@ -3,6 +3,7 @@
 //! A handler reaches the server through the [`Server`] trait, which the
 //! registry implements.
 
+mod argument;
 mod ask;
 mod ask_mode;
 mod base64_pieces;
@@ -26,6 +27,7 @@ mod structure;
 mod structured;
 pub(crate) mod tool_calls;
 
+pub use argument::Argument;
 pub use ask::can_be_asked;
 pub use ask::{AskError, Elicited, Root, Sampled, Sampling, within_roots};
 pub(crate) use ask::{below_root, form};

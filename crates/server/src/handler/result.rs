@@ -18,6 +18,12 @@ pub(crate) fn is_permanent(result: &CallToolResult) -> bool {
 
 /// A return type of tools: text, content blocks, JSON, a complete result, or a
 /// `Result` of those.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the result of a tool",
+    label = "neither text nor content nor a value with a schema",
+    note = "write #[larder::output] above a type of your own",
+    note = "an error is a ToolError: return larder::Result, and turn other errors into texts for the model by `.context(\"…\")?`"
+)]
 pub trait IntoToolResult {
     /// The structured content that the type can give, if any.
     fn structure() -> Option<Structure>
@@ -124,6 +130,7 @@ impl IntoToolResult for ToolError {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: IntoToolResult, E: Into<ToolError>> IntoToolResult for Result<T, E> {
     fn structure() -> Option<Structure> {
         T::structure()
