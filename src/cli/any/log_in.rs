@@ -11,8 +11,10 @@ use larder_server::registry::{LoginProblem, LoginRedirect};
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use super::{callback, logins};
-use crate::cli::client::{ClientError, Endpoint, McpClient, ServerArgs, open_browser, print};
+use super::callback;
+use crate::cli::client::{
+    ClientError, Endpoint, McpClient, ServerArgs, logins, open_browser, print,
+};
 
 /// How long a login may take.
 const PATIENCE: Duration = Duration::from_secs(600);

@@ -6,8 +6,6 @@ mod call;
 mod callback;
 mod elicitation;
 mod log_in;
-mod login_files;
-mod logins;
 mod prompts;
 mod read;
 mod server;
@@ -18,7 +16,6 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-pub(super) use self::logins::stored_token;
 use super::{client::exit_code, in_runtime};
 
 /// The commands that use any server.

@@ -11,9 +11,9 @@ use larder_protocol::LogLevel;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{attendant::Terminal, logins};
+use super::attendant::Terminal;
 use crate::{
-    cli::client::{ClientError, Endpoint, McpClient, ServerArgs, person, trusting},
+    cli::client::{ClientError, Endpoint, McpClient, ServerArgs, logins, person, trusting},
     near::did_you_mean,
 };
 

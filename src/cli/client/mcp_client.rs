@@ -7,8 +7,7 @@ use larder_gateway::Settings;
 use reqwest::{Body, Method, RequestBuilder, Response, StatusCode, Url};
 use serde_json::{Value, json};
 
-use super::{ClientError, ServerArgs, endpoint::Endpoint, person, trust};
-use crate::cli::any::stored_token;
+use super::{ClientError, ServerArgs, endpoint::Endpoint, logins::stored_token, person, trust};
 
 /// A client of one server. It needs no session.
 pub(in crate::cli) struct McpClient {

@@ -9,6 +9,8 @@ mod endpoint;
 mod grep;
 mod links;
 mod login;
+mod login_files;
+pub(super) mod logins;
 pub(super) mod look;
 mod ls;
 mod mcp_client;

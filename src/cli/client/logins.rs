@@ -8,17 +8,19 @@ use larder_server::registry::LoginSite;
 use larder_store::vault::{Sealer, Vault};
 use sha2::{Digest, Sha256};
 
-use super::login_files::{self, LoginFiles};
-use crate::cli::client::{ClientError, Endpoint};
+use super::{
+    ClientError, Endpoint,
+    login_files::{self, LoginFiles},
+};
 
 /// The name of a server in its own file.
-pub(super) const NAME: &str = "server";
+pub(in crate::cli) const NAME: &str = "server";
 
 /// What a login at that server needs. `base_url` is where the browser comes back.
 ///
 /// # Errors
 /// The files of logins cannot be used.
-pub(super) fn site(endpoint: &Endpoint, base_url: &str) -> Result<LoginSite, ClientError> {
+pub(in crate::cli) fn site(endpoint: &Endpoint, base_url: &str) -> Result<LoginSite, ClientError> {
     let folder = login_files::folder().ok_or_else(|| {
         ClientError::Usage("There is no home directory for logins: set HOME.".into())
     })?;
@@ -41,7 +43,7 @@ pub(super) fn site(endpoint: &Endpoint, base_url: &str) -> Result<LoginSite, Cli
 
 /// The access token of this user's login at a server, refreshed if necessary; `None` without a
 /// login.
-pub(in crate::cli) async fn stored_token(endpoint: &Endpoint) -> Option<String> {
+pub(super) async fn stored_token(endpoint: &Endpoint) -> Option<String> {
     let is_known = login_files::folder().is_some_and(|folder| folder.is_dir());
     if !is_known {
         return None;
