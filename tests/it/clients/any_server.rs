@@ -7,7 +7,7 @@ use larder::{Context, Elicited, Tool, ToolError};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Network, Server, ToolState, http, patiently,
+    Server, ToolState, http, patiently,
     process::{Finished, larder, run},
     terminal::{answered_on_a_terminal, on_a_terminal},
 };
@@ -230,20 +230,6 @@ async fn questions_are_answered_at_the_terminal() {
         let refused = typed(&["call", "who_are_you", "--server", &server.url]).await;
         assert_eq!(refused.code, Some(1), "{refused:?}");
     }
-}
-
-#[tokio::test]
-async fn a_stream_that_is_cut_goes_on_after_its_last_event() {
-    let server = of_version("2025-11-25").await;
-    // The stream of the call alone is longer than that, so its connections are cut.
-    let network = Network::dropping(&server.address.to_string(), 3, 15_000).await;
-    let url = format!("http://{}/mcp", network.address);
-
-    let values: Vec<_> = (1..=600).map(f64::from).collect();
-    let arguments = json!({ "values": values }).to_string();
-    let called = typed(&["call", "progress", &arguments, "--server", &url]).await;
-    assert_eq!(printed(&called), "done\n");
-    assert_eq!(network.cuts_left(), 0, "it was cut three times");
 }
 
 #[tokio::test]
