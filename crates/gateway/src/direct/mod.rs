@@ -113,7 +113,7 @@ impl Direct {
         for _ in 0..MAX_ROUNDS {
             let result = self.send(method, next, attendant).await?;
             let required = match result.round() {
-                Ok(Round::Complete(result)) => return self.read(result),
+                Ok(Round::Complete(result)) => return read(result),
                 Ok(Round::Asks(required)) => required,
                 Err(problem) => return Err(DirectError::Invalid(problem.to_string())),
             };
@@ -247,7 +247,7 @@ impl Direct {
         while let Ok(event) = events.try_recv() {
             match event {
                 Event::Question(Question { id, .. }) => {
-                    self.link.refuse(&id, "The call has ended.")
+                    self.link.refuse(&id, "The call has ended.");
                 }
                 event => self.handle(event, attendant).await,
             }
@@ -278,15 +278,14 @@ impl Direct {
         }
     }
 
-    fn read(&self, result: RawResult) -> Result<Value, DirectError> {
-        let read = result.read::<Verbatim>();
-        read.map(|Verbatim(value)| value)
-            .map_err(|problem| DirectError::Invalid(problem.to_string()))
-    }
-
     fn failed(&self, error: UpstreamError) -> DirectError {
         DirectError::of(error, self.shared.login(), &self.child.last_lines)
     }
+}
+
+fn read(result: RawResult) -> Result<Value, DirectError> {
+    let read = result.read::<Verbatim>();
+    read.map(|Verbatim(value)| value).map_err(|problem| DirectError::Invalid(problem.to_string()))
 }
 
 /// A request that is cancelled when nobody waits for it any more.
