@@ -28,7 +28,7 @@ pub(in crate::cli) struct CallArgs {
 
 pub(super) async fn run(args: CallArgs) -> Result<(), ClientError> {
     let reads_input = args.arguments == ["-"];
-    let arguments = read_arguments(args.arguments)?;
+    let arguments = read_arguments(&args.arguments)?;
     let server = args.server.open(!reads_input).await?;
 
     let called = call(&server, &args.tool, &arguments, args.json).await;
@@ -82,8 +82,8 @@ async fn told(server: &AnyServer, tool: &str, text: String) -> String {
 /// Arguments as a shell passes them on.
 const EXAMPLE: &str = r#"Example: '{"name":"value"}'"#;
 
-fn read_arguments(arguments: Vec<String>) -> Result<Value, ClientError> {
-    let text = match arguments.as_slice() {
+fn read_arguments(arguments: &[String]) -> Result<Value, ClientError> {
+    let text = match arguments {
         [] => return Ok(Value::Object(Map::new())),
         [only] if only == "-" => {
             let mut text = String::new();
@@ -137,7 +137,9 @@ mod tests {
 
     #[test]
     fn arguments_are_an_object_or_pairs() {
-        let read = |texts: &[&str]| read_arguments(texts.iter().map(|t| (*t).to_owned()).collect());
+        let read = |texts: &[&str]| {
+            read_arguments(&texts.iter().map(|t| (*t).to_owned()).collect::<Vec<_>>())
+        };
         for (texts, arguments) in [
             (&[][..], json!({})),
             (&[r#"{"a":1}"#], json!({ "a": 1 })),

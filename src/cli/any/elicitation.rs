@@ -64,10 +64,11 @@ impl<L: Iterator<Item = String>, W: Write> Asking<L, W> {
             }
         }
 
-        match self.agrees("Send it?")? {
-            true => Ok(json!({ "action": "accept", "content": content })),
-            false => Ok(json!({ "action": "decline" })),
-        }
+        Ok(if self.agrees("Send it?")? {
+            json!({ "action": "accept", "content": content })
+        } else {
+            json!({ "action": "decline" })
+        })
     }
 
     /// Asks for one member until the answer fits.

@@ -1,6 +1,10 @@
 //! [`AnyServer`]: the connection to a server, as the command line names it.
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    time::Duration,
+};
 
 use clap::Args;
 use larder_gateway::{
@@ -94,7 +98,7 @@ impl AnyServerArgs {
         let settings = self.settings(&endpoint)?;
 
         let capabilities = terminal.capabilities();
-        let opened = Direct::open(settings, &capabilities, site.as_ref());
+        let opened = Box::pin(Direct::open(settings, &capabilities, site.as_ref()));
         match terminal.until_interrupted(opened).await? {
             Ok(direct) => Ok(AnyServer { direct, terminal, name, args, is_remote }),
             Err(error) => Err(told(error, &args, &name, is_remote).await),
@@ -104,7 +108,7 @@ impl AnyServerArgs {
     fn settings(self, endpoint: &Endpoint) -> Result<Settings, ClientError> {
         let (name, target) = match self.command.first() {
             Some(_) => {
-                let inherits = Inherited::AllBut(Default::default());
+                let inherits = Inherited::AllBut(BTreeSet::default());
                 let name = Settings::name_of(&self.command);
                 let command = Command { line: self.command, env: BTreeMap::new(), inherits };
                 (name, Target::Command(command))
