@@ -11,6 +11,7 @@ mod stream;
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use larder_network::is_loopback;
 use larder_oauth::Identity;
 use larder_protocol::ProtocolVersion;
 use parking_lot::Mutex;
@@ -78,10 +79,14 @@ pub(super) fn run(
     if let Some(tls) = &remote.tls {
         client = client.tls_backend_preconfigured(tls.config());
     }
+    let url = Url::parse(&remote.url).map_err(|error| format!("its URL is not valid: {error}"))?;
+    // No proxy can reach this machine's own addresses, and none may see what is sent to them.
+    if is_loopback(&url) {
+        client = client.no_proxy();
+    }
     let client = client.build().map_err(|error| describe(&error))?;
 
     let headers = headers_of(remote)?;
-    let url = Url::parse(&remote.url).map_err(|error| format!("its URL is not valid: {error}"))?;
     let http =
         Arc::new(Http { client, url: Mutex::new(url), headers, max_message, session, account });
     Ok(serve(http, link, outgoing, stop))

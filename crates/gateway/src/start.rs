@@ -31,6 +31,8 @@ use super::{
     stderr::LastLines,
 };
 
+/// The end of the reason of a start that took too long: the setting, for operators.
+pub(super) const SETTING: &str = ", upstreams.start_timeout";
 /// How long a server over HTTP may take to show that it still knows a session.
 const RESUME_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long the output of a process that has ended may still be read.
@@ -211,7 +213,7 @@ impl Start<'_> {
                 let mut era = self.shared.era.lock();
                 *era = era.after_silence();
                 let seconds = self.shared.settings.start_timeout.as_secs_f64();
-                let reason = format!("no answer within {seconds} s, upstreams.start_timeout");
+                let reason = format!("no answer within {seconds} s{SETTING}");
                 Failed::from(reason).into()
             }
         };

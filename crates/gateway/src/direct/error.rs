@@ -5,7 +5,12 @@ use std::{sync::Arc, time::Duration};
 use larder_protocol::ErrorResponse;
 
 use super::DirectLogin;
-use crate::{error::UpstreamError, login::Login, start::Failed, stderr::LastLines};
+use crate::{
+    error::UpstreamError,
+    login::Login,
+    start::{Failed, SETTING},
+    stderr::LastLines,
+};
 
 /// The reason why a server cannot be used, or has not answered.
 #[derive(Debug, thiserror::Error)]
@@ -60,7 +65,11 @@ impl DirectError {
         let Failed { reason, stderr, caller } = failed;
         match caller {
             Some(error) => Self::of(*error, login, &LastLines::default()),
-            None => Self::NotStarted { reason, stderr },
+            None => {
+                // A person has no such setting.
+                let reason = reason.strip_suffix(SETTING).map(str::to_owned).unwrap_or(reason);
+                Self::NotStarted { reason, stderr }
+            }
         }
     }
 

@@ -4,6 +4,7 @@
 
 mod error;
 pub mod login;
+mod pages;
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -16,6 +17,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use self::pages::Pages;
 pub use self::{error::DirectError, login::DirectLogin};
 use crate::{
     account::Account,
@@ -32,9 +34,6 @@ use crate::{
 
 /// How often a modern server may ask during one request.
 const MAX_ROUNDS: usize = 64;
-/// The most pages of a list.
-const MAX_PAGES: usize = 1_000;
-
 /// Who attends a request: is told of its progress, and answers the server's questions.
 #[async_trait]
 pub trait Attendant: Send + Sync {
@@ -174,25 +173,15 @@ impl Direct {
         member: &str,
         attendant: &dyn Attendant,
     ) -> Result<Vec<Value>, DirectError> {
-        let mut items = Vec::new();
+        let mut pages = Pages::default();
         let mut params = json!({});
-
-        for _ in 0..MAX_PAGES {
-            let mut page = self.request(method, params, attendant).await?;
-            if let Some(Value::Array(found)) = page.get_mut(member).map(Value::take) {
-                items.extend(found);
-            }
-            match page.get("nextCursor") {
-                Some(Value::String(cursor)) => params = json!({ "cursor": cursor }),
-                _ => break,
+        loop {
+            let page = self.request(method, params, attendant).await?;
+            match pages.add(page, member).map_err(DirectError::Invalid)? {
+                Some(cursor) => params = json!({ "cursor": cursor }),
+                None => return Ok(pages.items),
             }
         }
-        Ok(items)
-    }
-
-    /// The instructions of the server, for models.
-    pub fn instructions(&self) -> Option<Arc<str>> {
-        self.link.instructions()
     }
 
     /// Ends the session or the process, and waits until that is done.
