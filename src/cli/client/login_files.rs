@@ -100,12 +100,35 @@ pub(super) fn key(folder: &Path, new: impl FnOnce() -> String) -> io::Result<Vec
     Ok(key)
 }
 
+/// The key that seals the logins, if there is one.
+pub(super) fn known_key(folder: &Path) -> Option<Vec<u8>> {
+    fs::read(folder.join("key")).ok().filter(|key| !key.is_empty())
+}
+
+/// Makes a directory that only this user can list, and closes one that others can.
 fn make_private(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
+    builder.create(folder)?;
+    close_to_others(&File::open(folder)?, 0o700)
+}
+
+/// Takes access from others, who may have had it from an earlier program or a copy.
+#[cfg(unix)]
+fn close_to_others(file: &File, mode: u32) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+
+    if file.metadata()?.permissions().mode() & 0o077 == 0 {
+        return Ok(());
+    }
+    file.set_permissions(fs::Permissions::from_mode(mode))
+}
+
+#[cfg(not(unix))]
+fn close_to_others(_file: &File, _mode: u32) -> io::Result<()> {
+    Ok(())
 }
 
 /// Opens a file that only this user can read, and makes it if it is missing.
@@ -114,7 +137,9 @@ fn private(file: &Path) -> io::Result<File> {
     options.read(true).write(true).create(true).truncate(false);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(file)
+    let file = options.open(file)?;
+    close_to_others(&file, 0o600)?;
+    Ok(file)
 }
 
 fn unavailable(error: &io::Error) -> VaultError {
@@ -150,5 +175,33 @@ impl Slots for LoginFiles {
             is_current
         });
         changed.map_err(|error| unavailable(&error))
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn looser_modes_are_closed() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("logins");
+        assert_eq!(known_key(&folder), None);
+        assert!(!folder.exists(), "reading makes no folder");
+
+        fs::create_dir(&folder).unwrap();
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::write(folder.join("key"), "k").unwrap();
+        fs::set_permissions(folder.join("key"), fs::Permissions::from_mode(0o644)).unwrap();
+
+        assert_eq!(key(&folder, || unreachable!()).unwrap(), b"k");
+        for (file, mode) in [(folder.clone(), 0o700), (folder.join("key"), 0o600)] {
+            let found = fs::metadata(&file).unwrap().permissions().mode();
+            assert_eq!(found & 0o777, mode, "{file:?}");
+        }
     }
 }
