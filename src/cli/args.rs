@@ -95,12 +95,13 @@ impl ServeArgs {
 
     /// The flags that `larder migrate` needs to find the store of this command line.
     pub(super) fn migration_flags(&self) -> String {
-        let quoted = |text: &str| match text
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b"/:._-@".contains(&b))
-        {
-            true => text.to_owned(),
-            false => format!("'{}'", text.replace('\'', r"'\''")),
+        let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"/:._-@".contains(&b);
+        let quoted = |text: &str| {
+            if text.bytes().all(is_plain) {
+                text.to_owned()
+            } else {
+                format!("'{}'", text.replace('\'', r"'\''"))
+            }
         };
 
         // A variable of the environment holds for the next command, too.
@@ -109,9 +110,10 @@ impl ServeArgs {
         let file = self.file().filter(|_| !is_in_environment);
         let file = file.map(|file| format!(" --config {}", quoted(&file.display().to_string())));
         // A password stays where it was typed.
-        let store = self.store.as_deref().map(|url| match mask_url(url) {
-            masked if masked == url => format!(" --store {}", quoted(url)),
-            _ => " --store URL, with the URL of this command".to_owned(),
+        let store = self.store.as_deref().map(|url| {
+            let is_secret = mask_url(url) != url;
+            let url = if is_secret { "URL".to_owned() } else { quoted(url) };
+            format!(" --store {url}")
         });
         file.into_iter().chain(store).collect()
     }

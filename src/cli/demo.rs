@@ -150,7 +150,7 @@ impl Model {
             .collect();
         say(&self.style.call(&format!("> {tool} {{{}}}", shown.join(", "))))?;
 
-        let result = self.client.call(tool, arguments).await?.result;
+        let result = self.client.call(tool, arguments).await?.result()?.clone();
         let mut output = String::new();
         for block in result["content"].as_array().into_iter().flatten() {
             let text = match (block["text"].as_str(), block["uri"].as_str()) {

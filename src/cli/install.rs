@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     ServeArgs,
+    client::say,
     host_file::{self, Client},
 };
 
@@ -64,7 +65,7 @@ pub(super) fn run(args: &InstallArgs, subcommand: &[&str]) -> Result<ExitCode, S
     let example = json!({ section: { &name: &entry } });
 
     if args.print {
-        println!("{example:#}");
+        say(&format!("{example:#}"));
         return Ok(ExitCode::SUCCESS);
     }
 
@@ -88,7 +89,7 @@ pub(super) fn run(args: &InstallArgs, subcommand: &[&str]) -> Result<ExitCode, S
 
     match servers.get(&name) {
         Some(existing) if *existing == entry => {
-            println!("{} already has {name}.", file.display());
+            say(&format!("{} already has {name}.", file.display()));
             return Ok(ExitCode::SUCCESS);
         }
         Some(_) if !args.replace => {
@@ -103,7 +104,7 @@ pub(super) fn run(args: &InstallArgs, subcommand: &[&str]) -> Result<ExitCode, S
     host_file::replace(&file, &text)
         .map_err(|error| unchanged(format!("it cannot be written: {error}")))?;
 
-    println!("Added {name} to {}. Restart the host if it is running.", file.display());
+    say(&format!("Added {name} to {}. Restart the host if it is running.", file.display()));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -4,7 +4,7 @@ use clap::Args;
 use larder_runtime::random::Random;
 use larder_store::redis::{Redis, layout::Layout};
 
-use super::{ServeArgs, args::file};
+use super::{ServeArgs, args::file, client::say};
 use crate::{app::OpenError, config::StoreUrl, telemetry};
 
 #[derive(Debug, Clone, Args)]
@@ -27,7 +27,7 @@ pub(super) async fn run(args: &MigrateArgs) -> Result<(), OpenError> {
     let config = ServeArgs { store, config, ..ServeArgs::default() }.configure()?;
 
     let StoreUrl::Redis(url) = config.store.place()? else {
-        println!("store.url is not Redis: there is nothing to migrate.");
+        say(&format!("store.url is not Redis: there is nothing to migrate."));
         return Ok(());
     };
 
@@ -36,9 +36,9 @@ pub(super) async fn run(args: &MigrateArgs) -> Result<(), OpenError> {
 
     if args.status {
         let status = layout.status(&redis).await?;
-        println!("Layout {} of {}.", status.oldest, layout.version());
+        say(&format!("Layout {} of {}.", status.oldest, layout.version()));
         for migration in layout.missing(status.oldest) {
-            println!("Missing: {migration}");
+            say(&format!("Missing: {migration}"));
         }
         if status.newest > layout.version() {
             layout.check(&redis).await?;
@@ -47,8 +47,8 @@ pub(super) async fn run(args: &MigrateArgs) -> Result<(), OpenError> {
     }
 
     for migration in layout.migrate(&redis, &Random::system()).await? {
-        println!("Applied {migration}");
+        say(&format!("Applied {migration}"));
     }
-    println!("Layout {}: up to date.", layout.version());
+    say(&format!("Layout {}: up to date.", layout.version()));
     Ok(())
 }

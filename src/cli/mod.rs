@@ -333,6 +333,6 @@ fn fail_to_open(error: &OpenError) -> ExitCode {
 }
 
 fn fail(code: u8, error: &dyn std::fmt::Display) -> ExitCode {
-    eprintln!("larder: {error}");
+    client::complain(error);
     ExitCode::from(code)
 }

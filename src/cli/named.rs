@@ -33,7 +33,8 @@ fn parse_url(text: &str) -> Result<String, String> {
     }
 }
 
-fn parse_header(text: &str) -> Result<(String, String), String> {
+/// A header, and the environment variable that has its value.
+pub(super) fn parse_header(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, variable)) if !name.is_empty() && !variable.is_empty() => {
             Ok((name.to_owned(), variable.to_owned()))
@@ -64,12 +65,10 @@ impl NamedUpstreams {
         let mut all = Vec::new();
 
         if let Some(url) = &self.url {
-            let headers = self.headers.iter().map(|(name, variable)| {
-                let value = environment::variable(variable).ok_or_else(|| {
-                    format!("--header {name}: the variable {variable} is not set")
-                })?;
-                Ok((name.clone(), value))
-            });
+            let headers = self
+                .headers
+                .iter()
+                .map(|(name, variable)| Ok((name.clone(), header_value(name, variable)?)));
             let headers = headers.collect::<Result<_, String>>()?;
             let remote = Remote { url: url.clone(), headers, ..Remote::default() };
             all.push(named(Settings::name_of_url(url), remote));
@@ -84,6 +83,15 @@ impl NamedUpstreams {
 
         Ok(all)
     }
+}
+
+/// The value of a header. A command line can be seen by others, so it is in a variable.
+///
+/// # Errors
+/// The variable is not set.
+pub(super) fn header_value(name: &str, variable: &str) -> Result<String, String> {
+    environment::variable(variable)
+        .ok_or_else(|| format!("--header {name}: the variable {variable} is not set"))
 }
 
 /// Checks that there is such a program.

@@ -16,18 +16,25 @@ use serde_json::{Value, json};
 use super::elicitation;
 use crate::cli::client::ClientError;
 
+/// The most pages that a person is asked to visit for one request.
+const MAX_PAGES: usize = 8;
+
 /// The person at the terminal.
 pub(super) struct Terminal {
+    /// The name of the server, for its questions.
+    server: String,
     bar: ProgressBar,
     log_level: Option<LogLevel>,
     may_ask: bool,
 }
 
 impl Terminal {
-    pub(super) fn new(log_level: Option<LogLevel>, may_ask: bool) -> Self {
+    pub(super) fn new(server: String, log_level: Option<LogLevel>, may_ask: bool) -> Self {
         // Hidden unless standard error is a terminal.
         let bar = ProgressBar::new_spinner();
-        Self { bar, log_level, may_ask: may_ask && io::stdin().is_terminal() }
+        // The questions are on standard error, the answers on standard input.
+        let may_ask = may_ask && io::stdin().is_terminal() && io::stderr().is_terminal();
+        Self { server, bar, log_level, may_ask }
     }
 
     /// What the person can be asked for.
@@ -51,9 +58,37 @@ impl Terminal {
                 self.clear();
                 // The notification goes out while the process still runs.
                 tokio::time::sleep(Duration::from_millis(200)).await;
-                Err(ClientError::Failed("Interrupted.".into()))
+                Err(ClientError::Interrupted)
             }
         }
+    }
+
+    /// Asks the person to visit the pages without which the server refuses a request, and to say
+    /// when that is done. Returns whether it is.
+    pub(super) async fn visits(&self, elicitations: &Value) -> bool {
+        let pages = elicitations.as_array().map(Vec::as_slice).unwrap_or_default();
+        if pages.is_empty() || pages.len() > MAX_PAGES {
+            return false;
+        }
+
+        for page in pages {
+            match self.answer("elicitation/create", page).await {
+                Ok(answer) if answer["action"] == "accept" => {}
+                Ok(_) | Err(_) => return false,
+            }
+        }
+        self.asked(elicitation::is_done).await.unwrap_or(false)
+    }
+
+    /// Asks the person, with the progress out of the way. Reading a line blocks the thread.
+    async fn asked<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(&str) -> T + Send + 'static,
+    ) -> Option<T> {
+        let server = self.server.clone();
+        let bar = self.bar.clone();
+        let asked = tokio::task::spawn_blocking(move || bar.suspend(|| ask(&server)));
+        asked.await.ok()
     }
 }
 
@@ -115,10 +150,8 @@ impl Attendant for Terminal {
             return Err("There is nobody who can be asked that.".into());
         }
 
-        self.bar.finish_and_clear();
         let params = params.clone();
-        // Reading a line blocks the thread.
-        let asked = tokio::task::spawn_blocking(move || elicitation::ask(&params)).await;
-        asked.map_err(|_| "The question could not be asked.".to_owned())
+        let asked = self.asked(move |server| elicitation::ask(server, &params)).await;
+        asked.ok_or_else(|| "The question could not be asked.".to_owned())
     }
 }

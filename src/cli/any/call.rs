@@ -3,13 +3,14 @@
 use std::io::Read;
 
 use clap::Args;
+use larder_protocol::ErrorResponse;
 use serde_json::{Map, Value};
 
 use super::{
-    server::{AnyServer, AnyServerArgs},
+    server::{AnyServer, AnyServerArgs, Unanswered},
     shown,
 };
-use crate::cli::client::{ClientError, print, print_json};
+use crate::cli::client::{ClientError, print_json, print_text};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct CallArgs {
@@ -44,36 +45,50 @@ async fn call(
 ) -> Result<(), ClientError> {
     let result = match server.call(tool, arguments).await {
         Ok(result) => result,
-        Err(ClientError::Failed(text)) => {
-            return Err(ClientError::Failed(told(server, tool, text).await));
+        Err(Unanswered::Refused(error)) => {
+            let near = server.missing(tool, &error, TOOLS).await;
+            let told = near.map_or_else(|| told(tool, error.message), |near| missing(tool, &near));
+            return Err(ClientError::Failed(told));
         }
-        Err(error) => return Err(error),
+        Err(Unanswered::Other(error)) => return Err(error),
     };
 
     if result["isError"] == true {
-        let text = told(server, tool, shown::content(&result["content"])).await;
         if json {
             print_json(&result)?;
             return Err(ClientError::Told(1));
         }
-        return Err(ClientError::Failed(text));
+
+        let text = shown::content(&result["content"]);
+        // The official SDK of TypeScript says in a result that there is no such tool.
+        let near = match text.strip_prefix("MCP error -32602: ") {
+            Some(message) => {
+                let error = ErrorResponse { code: -32602, message: message.into(), data: None };
+                server.missing(tool, &error, TOOLS).await
+            }
+            None => None,
+        };
+        let told = near.map_or_else(|| told(tool, text), |near| missing(tool, &near));
+        return Err(ClientError::Failed(told));
     }
 
     if json {
         return print_json(&result);
     }
-    print(format!("{}\n", shown::result(&result)).as_bytes())
+    print_text(&format!("{}\n", shown::result(&result)))
 }
 
-/// Why a call failed, with the near names if there is no such tool.
-async fn told(server: &AnyServer, tool: &str, text: String) -> String {
-    let lower = text.to_lowercase();
-    if lower.contains("unknown tool") || lower.contains("not found") {
-        if let Some(near) = server.near(tool, ("tools/list", "tools", "name")).await {
-            return format!("There is no tool {tool}.{near} List them: larder tools");
-        }
-    }
-    if lower.starts_with("invalid arguments: ") {
+/// The list of tools, its member and the key of a name.
+const TOOLS: (&str, &str, &str) = ("tools/list", "tools", "name");
+
+/// There is no such tool, but there may be near ones.
+fn missing(tool: &str, near: &str) -> String {
+    format!("There is no tool {tool}.{near} List them: larder tools")
+}
+
+/// Why a call failed.
+fn told(tool: &str, text: String) -> String {
+    if text.to_lowercase().starts_with("invalid arguments: ") {
         return format!("{text}. See them: larder tools {tool}");
     }
     text

@@ -6,28 +6,80 @@ use console::Style;
 use larder_protocol::quote::visible;
 use serde_json::{Map, Value, json};
 
-use crate::cli::client::open_browser;
+use crate::cli::client::{open_browser, page};
 
-/// Asks the person. Returns the result for the server.
-pub(super) fn ask(params: &Value) -> Value {
-    let lines = io::stdin().lock().lines().map_while(Result::ok);
-    Asking { lines, out: io::stderr() }.ask(params)
+/// Asks the person for this server. Returns the result for the server.
+pub(super) fn ask(server: &str, params: &Value) -> Value {
+    at_the_terminal(server).ask(params)
+}
+
+/// Asks the person, who has opened a page, whether all is done there.
+pub(super) fn is_done(server: &str) -> bool {
+    let mut asking = at_the_terminal(server);
+    asking.agrees("Are you done there?", Enter::Declines).is_ok_and(|is_done| is_done)
+}
+
+fn at_the_terminal(server: &str) -> Asking<'_, impl Iterator<Item = String>, io::Stderr> {
+    let lines = std::iter::from_fn(|| {
+        let mut line = String::new();
+        // The lock is free between lines, so that lines typed earlier can be forgotten.
+        let read = io::stdin().read_line(&mut line).ok().filter(|bytes| *bytes > 0);
+        read.map(|_| line)
+    });
+    Asking { server, lines, out: io::stderr(), forget: forget_typed }
+}
+
+/// Forgets the lines that were typed before a question was to be seen: none of them answers it.
+fn forget_typed() {
+    #[cfg(unix)]
+    {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+        let mut stdin = io::stdin().lock();
+        loop {
+            let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+            let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
+            let is_polled = poll(&mut ready, Some(&now)).is_ok();
+            if !is_polled || !ready[0].revents().contains(PollFlags::IN) {
+                return;
+            }
+
+            let typed = stdin.fill_buf().map_or(0, <[u8]>::len);
+            if typed == 0 {
+                return;
+            }
+            stdin.consume(typed);
+        }
+    }
 }
 
 /// A conversation over lines.
-struct Asking<L, W> {
+struct Asking<'a, L, W> {
+    /// The server that asks.
+    server: &'a str,
     lines: L,
     out: W,
+    /// Forgets the lines that were typed so far.
+    forget: fn(),
+}
+
+/// The meaning of an empty answer to a question of yes or no.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Enter {
+    Agrees,
+    Declines,
 }
 
 /// The person has ended the input.
 struct Ended;
 
-impl<L: Iterator<Item = String>, W: Write> Asking<L, W> {
+impl<L: Iterator<Item = String>, W: Write> Asking<'_, L, W> {
     fn ask(mut self, params: &Value) -> Value {
         let message = params["message"].as_str().unwrap_or("The server asks something.");
         let bold = Style::new().bold().for_stderr();
-        self.say(&format!("{}\n", bold.apply_to(visible(message))));
+        let message = bold.apply_to(visible(message)).to_string();
+        self.say(&format!("{} asks:", self.server));
+        self.write(&format!("{message}\n"));
 
         let asked = match params["url"].as_str() {
             Some(url) => self.visit(url),
@@ -38,14 +90,19 @@ impl<L: Iterator<Item = String>, W: Write> Asking<L, W> {
 
     /// Asks to visit a page.
     fn visit(&mut self, url: &str) -> Result<Value, Ended> {
-        self.say(&format!("The server asks you to open {}\n", visible(url)));
-        if !self.agrees("Open it?")? {
+        let Some(page) = page(url) else {
+            self.say(&format!("It wants to open {url}, which is no web page: declined."));
+            return Ok(json!({ "action": "decline" }));
+        };
+
+        // The host is on a line of its own: the rest of a URL can pass for another host.
+        self.say(&format!("Host: {}", page.host_str().unwrap_or_default()));
+        self.say(&format!("Page: {page}"));
+        if !self.agrees("Open it?", Enter::Declines)? {
             return Ok(json!({ "action": "decline" }));
         }
-        // A page of another scheme could be a program of this machine.
-        let is_page = url.starts_with("https://") || url.starts_with("http://");
-        if !is_page || !open_browser(url) {
-            self.say("No browser can be opened here: open the link yourself.\n");
+        if !open_browser(&page) {
+            self.say("No browser can be opened here: open the page yourself.");
         }
         Ok(json!({ "action": "accept" }))
     }
@@ -64,7 +121,9 @@ impl<L: Iterator<Item = String>, W: Write> Asking<L, W> {
             }
         }
 
-        Ok(if self.agrees("Send it?")? {
+        // A form without members is nothing but a question.
+        let enter = if content.is_empty() { Enter::Declines } else { Enter::Agrees };
+        Ok(if self.agrees("Send it?", enter)? {
             json!({ "action": "accept", "content": content })
         } else {
             json!({ "action": "decline" })
@@ -107,36 +166,43 @@ impl<L: Iterator<Item = String>, W: Write> Asking<L, W> {
                 match default {
                     Some(default) => return Ok(Some(default.clone())),
                     None if !is_required => return Ok(None),
-                    None => self.say("An answer is required.\n"),
+                    None => self.say("An answer is required."),
                 }
                 continue;
             }
 
             match read(answer, property, &choices) {
                 Ok(value) => return Ok(Some(value)),
-                Err(problem) => self.say(&format!("{problem}\n")),
+                Err(problem) => self.say(&problem),
             }
         }
     }
 
-    /// Asks a question whose answer is yes without another one.
-    fn agrees(&mut self, question: &str) -> Result<bool, Ended> {
+    /// Asks a question of yes or no.
+    fn agrees(&mut self, question: &str, enter: Enter) -> Result<bool, Ended> {
+        let choice = if enter == Enter::Agrees { "[Y/n]" } else { "[y/N]" };
         loop {
-            let answer = self.line(&format!("{question} [Y/n] "))?;
+            let answer = self.line(&format!("{question} {choice} "))?;
             match flag(answer.trim()) {
                 Some(answer) => return Ok(answer),
-                None if answer.trim().is_empty() => return Ok(true),
-                None => self.say("Answer y or n.\n"),
+                None if answer.trim().is_empty() => return Ok(enter == Enter::Agrees),
+                None => self.say("Answer y or n."),
             }
         }
     }
 
     fn line(&mut self, prompt: &str) -> Result<String, Ended> {
-        self.say(&visible(prompt));
+        (self.forget)();
+        self.write(&visible(prompt));
         self.lines.next().ok_or(Ended)
     }
 
-    fn say(&mut self, text: &str) {
+    /// Writes a line, without the control characters of a server's text in it.
+    fn say(&mut self, line: &str) {
+        self.write(&format!("{}\n", visible(line)));
+    }
+
+    fn write(&mut self, text: &str) {
         // Without standard error, the person sees no question and answers none.
         let _ = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
     }
@@ -234,7 +300,8 @@ mod tests {
     fn asked(params: &Value, lines: &[&str]) -> (Value, String) {
         let mut out = Vec::new();
         let lines = lines.iter().map(|line| (*line).to_owned());
-        let result = Asking { lines, out: &mut out }.ask(params);
+        let asking = Asking { server: "a server", lines, out: &mut out, forget: || () };
+        let result = asking.ask(params);
         (result, String::from_utf8_lossy(&out).into_owned())
     }
 
@@ -283,8 +350,37 @@ mod tests {
         assert_eq!(asked(&params, &[]).0, json!({ "action": "cancel" }));
 
         let visit = json!({ "message": "Pay", "mode": "url", "url": "https://a.example/pay" });
-        let (declined, shown) = asked(&visit, &["no"]);
-        assert_eq!(declined, json!({ "action": "decline" }));
-        assert!(shown.contains("https://a.example/pay"), "{shown}");
+        for answers in [&["no"][..], &[""], &["what", ""]] {
+            let (declined, shown) = asked(&visit, answers);
+            assert_eq!(declined, json!({ "action": "decline" }), "Enter is no consent: {shown}");
+            assert!(shown.starts_with("a server asks:\nPay\nHost: a.example\n"), "{shown}");
+            assert!(shown.contains("https://a.example/pay"), "{shown}");
+        }
+    }
+
+    #[test]
+    fn only_web_pages_are_offered() {
+        for url in ["file:///bin/sh", "javascript:x", "vscode://x", "no url", "-h", "\u{1b}[2J"] {
+            let visit = json!({ "message": "Pay", "mode": "url", "url": url });
+            let (declined, shown) = asked(&visit, &["y"]);
+            assert_eq!(declined, json!({ "action": "decline" }), "{url}");
+            assert!(shown.contains("no web page") && !shown.contains('\u{1b}'), "{shown:?}");
+        }
+    }
+
+    #[test]
+    fn no_text_of_a_server_reaches_the_terminal_as_it_is() {
+        let hostile = "\u{1b}]52;c;eA==\u{7}";
+        for property in [
+            json!({ "type": "string", "title": hostile, "description": hostile, "default": hostile }),
+            json!({ "type": "string", "enum": ["a", hostile] }),
+            json!({ "type": "string", "oneOf": [{ "const": "a", "title": hostile }] }),
+            json!({ "type": "array", "items": { "enum": [hostile] } }),
+        ] {
+            let params = json!({ "message": hostile, "requestedSchema": {
+                "properties": { hostile: property }, "required": [hostile] } });
+            let (_, shown) = asked(&params, &["", "b", "n"]);
+            assert!(!shown.contains(['\u{1b}', '\u{7}']), "{shown:?}");
+        }
     }
 }

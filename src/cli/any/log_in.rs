@@ -1,6 +1,6 @@
 //! `larder login` and `larder logout`
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use clap::Args;
 use larder_gateway::{
@@ -11,9 +11,9 @@ use larder_server::registry::{LoginProblem, LoginRedirect};
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use super::callback;
+use super::callback::Callback;
 use crate::cli::client::{
-    ClientError, Endpoint, McpClient, ServerArgs, logins, open_browser, print,
+    ClientError, Endpoint, McpClient, ServerArgs, logins, open_browser, page, print, print_text,
 };
 
 /// How long a login may take.
@@ -41,9 +41,10 @@ pub(in crate::cli) struct LogoutArgs {
 }
 
 pub(super) async fn log_in(args: LoginArgs) -> Result<(), ClientError> {
-    let endpoint = Endpoint::parse(&args.url).map_err(ClientError::Usage)?;
+    let endpoint = Endpoint::of_any_server(&args.url).map_err(ClientError::Usage)?;
     let local = |error: std::io::Error| ClientError::local("127.0.0.1", &error);
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(local)?;
+    let name = logins::name(&endpoint);
     let port = listener.local_addr().map_err(local)?.port();
     let site = logins::site(&endpoint, &format!("http://127.0.0.1:{port}"))?;
 
@@ -54,7 +55,7 @@ pub(super) async fn log_in(args: LoginArgs) -> Result<(), ClientError> {
         auth: Some(RemoteAuth::Login(oauth)),
         ..Remote::default()
     };
-    let settings = Settings::new(logins::NAME, remote);
+    let settings = Settings::new(name.clone(), remote);
 
     let shown = endpoint.shown();
     let login = match Direct::open(settings, &json!({}), Some(&site)).await {
@@ -66,13 +67,18 @@ pub(super) async fn log_in(args: LoginArgs) -> Result<(), ClientError> {
         Err(error) => return Err(unusable(&endpoint, &error).await),
     };
 
-    let redirect = login.begin().await.map_err(told)?;
-    print(format!("Open this link in a browser: {}\n", redirect.url).as_bytes())?;
+    let redirect = login.begin().await.map_err(|problem| told(&problem))?;
+    let link = page(&redirect.url).ok_or_else(|| {
+        ClientError::Denied(format!("The page of the login is no web page: {}", redirect.url))
+    })?;
+    print_text(&format!("Open this link in a browser: {link}\n"))?;
     if !args.no_browser {
-        open_browser(&redirect.url);
+        // Some browsers run as long as their windows are open.
+        tokio::task::spawn_blocking(move || open_browser(&link));
     }
 
-    let finished = tokio::time::timeout(PATIENCE, finish(&listener, &login, &redirect));
+    let callback = Callback::new(listener, &format!("/upstreams/{name}/callback"));
+    let finished = tokio::time::timeout(PATIENCE, finish(callback, &login, &redirect));
     match finished.await {
         Ok(finished) => finished?,
         Err(_) => return Err(ClientError::Failed("The login took too long.".into())),
@@ -82,13 +88,12 @@ pub(super) async fn log_in(args: LoginArgs) -> Result<(), ClientError> {
 
 /// Waits for the browser, and ends the login.
 async fn finish(
-    listener: &TcpListener,
+    mut callback: Callback,
     login: &DirectLogin,
     redirect: &LoginRedirect,
 ) -> Result<(), ClientError> {
-    let path = format!("/upstreams/{}/callback", logins::NAME);
     loop {
-        let mut visit = callback::wait(listener, &path).await;
+        let mut visit = callback.wait().await;
         let finished = login.finish(visit.take_parameters(), &redirect.cookie).await;
         let told_page = match &finished {
             Ok(()) => "You are logged in. You can close this page.".to_owned(),
@@ -100,12 +105,12 @@ async fn finish(
             Ok(()) => return Ok(()),
             // A page that knows no code must not end the login of the person.
             Err(LoginProblem::Refused(problem)) if problem.starts_with("This login was not") => {}
-            Err(problem) => return Err(told(problem)),
+            Err(problem) => return Err(told(&problem)),
         }
     }
 }
 
-fn told(problem: LoginProblem) -> ClientError {
+fn told(problem: &LoginProblem) -> ClientError {
     let text = problem.to_string();
     let text = text.replace("set upstreams.auth.client_id", "give --client-id ID");
     ClientError::Denied(text.replace("Set upstreams.auth.client_id", "Give --client-id ID"))
@@ -114,8 +119,8 @@ fn told(problem: LoginProblem) -> ClientError {
 /// Why a server cannot be logged in to.
 async fn unusable(endpoint: &Endpoint, error: &DirectError) -> ClientError {
     let args = ServerArgs::new(endpoint.url().to_string());
-    if let Ok(client) = McpClient::new(args).await
-        && let Err(error @ ClientError::Unreachable(_)) = client.request("ping", &json!({})).await
+    if let Some(error @ ClientError::Unreachable(_)) =
+        McpClient::diagnose(endpoint, &args, &BTreeMap::new()).await
     {
         return error;
     }
@@ -123,10 +128,10 @@ async fn unusable(endpoint: &Endpoint, error: &DirectError) -> ClientError {
 }
 
 pub(super) async fn log_out(args: LogoutArgs) -> Result<(), ClientError> {
-    let endpoint = Endpoint::parse(&args.url).map_err(ClientError::Usage)?;
+    let endpoint = Endpoint::of_any_server(&args.url).map_err(ClientError::Usage)?;
     let site = logins::site(&endpoint, "http://127.0.0.1:0")?;
 
-    login::log_out(logins::NAME, endpoint.url().as_str(), &site)
+    login::log_out(&logins::name(&endpoint), endpoint.url().as_str(), &site)
         .await
         .map_err(|problem| ClientError::Failed(problem.to_string()))?;
     print(format!("Logged out of {}.\n", endpoint.shown()).as_bytes())

@@ -16,7 +16,10 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use super::{client::exit_code, in_runtime};
+use super::{
+    client::{exit_code, look},
+    in_runtime,
+};
 
 /// The commands that use any server.
 #[derive(Debug, Subcommand)]
@@ -38,6 +41,7 @@ pub(super) enum AnyCommand {
 
 pub(super) fn run(command: AnyCommand) -> ExitCode {
     larder_gateway::supervise_programs();
+    look::without_colours_in_pipes();
     in_runtime(|| async {
         exit_code(match command {
             AnyCommand::Call(args) => call::run(args).await,

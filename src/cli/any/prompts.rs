@@ -6,7 +6,7 @@ use larder_protocol::quote::visible;
 use serde_json::{Map, Value, json};
 
 use super::{
-    server::{AnyServer, AnyServerArgs, parse_pair},
+    server::{AnyServer, AnyServerArgs, Unanswered, parse_pair},
     shown,
     tools::named,
 };
@@ -48,16 +48,16 @@ async fn get(
 
     let result = match server.request("prompts/get", params).await {
         Ok(result) => result,
-        Err(ClientError::Failed(text)) => {
-            let near = server.near(prompt, ("prompts/list", "prompts", "name")).await;
-            return Err(ClientError::Failed(match near {
+        Err(Unanswered::Refused(error)) => {
+            let list = ("prompts/list", "prompts", "name");
+            return Err(ClientError::Failed(match server.missing(prompt, &error, list).await {
                 Some(near) => {
                     format!("There is no prompt {prompt}.{near} List them: larder prompts")
                 }
-                None => text,
+                None => error.message,
             }));
         }
-        Err(error) => return Err(error),
+        Err(Unanswered::Other(error)) => return Err(error),
     };
 
     if json {
@@ -67,7 +67,8 @@ async fn get(
     for message in result["messages"].as_array().into_iter().flatten() {
         let role = message["role"].as_str().unwrap_or("user");
         let text = shown::content(&message["content"]);
-        print(format!("{}: {text}\n", bold.apply_to(visible(role))).as_bytes())?;
+        let role = bold.apply_to(visible(role));
+        print(format!("{role}: {}\n", look::shown(&text)).as_bytes())?;
     }
     Ok(())
 }

@@ -5,10 +5,10 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{
-    server::{AnyServer, AnyServerArgs},
+    server::{AnyServer, AnyServerArgs, Unanswered},
     tools::named,
 };
-use crate::cli::client::{ClientError, look, print, print_content, print_json};
+use crate::cli::client::{ClientError, Content, look, print, print_json, print_text};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ReadArgs {
@@ -35,15 +35,15 @@ pub(super) async fn run(args: ReadArgs) -> Result<(), ClientError> {
 async fn read(server: &AnyServer, uri: &str, json: bool) -> Result<(), ClientError> {
     let result = match server.request("resources/read", json!({ "uri": uri })).await {
         Ok(result) => result,
-        Err(ClientError::Failed(text)) => {
-            let near = server.near(uri, ("resources/list", "resources", "uri")).await;
-            let near = near.filter(|near| !near.is_empty());
-            return Err(ClientError::Failed(match near {
+        Err(Unanswered::Refused(error)) => {
+            let list = ("resources/list", "resources", "uri");
+            let near = server.missing(uri, &error, list).await;
+            return Err(ClientError::Failed(match near.filter(|near| !near.is_empty()) {
                 Some(near) => format!("There is no resource {uri}.{near}"),
-                None => text,
+                None => error.message,
             }));
         }
-        Err(error) => return Err(error),
+        Err(Unanswered::Other(error)) => return Err(error),
     };
 
     if json {
@@ -51,12 +51,14 @@ async fn read(server: &AnyServer, uri: &str, json: bool) -> Result<(), ClientErr
     }
     for content in result["contents"].as_array().into_iter().flatten() {
         match (content["text"].as_str(), content["blob"].as_str()) {
-            (Some(text), _) => print(text.as_bytes())?,
+            (Some(text), _) => print_text(text)?,
             (None, Some(blob)) => {
                 let bytes = BASE64_STANDARD.decode(blob).map_err(|_| {
                     ClientError::Unreachable(format!("The content of {uri} is not base64."))
                 })?;
-                print_content(uri, &bytes)?;
+                let mut printed = Content::new(uri, "larder read");
+                printed.print(&bytes)?;
+                printed.finish()?;
             }
             (None, None) => {}
         }

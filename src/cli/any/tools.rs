@@ -66,7 +66,9 @@ pub(super) fn named(items: &[Value], heading: &'static str, key: &str) -> String
         .collect();
 
     if !look::is_for_people() {
-        return rows.iter().map(|[name, text]| format!("{name}\t{text}\n")).collect();
+        return rows
+            .iter()
+            .fold(String::new(), |text, [name, about]| text + name + "\t" + about + "\n");
     }
     let column = |name, style| Column { name, is_number: false, style };
     let mut table =
@@ -79,8 +81,10 @@ fn described(tool: &Value) -> String {
     let text = |value: &Value| visible(value.as_str().unwrap_or_default().trim()).into_owned();
     let mut shown = format!("{}\n", look::uri().apply_to(text(&tool["name"])));
     if let Some(description) = tool["description"].as_str() {
-        let lines = description.trim().lines().map(visible);
-        shown += &lines.map(|line| format!("{line}\n")).collect::<String>();
+        for line in description.trim().lines() {
+            shown += &visible(line);
+            shown.push('\n');
+        }
     }
 
     let schema = &tool["inputSchema"];

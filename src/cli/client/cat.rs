@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{
-    ClientError, McpClient, ServerArgs, mcp_client::next_call, print, print_content, progress_bar,
+    ClientError, Content, McpClient, ServerArgs, mcp_client::next_call, print_text, progress_bar,
     resources::Resources,
 };
 
@@ -65,26 +65,31 @@ pub(super) async fn run(args: CatArgs) -> Result<(), ClientError> {
     {
         let content = &result["contents"][0];
         return match (content["text"].as_str(), content["blob"].as_str()) {
-            (Some(text), _) => print(text.as_bytes()),
-            (None, Some(blob)) => print_content(&args.uri, &decode(blob)?),
+            (Some(text), _) => print_text(text),
+            (None, Some(blob)) => {
+                let mut printed = Content::new(&args.uri, "larder cat");
+                printed.print(&decode(blob)?)?;
+                printed.finish()
+            }
             (None, None) => Err(ClientError::unexpected_reply()),
         };
     }
 
     let bar = progress_bar(Some(size), true);
+    let mut printed = Content::new(&args.uri, "larder cat");
     let mut arguments = json!({ "uri": args.uri, "offset": 0, "unit": "bytes" });
     loop {
         let (head, content) = read_window(&client, &arguments).await?;
         let bytes = if is_text { content.into_bytes() } else { decode(&content)? };
         bar.inc(bytes.len() as u64);
-        print_content(&args.uri, &bytes)?;
+        printed.print(&bytes)?;
 
         let Some(next) = next_call(&head, "read_resource") else { break };
         arguments = next;
     }
 
     bar.finish_and_clear();
-    Ok(())
+    printed.finish()
 }
 
 /// The bytes in the line `size: 1,234 bytes` of a description.
@@ -106,7 +111,7 @@ async fn print_lines(client: &McpClient, uri: &str, range: LineRange) -> Result<
             let total = told.rsplit_once(": ").map_or(told, |(_, total)| total);
             return Err(ClientError::Failed(format!("{uri} has no line {}: {total}", range.from)));
         }
-        print(content.as_bytes())?;
+        print_text(&content)?;
 
         match next_call(&head, "read_resource") {
             Some(next) if next["unit"] == "bytes" => {

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{ClientError, McpClient, ServerArgs, print, print_json};
+use super::{ClientError, McpClient, ServerArgs, print_json, print_text};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct CopyArgs {
@@ -36,5 +36,5 @@ async fn call(args: CopyArgs, tool: &str, arguments: &Value) -> Result<(), Clien
 
     // The rest are next calls for a model.
     let done = output.text.lines().next().unwrap_or_default();
-    print(format!("{done}\n").as_bytes())
+    print_text(&format!("{done}\n"))
 }

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use reqwest::Url;
 
 use super::DEFAULT_URL;
+use crate::config::mask_url;
 
 /// The path of Larder's endpoint, for a URL without one.
 const PATH: &str = "/mcp";
@@ -20,6 +21,18 @@ impl Endpoint {
     /// # Errors
     /// The text is no URL of a server.
     pub(in crate::cli) fn parse(text: &str) -> Result<Self, String> {
+        let mut endpoint = Self::of_any_server(text)?;
+        if endpoint.0.path() == "/" {
+            endpoint.0.set_path(PATH);
+        }
+        Ok(endpoint)
+    }
+
+    /// Reads the URL of any server: one with a scheme is complete, and has its own path.
+    ///
+    /// # Errors
+    /// The text is no URL of a server.
+    pub(in crate::cli) fn of_any_server(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let whole = match text {
             "" => DEFAULT_URL.to_owned(),
@@ -33,7 +46,7 @@ impl Endpoint {
             return Err(format!("{text}: the URL of a server begins with http:// or https://."));
         }
 
-        if url.path() == "/" {
+        if url.path() == "/" && !text.contains("://") {
             url.set_path(PATH);
         }
         url.set_fragment(None);
@@ -44,14 +57,9 @@ impl Endpoint {
         &self.0
     }
 
-    /// The URL without a password, for messages.
+    /// The URL without credentials and secret parameters, for messages.
     pub(in crate::cli) fn shown(&self) -> String {
-        let mut url = self.0.clone();
-        if url.password().is_some() {
-            // Fails only for a URL without a host, which this is not.
-            let _ = url.set_password(Some("***"));
-        }
-        url.into()
+        mask_url(self.0.as_str())
     }
 
     /// The URL with another scheme, for messages.
@@ -63,13 +71,8 @@ impl Endpoint {
 
     /// Whether the server is on this machine.
     pub(in crate::cli) fn is_local(&self) -> bool {
-        self.0.host_str().is_some_and(is_loopback)
+        larder_network::is_loopback(&self.0)
     }
-}
-
-fn is_loopback(host: &str) -> bool {
-    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
 /// The text with the scheme that it most likely means: servers on this machine and at plain
@@ -122,15 +125,30 @@ mod tests {
             assert_eq!(Endpoint::parse(text).unwrap().url().as_str(), url, "{text:?}");
         }
 
+        for (text, url) in [
+            ("https://a.example/", "https://a.example/"),
+            ("https://a.example", "https://a.example/"),
+            ("a.example", "https://a.example/mcp"),
+            ("8001", "http://127.0.0.1:8001/mcp"),
+            ("https://a.example/api", "https://a.example/api"),
+        ] {
+            assert_eq!(Endpoint::of_any_server(text).unwrap().url().as_str(), url, "{text:?}");
+        }
+
         for wrong in ["ftp://a.example", "file:///tmp/x", "http://", "a b", "http://a b/", "://"] {
             assert!(Endpoint::parse(wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
-    fn passwords_are_not_shown() {
-        let endpoint = Endpoint::parse("http://me:hush@127.0.0.1:1").unwrap();
-        assert_eq!(endpoint.shown(), "http://me:***@127.0.0.1:1/mcp");
-        assert_eq!(endpoint.with_scheme("https"), "https://me:***@127.0.0.1:1/mcp");
+    fn secrets_are_not_shown() {
+        for url in
+            ["http://me:hush@127.0.0.1:1", "http://hush@127.0.0.1:1", "127.0.0.1:1/mcp?key=hush"]
+        {
+            let endpoint = Endpoint::parse(url).unwrap();
+            let shown = [endpoint.shown(), endpoint.with_scheme("https")];
+            assert!(shown.iter().all(|shown| !shown.contains("hush")), "{shown:?}");
+            assert!(shown[1].starts_with("https://") && shown[1].contains("127.0.0.1:1/mcp"));
+        }
     }
 }

@@ -5,7 +5,7 @@ use larder_protocol::quote::visible;
 use regex::{Regex, RegexBuilder};
 use serde_json::{Value, json};
 
-use super::{ClientError, McpClient, ServerArgs, look, person, print, print_json};
+use super::{ClientError, McpClient, ServerArgs, look, person, print, print_json, print_text};
 
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag")]
@@ -61,7 +61,6 @@ pub(super) async fn run(args: GrepArgs) -> Result<(), ClientError> {
     loop {
         let output = client.call("search_resource", &arguments).await;
         let output = output.map_err(|error| told(&args, error))?;
-        let structured = &output.result["structuredContent"];
 
         let Some((_, lines)) = output.text.split_once("\n\n") else {
             let is_none = output.text.starts_with("No line");
@@ -69,20 +68,25 @@ pub(super) async fn run(args: GrepArgs) -> Result<(), ClientError> {
                 return Err(ClientError::Failed(person::told(&output.text)));
             }
             if args.json {
+                let structured = output.structured()?;
                 let counted =
                     json!({ "matches": structured["total"], "lines": structured["lines"] });
                 return print_json(&counted);
             }
-            return print(format!("{}\n", output.text).as_bytes());
+            return print_text(&format!("{}\n", output.text));
         };
 
+        // The first page may be all, which only the structured content says.
+        let structured = output.structured()?;
         if args.json {
             let rows = structured["rows"].as_array().into_iter().flatten();
-            rows.map(print_json).collect::<Result<(), _>>()?;
+            for row in rows {
+                print_json(row)?;
+            }
         } else if let Some(pattern) = &highlighted {
             print(coloured(lines, pattern).as_bytes())?;
         } else {
-            print(lines.as_bytes())?;
+            print_text(lines)?;
         }
 
         match &structured["next"] {

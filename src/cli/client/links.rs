@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{ClientError, McpClient, ServerArgs, parse_ttl, print, print_json};
+use super::{ClientError, McpClient, ServerArgs, browser, parse_ttl, print_json, print_text};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ShareArgs {
@@ -72,7 +72,7 @@ impl DownloadArgs {
         }
 
         let output = client.ask("download_url", &arguments).await?;
-        let download = &output.result["structuredContent"]["download"];
+        let download = &output.structured()?["download"];
         match download["url"].as_str() {
             Some(_) => Ok(download.clone()),
             None => Err(ClientError::unexpected_reply()),
@@ -100,7 +100,7 @@ pub(super) async fn share(args: ShareArgs) -> Result<(), ClientError> {
     if args.json {
         return print_json(&json!({ "uri": link, "of": args.uri }));
     }
-    print(format!("{link}\n").as_bytes())
+    print_text(&format!("{link}\n"))
 }
 
 pub(super) async fn url(args: UrlArgs) -> Result<(), ClientError> {
@@ -110,16 +110,17 @@ pub(super) async fn url(args: UrlArgs) -> Result<(), ClientError> {
     if args.json {
         return print_json(&json!({ "url": download["url"], "expires": download["expiresAt"] }));
     }
-    print(format!("{}\n", download["url"].as_str().unwrap_or_default()).as_bytes())
+    print_text(&format!("{}\n", download["url"].as_str().unwrap_or_default()))
 }
 
 pub(super) async fn open(args: OpenArgs) -> Result<(), ClientError> {
     let client = McpClient::new(args.server).await?;
     let download = args.download.request(&client, &[("inline", true)]).await?;
-    let url = download["url"].as_str().unwrap_or_default();
+    let url = download["url"].as_str().and_then(browser::page);
+    let url = url.ok_or_else(ClientError::unexpected_reply)?;
 
-    if super::browser::open(url) {
-        return print(format!("Opened {url}\n").as_bytes());
+    if browser::open(&url) {
+        return print_text(&format!("Opened {url}\n"));
     }
-    print(format!("No browser can be opened here. Open this URL: {url}\n").as_bytes())
+    print_text(&format!("No browser can be opened here. Open this URL: {url}\n"))
 }

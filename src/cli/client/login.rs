@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use reqwest::Method;
 use tokio::time::Instant;
 
-use super::{ClientError, McpClient, ServerArgs, print};
+use super::{ClientError, McpClient, ServerArgs, print, print_text};
 
 /// How long a login may take.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -54,7 +54,7 @@ async fn log_in(LoginArgs { server, name }: LoginArgs) -> Result<(), ClientError
 
     let account = client.account(&name, Method::POST).await?;
     let link = account["url"].as_str().ok_or_else(ClientError::unexpected_reply)?;
-    print(format!("Open this link in a browser: {link}\n").as_bytes())?;
+    print_text(&format!("Open this link in a browser: {link}\n"))?;
 
     let deadline = Instant::now() + PATIENCE;
     while !is_logged_in().await? {

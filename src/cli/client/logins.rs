@@ -1,8 +1,8 @@
 //! Where the logins of this user are kept.
 
-use std::sync::Arc;
+use std::{io, path::Path, sync::Arc};
 
-use larder_gateway::direct::login::access_token;
+use larder_gateway::{Settings, direct::login::access_token};
 use larder_runtime::{clock::SystemClock, random::Random};
 use larder_server::registry::LoginSite;
 use larder_store::vault::{Sealer, Vault};
@@ -13,10 +13,16 @@ use super::{
     login_files::{self, LoginFiles},
 };
 
-/// The name of a server in its own file.
-pub(in crate::cli) const NAME: &str = "server";
+/// The address where no browser comes back, for a command that begins no login.
+const NOWHERE: &str = "http://127.0.0.1:0";
 
-/// What a login at that server needs. `base_url` is where the browser comes back.
+/// The name of a server in its own file, and in messages.
+pub(in crate::cli) fn name(endpoint: &Endpoint) -> String {
+    Settings::name_of_url(endpoint.url().as_str())
+}
+
+/// What a login at that server needs, with the files that it is kept in. `base_url` is where the
+/// browser comes back.
 ///
 /// # Errors
 /// The files of logins cannot be used.
@@ -29,12 +35,30 @@ pub(in crate::cli) fn site(endpoint: &Endpoint, base_url: &str) -> Result<LoginS
 
     let random = Random::system();
     let key = login_files::key(&folder, || random.secret()).map_err(local)?;
+    in_folder(&folder, &key, endpoint, base_url, random).map_err(local)
+}
+
+/// This user's login at that server, if this user has logged in anywhere. Nothing is written: a
+/// server that needs no login can be used without a home directory.
+pub(in crate::cli) fn known_site(endpoint: &Endpoint) -> Option<LoginSite> {
+    let folder = login_files::folder()?;
+    let key = login_files::known_key(&folder)?;
+    in_folder(&folder, &key, endpoint, NOWHERE, Random::system()).ok()
+}
+
+fn in_folder(
+    folder: &Path,
+    key: &[u8],
+    endpoint: &Endpoint,
+    base_url: &str,
+    random: Random,
+) -> io::Result<LoginSite> {
     let name = Sha256::digest(endpoint.url().as_str());
     let name: String = name.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    let slots = LoginFiles::open(&folder, &format!("{name}.json")).map_err(local)?;
+    let slots = LoginFiles::open(folder, &format!("{name}.json"))?;
 
     Ok(LoginSite {
-        vault: Vault::new(Arc::new(slots), Sealer::new(&key)),
+        vault: Vault::new(Arc::new(slots), Sealer::new(key)),
         base_url: base_url.into(),
         clock: Arc::new(SystemClock),
         random,
@@ -44,12 +68,7 @@ pub(in crate::cli) fn site(endpoint: &Endpoint, base_url: &str) -> Result<LoginS
 /// The access token of this user's login at a server, refreshed if necessary; `None` without a
 /// login.
 pub(super) async fn stored_token(endpoint: &Endpoint) -> Option<String> {
-    let is_known = login_files::folder().is_some_and(|folder| folder.is_dir());
-    if !is_known {
-        return None;
-    }
-
-    let site = site(endpoint, "http://127.0.0.1:0").ok()?;
+    let site = known_site(endpoint)?;
     // Without a token, the server says what is missing.
-    access_token(NAME, endpoint.url().as_str(), &site).await.ok()?
+    access_token(&name(endpoint), endpoint.url().as_str(), &site).await.ok()?
 }

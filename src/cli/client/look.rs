@@ -1,17 +1,35 @@
 //! How output looks: colours and tables on a terminal, plain and stable lines in a pipe.
 
 use std::{
+    borrow::Cow,
     io::{self, IsTerminal},
     time::Duration,
 };
 
 use console::{Alignment, Style, measure_text_width, pad_str};
 use indicatif::HumanBytes;
+use larder_protocol::quote::bounded;
 use larder_runtime::clock::Timestamp;
 
 /// Whether people read standard output.
 pub(in crate::cli) fn is_for_people() -> bool {
     io::stdout().is_terminal()
+}
+
+/// Takes the colours from standard output in a pipe, whatever the environment forces.
+pub(in crate::cli) fn without_colours_in_pipes() {
+    if !is_for_people() {
+        console::set_colors_enabled(false);
+    }
+    if !io::stderr().is_terminal() {
+        console::set_colors_enabled_stderr(false);
+    }
+}
+
+/// Text of another program on standard output: on a terminal, which would obey them, control
+/// characters are escaped, but for line breaks and tabs.
+pub(in crate::cli) fn shown(text: &str) -> Cow<'_, str> {
+    if is_for_people() { bounded(text, usize::MAX) } else { text.into() }
 }
 
 /// The colours. Without a terminal, or with `NO_COLOR`, there are none.

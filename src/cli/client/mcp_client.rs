@@ -1,19 +1,26 @@
 //! Requests to a server, each answered by one JSON response.
 
-use std::time::Duration;
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::Duration,
+};
 
 use futures_util::Stream;
 use larder_gateway::Settings;
-use reqwest::{Body, Method, RequestBuilder, Response, StatusCode, Url};
+use reqwest::{Body, Method, RequestBuilder, Response, StatusCode, Url, header::HeaderMap};
 use serde_json::{Value, json};
 
-use super::{ClientError, ServerArgs, endpoint::Endpoint, logins::stored_token, person, trust};
+use super::{ClientError, ServerArgs, endpoint::Endpoint, logins::stored_token, look, person};
 
 /// A client of one server. It needs no session.
 pub(in crate::cli) struct McpClient {
     http: reqwest::Client,
     endpoint: Endpoint,
     token: Option<String>,
+    /// Whether it trusts certificates of the command line.
+    has_ca: bool,
+    /// The most bytes of a response.
+    max_body: usize,
 }
 
 /// A tool's result.
@@ -23,9 +30,41 @@ pub(in crate::cli) struct ToolOutput {
     pub(super) first: String,
     /// All blocks of text, joined by line feeds.
     pub(super) text: String,
-    /// The complete result.
-    pub(in crate::cli) result: Value,
+    /// The complete result; `None` for one that the server has stored, of which only the text is
+    /// known.
+    result: Option<Value>,
+    tool: String,
 }
+
+impl ToolOutput {
+    /// The complete result.
+    ///
+    /// # Errors
+    /// The server has stored it instead of sent.
+    pub(in crate::cli) fn result(&self) -> Result<&Value, ClientError> {
+        self.result.as_ref().ok_or_else(|| {
+            let tool = &self.tool;
+            ClientError::Failed(format!(
+                "The server has stored the result of {tool}, and this command needs the result itself. The server's setting is tools.spill.{tool} = \"never\"."
+            ))
+        })
+    }
+
+    /// The structured content.
+    ///
+    /// # Errors
+    /// As [`ToolOutput::result`].
+    pub(in crate::cli) fn structured(&self) -> Result<&Value, ClientError> {
+        Ok(&self.result()?["structuredContent"])
+    }
+}
+
+/// The most bytes of a response.
+const MAX_BODY: usize = 1 << 30;
+/// The most bytes of a response that only shows what is wrong with a server.
+const MAX_DIAGNOSIS: usize = 1 << 20;
+/// How long such a response may take.
+const DIAGNOSIS_PATIENCE: Duration = Duration::from_secs(10);
 
 impl McpClient {
     /// A client with the token of the command line, or else that of this user's login.
@@ -39,23 +78,56 @@ impl McpClient {
             None => stored_token(&endpoint).await,
         };
 
-        let ServerArgs { ca, .. } = args;
-        let mut builder = reqwest::Client::builder().connect_timeout(Duration::from_secs(10));
+        let builder = reqwest::Client::builder();
+        Self::with(builder, endpoint, token, &args)
+    }
+
+    /// What a plain request shows about a server of MCP that cannot be used; `None` if it shows
+    /// nothing.
+    pub(in crate::cli) async fn diagnose(
+        endpoint: &Endpoint,
+        args: &ServerArgs,
+        headers: &BTreeMap<String, String>,
+    ) -> Option<ClientError> {
+        let token = match args.token() {
+            Some(token) => Some(token.to_owned()),
+            None => stored_token(endpoint).await,
+        };
+
+        let headers: HashMap<_, _> = headers.clone().into_iter().collect();
+        let headers = HeaderMap::try_from(&headers).ok()?;
+        let builder = reqwest::Client::builder().default_headers(headers);
+        let mut client = Self::with(builder, endpoint.clone(), token, args).ok()?;
+        client.max_body = MAX_DIAGNOSIS;
+
+        let ping = json!({});
+        let answered = client.request("ping", &ping);
+        match tokio::time::timeout(DIAGNOSIS_PATIENCE, answered).await.ok()? {
+            Err(error @ (ClientError::Unreachable(_) | ClientError::Denied(_))) => Some(error),
+            Ok(_) | Err(_) => None,
+        }
+    }
+
+    fn with(
+        builder: reqwest::ClientBuilder,
+        endpoint: Endpoint,
+        token: Option<String>,
+        args: &ServerArgs,
+    ) -> Result<Self, ClientError> {
+        let mut builder = builder.connect_timeout(Duration::from_secs(10));
         // No proxy can reach this machine's own addresses.
         if endpoint.is_local() {
             builder = builder.no_proxy();
         }
 
-        if let Some(file) = ca {
-            let name = file.display().to_string();
-            let pem = std::fs::read(&file).map_err(|e| ClientError::local(&name, &e))?;
-            let tls = trust::trusting(&pem)
-                .map_err(|problem| ClientError::Usage(format!("--ca {name}: {problem}.")))?;
+        let tls = args.tls()?;
+        let has_ca = tls.is_some();
+        if let Some(tls) = tls {
             builder = builder.tls_backend_preconfigured(tls);
         }
 
         let http = builder.build().map_err(|error| ClientError::Usage(error.to_string()))?;
-        Ok(Self { http, endpoint, token })
+        Ok(Self { http, endpoint, token, has_ca, max_body: MAX_BODY })
     }
 
     /// Calls a tool.
@@ -65,10 +137,10 @@ impl McpClient {
         arguments: &Value,
     ) -> Result<ToolOutput, ClientError> {
         let params = json!({ "name": tool, "arguments": arguments });
-        let output = tool_output(self.request("tools/call", &params).await?)?;
-        match stored_result(tool, &output.result) {
-            Some(uri) => self.whole(uri).await,
-            None => Ok(output),
+        let result = self.request("tools/call", &params).await?;
+        match StoredResult::of(tool, &result) {
+            Some(stored) => self.whole(stored, tool).await,
+            None => tool_output(result, tool),
         }
     }
 
@@ -86,24 +158,36 @@ impl McpClient {
 
     /// A result that the server has stored instead of sent (tools.spill). The copy is of no use
     /// any more.
-    async fn whole(&self, uri: &str) -> Result<ToolOutput, ClientError> {
+    async fn whole(
+        &self,
+        StoredResult { uri, size }: StoredResult<'_>,
+        tool: &str,
+    ) -> Result<ToolOutput, ClientError> {
         let params = json!({ "uri": uri });
         let read = self.request("resources/read", &params).await?;
         let text =
             read["contents"][0]["text"].as_str().ok_or_else(ClientError::unexpected_reply)?;
 
+        // A server may return less at once. The copy is then all that there is.
+        if size.is_some_and(|size| (text.len() as u64) < size) {
+            return Err(ClientError::Failed(format!(
+                "The server has stored the result of {tool} and returns only a part of it. Read it: larder cat {uri}"
+            )));
+        }
+
         let deletion = json!({ "name": "delete_resource", "arguments": params });
         // A server without tools that write keeps it until it expires.
         let _ = self.request("tools/call", &deletion).await;
-        Ok(ToolOutput { first: text.to_owned(), text: text.to_owned(), result: Value::Null })
+        let first = text.to_owned();
+        Ok(ToolOutput { first, text: text.to_owned(), result: None, tool: tool.to_owned() })
     }
 
-    /// Sends a `tools/call` request whose body is made while it is sent.
+    /// Sends a request to call `create_resource` whose body is made while it is sent.
     pub(super) async fn call_streaming(
         &self,
         body: impl Stream<Item = Result<bytes::Bytes, ClientError>> + Send + 'static,
     ) -> Result<ToolOutput, ClientError> {
-        tool_output(self.send(Body::wrap_stream(body)).await?)
+        tool_output(self.send(Body::wrap_stream(body)).await?, "create_resource")
     }
 
     /// Sends a request and returns its result.
@@ -180,7 +264,7 @@ impl McpClient {
 
         let response = request.send().await.map_err(|error| self.unreachable(&error))?;
         let status = response.status();
-        let body = response.bytes().await.map_err(|error| self.unreachable(&error))?;
+        let body = self.body(response).await?;
         let message: Value = serde_json::from_slice(&body).unwrap_or_default();
 
         if status == StatusCode::UNAUTHORIZED {
@@ -202,6 +286,22 @@ impl McpClient {
         Ok((status, message))
     }
 
+    /// Reads the body of a response.
+    async fn body(&self, mut response: Response) -> Result<Vec<u8>, ClientError> {
+        let mut body = Vec::new();
+        while let Some(piece) = response.chunk().await.map_err(|error| self.unreachable(&error))? {
+            if body.len() + piece.len() > self.max_body {
+                let most = look::bytes(self.max_body as u64);
+                let url = self.endpoint.shown();
+                return Err(ClientError::Unreachable(format!(
+                    "{url} sends more than {most} in one answer."
+                )));
+            }
+            body.extend_from_slice(&piece);
+        }
+        Ok(body)
+    }
+
     /// What is wrong with a server that answers, but not as one of MCP.
     fn no_endpoint(&self, status: StatusCode) -> String {
         let url = self.endpoint.shown();
@@ -219,9 +319,7 @@ impl McpClient {
     pub(super) fn without_access(&self, message: &Value) -> String {
         let url = self.endpoint.shown();
         if self.token.is_none() {
-            return format!(
-                "{url} asks who you are. Log in: larder login {url}. Or give a token: --token TOKEN or LARDER_TOKEN."
-            );
+            return person::no_login(&url);
         }
 
         let text = message["error"]["message"].as_str().or_else(|| message["detail"].as_str());
@@ -235,20 +333,32 @@ impl McpClient {
     }
 
     pub(super) fn unreachable(&self, error: &reqwest::Error) -> ClientError {
-        person::unreachable(&self.endpoint, error)
+        person::unreachable(&self.endpoint, self.has_ca, error)
     }
 }
 
-/// The URI of the result of a tool, if the server has stored it instead of sent.
-fn stored_result<'a>(tool: &str, result: &'a Value) -> Option<&'a str> {
-    let content = result["content"].as_array()?;
-    let text = content.first()?["text"].as_str()?;
-    let link = content.last().filter(|block| block["type"] == "resource_link")?;
-    let is_stored = text.strip_prefix("The result of ")?.starts_with(tool);
-    link["uri"].as_str().filter(|_| is_stored)
+/// The result of a tool that the server has stored instead of sent.
+struct StoredResult<'a> {
+    uri: &'a str,
+    /// The size in bytes, if the server says it.
+    size: Option<u64>,
 }
 
-fn tool_output(result: Value) -> Result<ToolOutput, ClientError> {
+impl<'a> StoredResult<'a> {
+    /// The stored result, if it was stored. An error is never one.
+    fn of(tool: &str, result: &'a Value) -> Option<Self> {
+        let content = result["content"].as_array()?;
+        let text = content.first()?["text"].as_str()?;
+        let link = content.last().filter(|block| block["type"] == "resource_link")?;
+        let is_stored =
+            result["isError"] != true && text.strip_prefix("The result of ")?.starts_with(tool);
+
+        let uri = link["uri"].as_str().filter(|_| is_stored)?;
+        Some(Self { uri, size: link["size"].as_u64() })
+    }
+}
+
+fn tool_output(result: Value, tool: &str) -> Result<ToolOutput, ClientError> {
     let blocks = result["content"].as_array().into_iter().flatten();
     let texts: Vec<&str> = blocks.filter_map(|block| block["text"].as_str()).collect();
     let first = texts.first().copied().unwrap_or_default().to_owned();
@@ -256,7 +366,7 @@ fn tool_output(result: Value) -> Result<ToolOutput, ClientError> {
     if result["isError"] == true {
         return Err(ClientError::Failed(text));
     }
-    Ok(ToolOutput { first, text, result })
+    Ok(ToolOutput { first, text, result: Some(result), tool: tool.to_owned() })
 }
 
 /// The arguments of the next call of that tool that an incomplete result names

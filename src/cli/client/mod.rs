@@ -3,6 +3,7 @@
 
 mod browser;
 mod cat;
+mod content;
 mod copy;
 mod describe;
 mod endpoint;
@@ -14,6 +15,7 @@ pub(super) mod logins;
 pub(super) mod look;
 mod ls;
 mod mcp_client;
+mod parts;
 pub(super) mod person;
 mod put;
 mod query;
@@ -29,20 +31,20 @@ use std::{
 
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
-use larder_protocol::quote::visible_json;
+use larder_protocol::quote::{bounded, visible_json};
 use serde_json::Value;
 
 pub(super) use self::{
-    browser::open as open_browser,
+    browser::{open as open_browser, page},
+    content::Content,
     endpoint::Endpoint,
     login::{LoginCommand, run as run_login},
     mcp_client::McpClient,
-    trust::trusting,
 };
 use super::{fail, in_runtime};
 
 /// Why a command failed. Exit codes: 1, the server refused or found nothing;
-/// 2, usage; 3, no server; 4, no access.
+/// 2, usage; 3, no server; 4, no access; 130, interrupted.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ClientError {
     /// The server refused the request or found nothing, with its message.
@@ -60,6 +62,9 @@ pub(super) enum ClientError {
     /// Failures of parts of a command, which are told already; with the exit code.
     #[error("")]
     Told(u8),
+    /// The person has pressed Ctrl-C.
+    #[error("Interrupted.")]
+    Interrupted,
     /// Standard output is closed, as by `head`: not a failure.
     #[error("standard output is closed")]
     Closed,
@@ -73,6 +78,8 @@ impl ClientError {
             Self::Unreachable(_) => 3,
             Self::Denied(_) => 4,
             Self::Told(code) => *code,
+            // A shell's code for a program that SIGINT ends.
+            Self::Interrupted => 130,
             Self::Closed => 0,
         }
     }
@@ -144,6 +151,18 @@ impl ServerArgs {
     pub(super) fn ca(&self) -> Option<&PathBuf> {
         self.ca.as_ref()
     }
+
+    /// The TLS that trusts the certificates of the file, if there is one.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has no certificates.
+    pub(super) fn tls(&self) -> Result<Option<rustls::ClientConfig>, ClientError> {
+        let Some(file) = &self.ca else { return Ok(None) };
+        let name = file.display().to_string();
+        let pem = std::fs::read(file).map_err(|error| ClientError::local(&name, &error))?;
+        let tls = trust::trusting(&pem);
+        tls.map(Some).map_err(|problem| ClientError::Usage(format!("--ca {name}: {problem}.")))
+    }
 }
 
 /// The commands that call a server.
@@ -178,6 +197,7 @@ pub(super) enum ClientCommand {
 }
 
 pub(super) fn run(command: ClientCommand) -> ExitCode {
+    look::without_colours_in_pipes();
     in_runtime(|| async {
         exit_code(match command {
             ClientCommand::Put(args) => put::run(args).await,
@@ -206,10 +226,11 @@ pub(super) fn exit_code(result: Result<(), ClientError>) -> ExitCode {
     }
 }
 
-/// Tells the failure of a part of a command, which goes on.
-fn complain(error: &ClientError) {
+/// Tells an error. A terminal would obey control characters of another program's text in it.
+pub(super) fn complain(error: &dyn std::fmt::Display) {
+    let text = error.to_string();
     // Without standard error there is nobody to tell.
-    let _ = writeln!(std::io::stderr(), "larder: {error}");
+    let _ = writeln!(std::io::stderr(), "larder: {}", bounded(&text, usize::MAX));
 }
 
 /// Writes to standard output.
@@ -221,18 +242,15 @@ pub(super) fn print(bytes: &[u8]) -> Result<(), ClientError> {
     })
 }
 
-/// Writes content to standard output. Bytes that are no text would disturb a terminal.
-pub(super) fn print_content(uri: &str, bytes: &[u8]) -> Result<(), ClientError> {
-    let is_text = || {
-        !bytes.contains(&0)
-            && std::str::from_utf8(bytes).map_or_else(|error| error.error_len().is_none(), |_| true)
-    };
-    if look::is_for_people() && !is_text() {
-        return Err(ClientError::Usage(format!(
-            "{uri} is binary, which a terminal cannot show. Save it: larder cat {uri} > FILE"
-        )));
-    }
-    print(bytes)
+/// Tells a line about what was done. It is done all the same when nobody reads that.
+pub(super) fn say(line: &str) {
+    let _ = print(format!("{line}\n").as_bytes());
+}
+
+/// Writes text of another program to standard output. A terminal would obey control characters in
+/// it, so they are escaped there; a pipe gets the text as it is.
+pub(super) fn print_text(text: &str) -> Result<(), ClientError> {
+    print(look::shown(text).as_bytes())
 }
 
 /// Prints a value as a line of JSON. A terminal would obey control characters in it.

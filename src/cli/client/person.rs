@@ -6,10 +6,14 @@ use std::{error::Error, io};
 use larder_protocol::quote::visible;
 use larder_records::words::number;
 
-use super::{ClientError, endpoint::Endpoint};
+use super::{ClientError, endpoint::Endpoint, trust::CA_AS_SERVER};
 
-/// Why a server cannot be reached.
-pub(in crate::cli) fn unreachable(endpoint: &Endpoint, error: &reqwest::Error) -> ClientError {
+/// Why a server cannot be reached. `has_ca` says whether the command names certificates to trust.
+pub(in crate::cli) fn unreachable(
+    endpoint: &Endpoint,
+    has_ca: bool,
+    error: &reqwest::Error,
+) -> ClientError {
     let mut tls = None;
     let mut io_kind = None;
     let mut cause: &dyn Error = error;
@@ -32,7 +36,7 @@ pub(in crate::cli) fn unreachable(endpoint: &Endpoint, error: &reqwest::Error) -
     let url = endpoint.shown();
     let host = endpoint.url().host_str().unwrap_or_default();
     ClientError::Unreachable(match (tls, io_kind) {
-        (Some(error), _) => of_tls(endpoint, host, &error),
+        (Some(error), _) => of_tls(endpoint, has_ca, host, &error),
         _ if is_dns => {
             format!("There is no host {host}. Another server: --server URL or LARDER_URL.")
         }
@@ -63,7 +67,7 @@ fn tls_within(error: &io::Error) -> Option<rustls::Error> {
     }
 }
 
-fn of_tls(endpoint: &Endpoint, host: &str, error: &rustls::Error) -> String {
+fn of_tls(endpoint: &Endpoint, has_ca: bool, host: &str, error: &rustls::Error) -> String {
     use rustls::{CertificateError as Certificate, Error};
 
     let url = endpoint.shown();
@@ -71,6 +75,9 @@ fn of_tls(endpoint: &Endpoint, host: &str, error: &rustls::Error) -> String {
         Error::InvalidMessage(_) => {
             format!("{url} does not speak TLS: use {}", endpoint.with_scheme("http"))
         }
+        Error::InvalidCertificate(Certificate::UnknownIssuer) if has_ca => format!(
+            "The certificate of {host} is signed by none of the certificates of --ca, nor by anybody whom this machine trusts."
+        ),
         Error::InvalidCertificate(Certificate::UnknownIssuer) => format!(
             "The certificate of {host} is signed by nobody whom this machine trusts. If you trust it: --ca FILE, with it or its authority's certificate in PEM."
         ),
@@ -81,9 +88,13 @@ fn of_tls(endpoint: &Endpoint, host: &str, error: &rustls::Error) -> String {
             Certificate::NotValidForName | Certificate::NotValidForNameContext { .. },
         ) => format!("The certificate of {host} is for another name."),
         // Without the end-entity rule, which only trusted files get around.
-        Error::InvalidCertificate(Certificate::Other(_)) => format!(
-            "The certificate of {host} is an authority's. If you trust it: --ca FILE, with it in PEM."
-        ),
+        Error::InvalidCertificate(Certificate::Other(other))
+            if other.to_string() == CA_AS_SERVER =>
+        {
+            format!(
+                "The certificate of {host} is an authority's. If you trust it: --ca FILE, with it in PEM."
+            )
+        }
         other => format!("{url}: {other}"),
     }
 }

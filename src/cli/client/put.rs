@@ -15,7 +15,9 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::{
-    ClientError, McpClient, ServerArgs, complain, parse_ttl, print, print_json, progress_bar,
+    ClientError, McpClient, ServerArgs, parse_ttl,
+    parts::Parts,
+    print_json, print_text, progress_bar,
     resources::{Resources, Source},
 };
 
@@ -93,10 +95,7 @@ impl Input {
         // A pipe or device has no size that is known.
         let is_stdin = !metadata.is_file();
         let size = metadata.is_file().then_some(metadata.len());
-        if is_stdin {
-            return Ok(Self { reader: Box::pin(reader), label, is_stdin, size });
-        }
-        Ok(Self { reader: Box::pin(reader), label, is_stdin: false, size })
+        Ok(Self { reader: Box::pin(reader), label, is_stdin, size })
     }
 }
 
@@ -121,24 +120,14 @@ pub(super) async fn run(mut args: PutArgs) -> Result<(), ClientError> {
     }
 
     let client = McpClient::new(args.server.clone()).await?;
-    let mut first_problem = None;
+    let mut parts = Parts::new(files.len());
     for file in &files {
-        // The others are stored all the same, unless no server or output is left.
-        match put(&client, &args, file).await {
-            Ok(()) => {}
-            Err(error @ (ClientError::Closed | ClientError::Unreachable(_))) => return Err(error),
-            Err(error) if files.len() == 1 => return Err(error),
-            Err(error) => {
-                complain(&error);
-                first_problem.get_or_insert(error);
-            }
+        // The others are stored all the same.
+        if let Err(error) = put(&client, &args, file).await {
+            parts.failed(error)?;
         }
     }
-
-    match first_problem {
-        None => Ok(()),
-        Some(error) => Err(error.told_already()),
-    }
+    parts.end()
 }
 
 /// Stores one file, and prints its URI.
@@ -175,7 +164,7 @@ async fn put(client: &McpClient, args: &PutArgs, file: &Path) -> Result<(), Clie
             &json!({ "uri": uri, "file": file.display().to_string(), "size": size }),
         );
     }
-    print(format!("{uri}\n").as_bytes())
+    print_text(&format!("{uri}\n"))
 }
 
 /// How one file is stored.

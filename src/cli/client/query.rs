@@ -6,7 +6,7 @@ use clap::Args;
 use larder_protocol::quote::visible;
 use serde_json::{Map, Value, json};
 
-use super::{ClientError, McpClient, ServerArgs, print, print_json};
+use super::{ClientError, McpClient, ServerArgs, print_json, print_text};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct QueryArgs {
@@ -129,7 +129,7 @@ async fn print_rows(
             return Err(ClientError::unexpected_reply());
         };
 
-        let structured = &output.result["structuredContent"];
+        let structured = output.structured()?;
         if std::mem::take(&mut is_first) {
             print_notes(&structured["notes"]);
         } else if printed == Printed::Csv {
@@ -138,7 +138,7 @@ async fn print_rows(
         }
         match printed {
             Printed::Objects => print_objects(structured)?,
-            Printed::Csv | Printed::Values => print(rows.as_bytes())?,
+            Printed::Csv | Printed::Values => print_text(rows)?,
         }
 
         if structured["cut"] == true {

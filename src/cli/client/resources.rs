@@ -13,7 +13,7 @@ use reqwest::{
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncSeekExt, SeekFrom};
 
-use super::{ClientError, McpClient, person, print, print_content};
+use super::{ClientError, Content, McpClient, person};
 
 /// The bytes read from a file at a time.
 const PIECE_BYTES: usize = 256 * 1024;
@@ -231,12 +231,14 @@ impl<'a> Resources<'a> {
 
         let tag = response.headers().get(header::ETAG).cloned();
         let bar = bar(response.content_length());
+        let mut printed = Content::new(uri, "larder cat");
         let mut received = 0;
         let mut before = 0;
         let mut retries = Retries::default();
 
         loop {
-            let failure = match self.print_body(uri, response, &mut received, &bar).await? {
+            let failure = match self.print_body(response, &mut printed, &mut received, &bar).await?
+            {
                 Ok(()) => break,
                 Err(failure) => failure,
             };
@@ -255,14 +257,15 @@ impl<'a> Resources<'a> {
         }
 
         bar.finish_and_clear();
+        printed.finish()?;
         Ok(true)
     }
 
     /// Writes a body to standard output, and counts it. The inner result says why it is cut.
     async fn print_body(
         &self,
-        uri: &str,
         response: Response,
+        printed: &mut Content,
         received: &mut u64,
         bar: &ProgressBar,
     ) -> Result<Result<(), Failure>, ClientError> {
@@ -273,11 +276,7 @@ impl<'a> Resources<'a> {
                 Err(error) => return Ok(Err(Failure::Lost(self.client.unreachable(&error)))),
             };
 
-            // A character may be cut between pieces, so the first one decides.
-            match *received {
-                0 => print_content(uri, &piece)?,
-                _ => print(&piece)?,
-            }
+            printed.print(&piece)?;
             *received += piece.len() as u64;
             bar.set_position(*received);
         }

@@ -15,7 +15,7 @@ use rustls::{
 use rustls_platform_verifier::Verifier;
 
 /// How the verifier names the refusal of an authority's certificate as a server's.
-const CA_AS_SERVER: &str = "CaUsedAsEndEntity";
+pub(super) const CA_AS_SERVER: &str = "CaUsedAsEndEntity";
 
 /// Trusts what the system trusts, these authorities, and a server that has one of these
 /// certificates itself: a self-signed one, as `openssl req -x509` makes it, says that it is an
@@ -30,7 +30,7 @@ struct Trust {
 ///
 /// # Errors
 /// What is wrong with them.
-pub(in crate::cli) fn trusting(pem: &[u8]) -> Result<ClientConfig, String> {
+pub(super) fn trusting(pem: &[u8]) -> Result<ClientConfig, String> {
     let given: Vec<_> = CertificateDer::pem_slice_iter(pem)
         .collect::<Result<_, _>>()
         .map_err(|error| format!("it is not a certificate in PEM: {error}"))?;

@@ -11,7 +11,7 @@ use std::{
 use clap::{Args, ValueEnum};
 
 use self::source::Source;
-use super::{USAGE, fail};
+use super::{USAGE, client::say, fail};
 
 /// The files of each project. In all files, `{{name}}` is the project's name, `{{crate}}` that of its
 /// crate, `{{larder}}` the dependency on this crate, and `{{checkout}}` what an image needs of a
@@ -88,7 +88,7 @@ pub(super) fn run(args: &NewArgs) -> ExitCode {
 
     match write(name, *template, &source) {
         Ok(()) => {
-            println!("Created {name}. Next: cd {name} && cargo test && cargo run");
+            say(&format!("Created {name}. Next: cd {name} && cargo test && cargo run"));
             ExitCode::SUCCESS
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {

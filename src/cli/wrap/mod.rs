@@ -16,6 +16,7 @@ use serde_json::{Map, Value, json};
 use self::document::{Document, Entry};
 use super::{
     ServeArgs,
+    client::say,
     host_file::{self, Client},
 };
 
@@ -72,7 +73,7 @@ impl Plan {
     /// Prints the changed entries as they would be in a file of their own.
     fn print(&self, section: &str) {
         let entries = self.changes.iter().map(|change| (change.name.clone(), json!(change.value)));
-        println!("{:#}", json!({ section: entries.collect::<Map<_, _>>() }));
+        say(&format!("{:#}", json!({ section: entries.collect::<Map<_, _>>() })));
     }
 }
 
@@ -117,10 +118,10 @@ pub(super) fn run(args: &WrapArgs) -> Result<ExitCode, String> {
     }
 
     for (name, why) in &plan.unchanged {
-        println!("{name} stays as it is: {why}.");
+        say(&format!("{name} stays as it is: {why}."));
     }
     if plan.changes.is_empty() {
-        println!("{} is unchanged.", file.display());
+        say(&format!("{} is unchanged.", file.display()));
         return Ok(ExitCode::SUCCESS);
     }
 
@@ -132,16 +133,16 @@ pub(super) fn run(args: &WrapArgs) -> Result<ExitCode, String> {
         .map_err(|error| of_file(format!("it cannot be written: {error}")))?;
 
     if args.undo {
-        println!("{}: {} as before Larder.", file.display(), plan.names());
+        say(&format!("{}: {} as before Larder.", file.display(), plan.names()));
         if before.is_some_and(|before| before.text() == text) {
             let _ = fs::remove_file(&backup);
         }
     } else {
-        println!("{}: {} through Larder now.", file.display(), plan.names());
-        println!("{} is the file as it was; --undo turns it back.", backup.display());
+        say(&format!("{}: {} through Larder now.", file.display(), plan.names()));
+        say(&format!("{} is the file as it was; --undo turns it back.", backup.display()));
     }
 
-    println!("Restart the host if it is running.");
+    say(&format!("Restart the host if it is running."));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::support::{
     Server, ToolState, http, patiently,
-    process::{Finished, larder, run},
-    terminal::{answered_on_a_terminal, on_a_terminal},
+    process::{Finished, larder, run, serving},
+    terminal::{answered_on_a_terminal, on_a_terminal, shown_on_a_terminal},
 };
 
 const LARDER: &str = env!("CARGO_BIN_EXE_larder");
@@ -214,17 +214,26 @@ async fn questions_are_answered_at_the_terminal() {
         .await;
 
         let line = "$LARDER call who_are_you";
-        let shown = answered_on_a_terminal(&server.url, line, "Ann\nold\n33\ny\n").await;
+        let answers = [("name", "Ann\n"), ("age", "old\n"), ("age", "33\n"), ("[Y/n] ", "y\n")];
+        let shown = answered_on_a_terminal(&server.url, line, &answers).await;
         assert!(
             shown.contains("Who are you?") && shown.contains("Answer a whole number."),
             "{shown:?}"
         );
         assert!(shown.ends_with("Ann is 33.\r\n"), "{version}: {shown:?}");
 
-        let declined = answered_on_a_terminal(&server.url, line, "Ann\n33\nn\n").await;
+        let declines = [("name", "Ann\n"), ("age", "33\n"), ("[Y/n] ", "n\n")];
+        let declined = answered_on_a_terminal(&server.url, line, &declines).await;
         assert!(declined.ends_with("Nobody.\r\n"), "{version}: {declined:?}");
-        let ended = answered_on_a_terminal(&server.url, line, "").await;
+        let ended = answered_on_a_terminal(&server.url, line, &[("name", "")]).await;
         assert!(ended.ends_with("Gone.\r\n"), "{version}: {ended:?}");
+
+        // Lines that were typed before the question answer nothing.
+        let ahead = "echo type; read start; $LARDER call who_are_you";
+        let typed_ahead =
+            [("type", "go\ny\ny\n"), ("name", "Ann\n"), ("age", "33\n"), ("[Y/n] ", "n\n")];
+        let shown = answered_on_a_terminal(&server.url, ahead, &typed_ahead).await;
+        assert!(shown.ends_with("Nobody.\r\n"), "{version}: {shown:?}");
 
         // Nobody is at the terminal.
         let refused = typed(&["call", "who_are_you", "--server", &server.url]).await;
@@ -243,7 +252,7 @@ async fn an_interrupted_call_is_cancelled_at_the_server() {
         crate::support::process::send_signal(&child, "-INT").await;
         server.control.reached("long", ToolState::Dropped).await;
         let output = patiently("the command", child.wait_with_output()).await.unwrap();
-        assert_eq!(output.status.code(), Some(1), "{version}: {output:?}");
+        assert_eq!(output.status.code(), Some(130), "{version}: {output:?}");
     }
 }
 
@@ -270,4 +279,127 @@ async fn a_server_that_cannot_be_used_is_told_as_for_stored_content() {
         assert_eq!(failed.code, Some(3), "{failed:?}");
     }
     assert!(http().get(&health).send().await.unwrap().status().is_success());
+}
+
+/// Text that makes a terminal write the clipboard, and clears the screen.
+const HOSTILE: &str = "\u{1b}]52;c;eA==\u{7}\u{9b}2J\u{1b}[2J";
+
+/// Answers with hostile text.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Hostile {
+    fails: bool,
+}
+
+#[tokio::test]
+async fn no_control_character_of_a_server_reaches_a_terminal() {
+    let server = Server::configured(|setup| {
+        setup.offer(|builder| {
+            builder.tool(Tool::new(|_: Context<_>, Hostile { fails }: Hostile| async move {
+                if fails { Err(ToolError::new(HOSTILE)) } else { Ok(HOSTILE.to_owned()) }
+            }))
+        });
+    })
+    .await;
+    let url = server.url.as_str();
+
+    for arguments in ["fails=false", "fails=true", "fails=\u{1b}[2J", "--json fails=false"] {
+        let line = format!("$LARDER call hostile {arguments}");
+        let shown = shown_on_a_terminal(url, &line, &[("NO_COLOR", "1")]).await;
+        let shown = String::from_utf8(shown.stdout).unwrap();
+        assert!(!shown.contains(['\u{1b}', '\u{7}', '\u{9b}']), "{line}: {shown:?}");
+    }
+
+    // A program in a pipe gets the result as it is.
+    let raw = typed(&["call", "hostile", "fails=false", "--server", url]).await;
+    assert_eq!(printed(&raw), format!("{HOSTILE}\n"));
+    let put = "printf 'a\\033[2Jb\\n' | $LARDER put --uri x:h >/dev/null 2>&1; $LARDER cat x:h";
+    let (_stored, stored) = serving(&[]).await;
+    assert_eq!(on_a_terminal(&stored, put).await, "a\\u{1b}[2Jb\r\n");
+}
+
+#[tokio::test]
+async fn a_server_of_this_machine_is_used_without_a_proxy() {
+    let server = Server::start().await;
+    let mut command = larder(&["call", "echo", "text=a", "--server", &server.url]);
+    for variable in ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
+        command.env(variable, "http://127.0.0.1:1");
+    }
+    for variable in ["NO_PROXY", "no_proxy"] {
+        command.env_remove(variable);
+    }
+    assert_eq!(printed(&run(command).await), "a\n");
+}
+
+#[tokio::test]
+async fn secrets_are_in_variables_and_stay_with_their_server() {
+    let server = Server::start().await;
+    let with = ["call", "echo", "text=a", "--server", &server.url, "--header", "X-Key=THE_KEY"];
+    let unset = typed(&with).await;
+    assert_eq!(unset.stderr, "larder: --header X-Key: the variable THE_KEY is not set\n");
+    assert_eq!(unset.code, Some(2));
+    let mut command = larder(&with);
+    command.env("THE_KEY", "hush");
+    assert_eq!(printed(&run(command).await), "a\n");
+
+    let both = typed(&["tools", "--header", "A=B", "--", "true"]).await;
+    assert_eq!(both.code, Some(2), "{both:?}");
+    let authority = typed(&["tools", "--ca", "x.pem", "--", "true"]).await;
+    assert!(authority.stderr.contains("--ca is for a server over HTTP"), "{authority:?}");
+
+    // A program gets no token, and needs no URL.
+    let mut command = larder(&["tools", "--", "sh", "-c", "echo token=$LARDER_TOKEN >&2; exit 3"]);
+    command.env("LARDER_TOKEN", "hush").env("LARDER_URL", "ftp://nothing");
+    let ended = run(command).await;
+    assert!(ended.stderr.ends_with("Its last lines: token=\n"), "{ended:?}");
+}
+
+#[tokio::test]
+async fn a_server_without_login_needs_no_home() {
+    let server = Server::start().await;
+    let nowhere = tempfile::tempdir().unwrap();
+    let file = nowhere.path().join("file");
+    std::fs::write(&file, "").unwrap();
+
+    for home in [Some(file.as_path()), None] {
+        let mut command = larder(&["call", "echo", "text=a", "--server", &server.url]);
+        command.env_remove("XDG_CONFIG_HOME").env_remove("HOME").env_remove("LARDER_TOKEN");
+        command.envs(home.map(|home| ("HOME", home)));
+        assert_eq!(printed(&run(command).await), "a\n", "{home:?}");
+    }
+
+    // Nothing is written for a server that needs no login.
+    let home = tempfile::tempdir().unwrap();
+    let mut command = larder(&["tools", "--server", &server.url]);
+    command.env("XDG_CONFIG_HOME", home.path());
+    assert_eq!(run(command).await.code, Some(0));
+    assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn a_server_that_is_silent_is_given_up_and_can_be_interrupted() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let connections = parking_lot::Mutex::new(Vec::new());
+    let (accepted, mut begun) = tokio::sync::mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Ok((connection, _)) = listener.accept().await {
+            connections.lock().push(connection);
+            let _ = accepted.send(());
+        }
+    });
+
+    let late = typed(&["tools", "--server", &url, "--timeout", "100ms"]).await;
+    assert_eq!(late.code, Some(3), "{late:?}");
+    assert_eq!(late.stderr, format!("larder: {url}: no answer within 0.1 s.\n"));
+
+    // Also while the command finds out what is wrong.
+    while begun.try_recv().is_ok() {}
+    let mut command = larder(&["tools", "--server", &url, "--timeout", "100ms"]);
+    let child = command.stdin(Stdio::null()).spawn().unwrap();
+    for _ in 0..2 {
+        patiently("a connection", begun.recv()).await.unwrap();
+    }
+    crate::support::process::send_signal(&child, "-INT").await;
+    let output = patiently("the command", child.wait_with_output()).await.unwrap();
+    assert!(matches!(output.status.code(), Some(130 | 3)), "{output:?}");
 }

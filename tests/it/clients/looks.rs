@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::support::{
     TextFile,
     process::{Finished, larder, run, serving, serving_in},
-    terminal::{on_a_terminal, shown_on_a_terminal},
+    terminal::{answered_on_a_terminal, on_a_terminal, shown_on_a_terminal},
 };
 
 async fn piped(url: &str, arguments: &[&str]) -> Finished {
@@ -232,8 +232,9 @@ async fn a_self_signed_certificate_is_trusted_by_name() {
 
 #[tokio::test]
 async fn the_first_screen_says_what_is_served_and_how_to_connect() {
-    let serve = "timeout 3 $LARDER serve --listen 0 -- cat; true";
-    let shown = on_a_terminal("", serve).await;
+    // The person presses Ctrl-C when the last line is there; the shell goes on.
+    let serve = "trap : INT; $LARDER serve --listen 0 -- cat";
+    let shown = answered_on_a_terminal("", serve, &[("stop      Ctrl-C", "\u{3}")]).await;
     let port: String = shown
         .split("127.0.0.1:")
         .nth(1)
@@ -309,4 +310,61 @@ async fn stats_tell_what_each_tool_kept_out() {
         none.stderr,
         "larder: No server with metrics at http://127.0.0.1:1/metrics. metrics.listen is its address; another one: --metrics ADDR.\n"
     );
+}
+
+#[tokio::test]
+async fn a_closed_output_ends_no_part_of_a_command() {
+    let (_server, url) = serving(&[]).await;
+    let files: Vec<_> = (0..4).map(|number| TextFile::new(&format!("{number}"))).collect();
+    let paths: Vec<_> = files.iter().map(TextFile::path).collect();
+
+    // The reader is gone before the first URI is written.
+    let line =
+        format!("$LARDER put {} /no/such/file | true; echo ${{PIPESTATUS[0]}}", paths.join(" "));
+    let bash = format!("bash -c '{line}'");
+    let shown = on_a_terminal(&url, &bash).await;
+    assert!(shown.contains("/no/such/file: no such file."), "{shown:?}");
+    assert!(shown.ends_with("2\r\n"), "{shown:?}");
+    assert_eq!(piped(&url, &["ls"]).await.stdout.lines().count(), 4);
+
+    let listed = piped(&url, &["ls"]).await.stdout;
+    let uris: Vec<_> = listed.lines().map(|line| line.split('\t').next().unwrap()).collect();
+    let line = format!("bash -c '$LARDER rm {} | true'", uris.join(" "));
+    on_a_terminal(&url, &line).await;
+    assert_eq!(piped(&url, &["ls"]).await.stdout, "");
+}
+
+#[tokio::test]
+async fn colours_that_are_forced_stay_out_of_pipes() {
+    let (_server, url) = serving(&[]).await;
+    let text = TextFile::new("one foo\n");
+    assert_eq!(piped(&url, &["put", text.path(), "--uri", "x:a"]).await.code, Some(0));
+
+    for arguments in [&["describe", "x:a"][..], &["tools"], &["tools", "read_resource"]] {
+        let mut command = larder(arguments);
+        command.env("LARDER_URL", &url).env("CLICOLOR_FORCE", "1");
+        let shown = run(command).await;
+        assert!(shown.code == Some(0) && !shown.stdout.contains('\u{1b}'), "{shown:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_stored_result_of_which_only_the_text_is_known_is_no_empty_one() {
+    let always = [
+        ("LARDER_TOOLS__SPILL__SEARCH_RESOURCE", "always"),
+        ("LARDER_TOOLS__SPILL__QUERY_RESOURCE", "always"),
+    ];
+    let (_server, url) = serving_in(&[], &always).await;
+    let text = TextFile::new("one foo\n");
+    assert_eq!(piped(&url, &["put", text.path(), "--uri", "x:a"]).await.code, Some(0));
+
+    for (tool, arguments) in [
+        ("search_resource", &["grep", "foo", "x:a", "--json"][..]),
+        ("query_resource", &["query", "x:a", "SELECT * FROM t", "--json"]),
+    ] {
+        let failed = piped(&url, arguments).await;
+        assert_eq!((failed.code, failed.stdout.as_str()), (Some(1), ""), "{failed:?}");
+        let told = format!("The server has stored the result of {tool}");
+        assert!(failed.stderr.contains(&told), "{failed:?}");
+    }
 }

@@ -2,7 +2,10 @@
 
 use std::process::{Output, Stdio};
 
-use tokio::{io::AsyncWriteExt, process::Command};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    process::Command,
+};
 
 use super::patiently;
 
@@ -27,8 +30,13 @@ pub(crate) async fn shown_on_a_terminal(
     patiently("the terminal", command.output()).await.unwrap()
 }
 
-/// What a terminal shows of a shell command to which a person types `input`, and then ends it.
-pub(crate) async fn answered_on_a_terminal(url: &str, line: &str, input: &str) -> String {
+/// What a terminal shows of a shell command to which a person answers: at each text that it shows,
+/// with these lines. Then the person ends the input.
+pub(crate) async fn answered_on_a_terminal(
+    url: &str,
+    line: &str,
+    answers: &[(&str, &str)],
+) -> String {
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new("script");
     command.args(["-qec", &format!("stty cols 100 -echo; {line}"), "/dev/null"]);
@@ -38,9 +46,26 @@ pub(crate) async fn answered_on_a_terminal(url: &str, line: &str, input: &str) -
 
     let mut child = command.spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(input.as_bytes()).await.unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    let mut shown = Vec::new();
+    let mut seen = 0;
+    for (awaited, answer) in answers {
+        let end = |shown: &[u8]| {
+            let found = shown.windows(awaited.len()).position(|part| part == awaited.as_bytes());
+            found.map(|at| at + awaited.len())
+        };
+        while end(&shown[seen..]).is_none() {
+            let read = patiently(awaited, stdout.read_buf(&mut shown)).await.unwrap();
+            assert!(read > 0, "{awaited}: {}", String::from_utf8_lossy(&shown));
+        }
+        seen += end(&shown[seen..]).unwrap();
+        stdin.write_all(answer.as_bytes()).await.unwrap();
+    }
+
     drop(stdin);
-    let output = patiently("the terminal", child.wait_with_output()).await.unwrap();
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-    String::from_utf8(output.stdout).unwrap()
+    patiently("the rest", stdout.read_to_end(&mut shown)).await.unwrap();
+    let status = patiently("the terminal", child.wait()).await.unwrap();
+    let shown = String::from_utf8(shown).unwrap();
+    assert_eq!(status.code(), Some(0), "{shown}");
+    shown
 }

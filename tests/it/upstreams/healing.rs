@@ -17,7 +17,10 @@ use axum::{
 use serde_json::{Value, json};
 
 use super::{http::remote, in_front_of, text};
-use crate::support::{Legacy, eventually};
+use crate::support::{
+    Legacy, eventually,
+    process::{larder, run},
+};
 
 /// A legacy server whose manners are set by a test.
 struct Far {
@@ -199,6 +202,22 @@ async fn an_answer_whose_stream_is_cut_goes_on_after_the_last_event() {
         let after = |id: &String| id.split_once(':').unwrap().1.parse::<usize>().unwrap();
         let expected: Vec<_> = (1..=cuts).collect();
         assert_eq!(resumed.iter().map(after).collect::<Vec<_>>(), expected);
+    }
+}
+
+#[tokio::test]
+async fn a_call_at_the_terminal_goes_on_after_the_last_event() {
+    for cuts in [1, 3] {
+        let far = Arc::new(Far { cuts, ..Far::default() });
+        let url = far.serve("/mcp").await;
+        let called = run(larder(&["call", "say", "--server", &url])).await;
+        assert_eq!(
+            (called.code, called.stdout.as_str()),
+            (Some(0), "in session 1\n"),
+            "{called:?}"
+        );
+        let resumed = far.resumed.lock().iter().flatten().count();
+        assert_eq!(resumed, cuts, "each after an event");
     }
 }
 
