@@ -94,7 +94,7 @@ mod tests {
         for name in [
             "LARDER_TOOLS__LISTING",
             "LARDER_SERVER__TLS__CERT",
-            "LARDER_REDIS__URL",
+            "LARDER_REDIS__TIMEOUT",
             "LARDER_AUTH__LOGIN__ALLOW__DOMAINS",
         ] {
             assert!(variables.iter().any(|variable| variable == name), "{name}: {variables:?}");

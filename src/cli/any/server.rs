@@ -33,7 +33,7 @@ const CLOSING: Duration = Duration::from_secs(10);
 /// How often a request is repeated after the pages that a server wants to be visited first.
 const MAX_VISITS: usize = 8;
 /// The code of a request that is refused until pages are visited (2025-11-25, elicitation).
-const URL_ELICITATION_REQUIRED: i64 = -32042;
+const URL_ELICITATION_REQUIRED: i64 = -32_042;
 
 /// A server over HTTP, or a program that serves over its standard input and output.
 #[derive(Debug, Args)]
@@ -94,6 +94,8 @@ struct Place {
     endpoint: Option<Endpoint>,
     headers: BTreeMap<String, String>,
     args: ServerArgs,
+    /// How long to wait for an answer.
+    timeout: Duration,
 }
 
 /// Why a request has no result.
@@ -138,6 +140,7 @@ impl AnyServerArgs {
 
     fn place(&self) -> Result<Place, ClientError> {
         let args = self.server.clone();
+        let timeout = self.timeout;
         if let Some(program) = self.command.first() {
             if args.ca().is_some() {
                 let problem = "--ca is for a server over HTTP: leave it out for a program.";
@@ -145,7 +148,7 @@ impl AnyServerArgs {
             }
             is_startable(program).map_err(ClientError::Usage)?;
             let headers = BTreeMap::new();
-            return Ok(Place { name: program.clone(), endpoint: None, headers, args });
+            return Ok(Place { name: program.clone(), endpoint: None, headers, args, timeout });
         }
 
         let endpoint = Endpoint::of_any_server(args.url()).map_err(ClientError::Usage)?;
@@ -154,7 +157,7 @@ impl AnyServerArgs {
             Ok((name.clone(), value))
         });
         let headers = headers.collect::<Result<_, ClientError>>()?;
-        Ok(Place { name: endpoint.shown(), endpoint: Some(endpoint), headers, args })
+        Ok(Place { name: endpoint.shown(), endpoint: Some(endpoint), headers, args, timeout })
     }
 
     /// The settings of the server. `site` has the logins of the person, if there are any.
@@ -350,7 +353,9 @@ impl Place {
 
     /// What a plain request to the URL shows about a server that cannot be used.
     async fn diagnosis(&self) -> Option<ClientError> {
-        McpClient::diagnose(self.endpoint.as_ref()?, &self.args, &self.headers).await
+        let endpoint = self.endpoint.as_ref()?;
+        let diagnosed = McpClient::diagnose(endpoint, &self.args, &self.headers);
+        tokio::time::timeout(self.timeout, diagnosed).await.ok().flatten()
     }
 }
 
