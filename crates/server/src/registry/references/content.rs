@@ -292,6 +292,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::registry::references::expected::Scalars;
 
     fn resolved(
         content: &[u8],
@@ -366,8 +367,13 @@ mod tests {
             assert_eq!(resolved(content, Kind::Text, &reference, expected), Ok(value));
         }
 
-        let optional = Expected { json: true, null: true, ..text };
-        let either = Expected { json: true, number: true, ..text };
+        let optional =
+            Expected { json: true, scalars: Scalars { null: true, ..Scalars::default() }, ..text };
+        let either = Expected {
+            json: true,
+            scalars: Scalars { number: true, ..Scalars::default() },
+            ..text
+        };
         for (select, expected, value) in [
             ("/a", optional, json!("[1,\"x\"]")),
             ("/a/0", optional, json!("1")),

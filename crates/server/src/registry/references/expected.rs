@@ -16,14 +16,18 @@ pub(super) struct Expected {
     pub(super) text: bool,
     /// An object, an array, a number, a boolean or null.
     pub(super) json: bool,
-    /// A number.
-    pub(super) number: bool,
-    /// A boolean.
-    pub(super) boolean: bool,
-    /// Null.
-    pub(super) null: bool,
+    /// The scalars among the JSON.
+    pub(super) scalars: Scalars,
     /// The string is declared to be base64.
     pub(super) base64: bool,
+}
+
+/// The scalars that are allowed beside strings.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Scalars {
+    pub(super) number: bool,
+    pub(super) boolean: bool,
+    pub(super) null: bool,
 }
 
 impl Expected {
@@ -31,9 +35,9 @@ impl Expected {
     /// is one of the alternatives, unless the value is a scalar of another one.
     pub(super) fn takes_as_text(self, value: &Value) -> bool {
         let is_expected = match value {
-            Value::Number(_) => self.number,
-            Value::Bool(_) => self.boolean,
-            Value::Null => self.null,
+            Value::Number(_) => self.scalars.number,
+            Value::Bool(_) => self.scalars.boolean,
+            Value::Null => self.scalars.null,
             Value::String(_) | Value::Array(_) | Value::Object(_) => false,
         };
         self.text && !is_expected
@@ -100,9 +104,9 @@ impl Expected {
                 "string" => self.text = true,
                 name => {
                     self.json = true;
-                    self.number |= matches!(name, "number" | "integer");
-                    self.boolean |= name == "boolean";
-                    self.null |= name == "null";
+                    self.scalars.number |= matches!(name, "number" | "integer");
+                    self.scalars.boolean |= name == "boolean";
+                    self.scalars.null |= name == "null";
                 }
             }
         }
