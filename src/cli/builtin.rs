@@ -39,20 +39,43 @@ pub(super) enum Transport {
     Stdio,
 }
 
-/// Says once what all tools and results have in common. Texts of tools are a few words each.
-const INSTRUCTIONS: &str = "\
+/// What the instructions say of previews and references. Texts of tools are a few words each.
+const RESULTS: &str = "\
 Large results are stored as resources, out of the conversation. In place of one comes a preview, \
 also as structured content {\"spilled\": {note, resources: [{uri, size, next}]}}: the whole is \
-under its URI until it expires. Ask for what you need: query_resource computes from JSON, CSV and \
-logs (sql or jq), search_resource finds, read_resource reads parts. Answers say what is missing \
+under its URI until it expires. Ask for what you need: ";
+const QUERYING: &str = "query_resource computes from JSON, CSV and logs (sql or jq), ";
+const READING: &str = "\
+search_resource finds, read_resource reads parts. Answers say what is missing \
 and give the next call; errors say what to do. Give stored content whole to any tool by the \
 argument \"{{URI}}\", or a part of it as {\"$larder\": URI, \"select\": JSON Pointer or JSONPath, \
 \"as\": text, json, base64 or data}. offset counts from 0; revision is the number of an earlier \
-revision, which describe_resource lists. The argument _larder of other servers' tools gives a part \
-of the result in the same call: {\"jq\" | \"sql\" (over table t) | \"search\" | \"fields\": [names] | \
-\"head\": n}, into?; {\"whole\": true} gives all; {\"each\": [arguments, …]} calls once for each. Also there, where \
-not listed: describe_resource, list_resources, search_resources, create_resource, update_resource, \
-delete_resource, share_resource.";
+revision, which describe_resource lists.";
+const PROJECTING: &str = " \
+The argument _larder of other servers' tools gives a part of the result in the same call: \
+{\"jq\" | \"sql\" (over table t) | \"search\" | \"fields\": [names] | \"head\": n}, into?; \
+{\"whole\": true} gives all; {\"each\": [arguments, …]} calls once for each; {\"pages\": n} gathers \
+a list.";
+const OTHERS: &str =
+    " Also there, where not listed: describe_resource, list_resources, search_resources";
+const WRITING: &str = ", create_resource, update_resource, delete_resource, share_resource";
+
+/// Says once what all tools and results of this server have in common.
+fn instructions(config: &Config) -> String {
+    let has_queries = config.query.enabled;
+    let projects = has_queries && config.tools.projections;
+
+    let parts = [
+        (true, RESULTS),
+        (has_queries, QUERYING),
+        (true, READING),
+        (projects, PROJECTING),
+        (true, OTHERS),
+        (config.tools.write, WRITING),
+        (true, "."),
+    ];
+    parts.into_iter().filter_map(|(is_said, part)| is_said.then_some(part)).collect()
+}
 
 /// The built-in tools, the workflows of the configuration, and the upstreams.
 pub(super) fn registry(
@@ -64,7 +87,7 @@ pub(super) fn registry(
     let problem = |problem: String| BuildError { problems: vec![problem] };
 
     let mut builder = Registry::builder("larder")
-        .instructions(INSTRUCTIONS)
+        .instructions(instructions(config))
         .own_tools(config.tools.set.tool_set())
         .with(tools::reading(ToolOptions::default()));
 

@@ -170,6 +170,9 @@ impl Config {
         self.log.check()?;
         self.traces.check()?;
 
+        if !self.upstreams.is_empty() {
+            self.tools.check_in_front()?;
+        }
         UpstreamConfig::check_all(
             &self.upstreams,
             std::time::Duration::from_secs(self.store.max_ttl),

@@ -23,7 +23,8 @@ pub struct ToolsConfig {
     pub write: bool,
     /// The built-in tools that are listed; others can be called all the same. `"auto"`: in front of
     /// upstreams read_resource, search_resource, query_resource and the tools of features that are
-    /// configured, otherwise all. `"reading"`: the tools that read. `"all"`, or a list of names.
+    /// configured, otherwise all. `"reading"`: the tools that read. `"all"`, or a list of names,
+    /// with read_resource in front of upstreams.
     #[schemars(with = "ListedTools")]
     pub set: ToolsSet,
     /// List the output schemas of the built-in tools, which take more bytes than all else of their
@@ -137,6 +138,21 @@ impl<'de> Deserialize<'de> for ToolsSet {
 }
 
 impl ToolsConfig {
+    /// Checks the list of tools of a server in front of others.
+    ///
+    /// # Errors
+    /// Names the setting.
+    pub(super) fn check_in_front(&self) -> Result<(), ConfigError> {
+        match &self.set {
+            // Results that are too large are stored, and would be lost for the model.
+            ToolsSet::Named(names) if !names.contains("read_resource") => Err(ConfigError::new(
+                "tools.set",
+                "with upstreams it must have read_resource, which reads their stored results",
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// # Errors
     /// Names the setting.
     pub(super) fn check(&self) -> Result<(), ConfigError> {

@@ -70,10 +70,16 @@ impl UpstreamConfig {
     }
 
     fn check_projections(&self) -> Result<(), Problem> {
-        match self.project.iter().find(|(_, filter)| filter.trim().is_empty()) {
-            Some((tool, _)) => problem("project", format!("{tool} needs a jq filter")),
-            None => Ok(()),
+        for (tool, filter) in &self.project {
+            if filter.trim().is_empty() {
+                return problem("project", format!("{tool} needs a jq filter"));
+            }
+            #[cfg(feature = "query")]
+            if let Err(error) = larder_query::worker::check_jq(filter) {
+                return problem("project", format!("{tool}: {error}"));
+            }
         }
+        Ok(())
     }
 
     fn check_headers(&self) -> Result<(), Problem> {

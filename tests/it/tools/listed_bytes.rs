@@ -130,6 +130,14 @@ async fn a_name_that_is_no_tool_is_an_error_of_the_setting() {
         ("[\"read_resources\"]", "tools.set: there is no built-in tool read_resources"),
         ("\"some\"", "it must be \"auto\", \"reading\", \"all\" or a list"),
         ("7", "it must be \"auto\", \"reading\", \"all\" or a list"),
+        (
+            "[\"query_resource\"]\n[[upstreams]]\nname = \"a\"\ncommand = [\"true\"]",
+            "tools.set: with upstreams it must have read_resource",
+        ),
+        (
+            "\"auto\"\n[[upstreams]]\nname = \"a\"\ncommand = [\"true\"]\nproject = { x = \".[\" }",
+            "upstreams.project: \"a\": x: ",
+        ),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let config = folder.path().join("larder.toml");

@@ -23,6 +23,15 @@ use larder_records::notes::Notes;
 /// The argument that makes the program a worker.
 pub const COMMAND: &str = "query-worker";
 
+/// Checks that a jq filter of the operator compiles. Filters of callers are checked in a process of
+/// their own.
+///
+/// # Errors
+/// [`QueryError`]: why it does not.
+pub fn check_jq(filter: &str) -> Result<(), QueryError> {
+    jq::check(filter)
+}
+
 /// The largest stack of the thread that runs queries: nested content and filters need it.
 const MAX_STACK_BYTES: u64 = 64 << 20;
 /// The share of the memory that the stack may take.
