@@ -23,6 +23,7 @@ mod projections;
 mod questions;
 mod reading;
 mod references;
+mod repeated;
 mod roots;
 mod scripted;
 mod starts;

@@ -31,6 +31,9 @@ async fn lists() -> Settings {
         ("gap", json!({ "page": { "type": "integer" } })),
         ("failing", json!({ "cursor": { "type": "string" } })),
         ("lost", json!({})),
+        ("from_zero", json!({ "page": { "type": "integer" } })),
+        ("prices", json!({ "cursor": { "type": "string" } })),
+        ("cut", json!({ "cursor": { "type": "string" } })),
     ];
     let hints = json!({ "readOnlyHint": true });
     let listed: Vec<_> = tools
@@ -50,6 +53,7 @@ async fn lists() -> Settings {
                 value => value.as_u64().unwrap_or(0),
             };
             let paged = given["page"].as_u64().unwrap_or(1);
+            let block = |text: &str| json!({ "content": [{ "type": "text", "text": text }] });
             let text = match params["name"].as_str().unwrap() {
                 "by_cursor" | "failing" if params["name"] == "failing" && number("cursor") == 20 => {
                     return Some(json!({ "content": [{ "type": "text", "text": "Rate limit" }], "isError": true }));
@@ -60,6 +64,19 @@ async fn lists() -> Settings {
                     let next = next.map(|next| next.to_string());
                     json!({ "total": 25, "items": items, "nextCursor": next })
                 }
+                "prices" if given["cursor"] == "b" => {
+                    return Some(block("{\"items\":[{\"id\":2,\"price\":1.50}],\"nextCursor\":null}"));
+                }
+                "prices" => {
+                    let first = "{\"items\":[{\"id\":0,\"price\":19.90},\n{\"id\":12345678901234567890123}],\"nextCursor\":\"b\"}";
+                    return Some(block(first));
+                }
+                "cut" => {
+                    let next = (given["cursor"] != "b").then_some("b");
+                    let from = u64::from(next.is_none());
+                    json!({ "items": page(from).0, "nextCursor": next, "incomplete_results": next.is_some() })
+                }
+                "from_zero" => json!(page(given["page"].as_u64().unwrap_or(0) * 10).0),
                 "by_page" => json!(page((paged - 1) * 10).0),
                 "by_offset" => json!({ "rows": page(number("offset")).0 }),
                 "by_url" => {
@@ -94,12 +111,20 @@ async fn the_records_of_all_pages_are_one_resource() {
     let server = in_front_of(upstream).await;
     let client = Legacy::of(&server).await;
 
-    for tool in ["by_cursor", "by_page", "by_offset", "by_url", "graph", "by_id"] {
+    for (tool, end) in [
+        ("by_cursor", "complete"),
+        ("by_page", "no further page is named"),
+        ("by_offset", "no further page is named"),
+        ("from_zero", "no further page is named"),
+        ("by_url", "complete"),
+        ("graph", "complete"),
+        ("by_id", "complete"),
+    ] {
         let sql = "SELECT count(*) AS n, min(id), max(id) FROM t";
         let asked = json!({ "_larder": { "pages": 10, "sql": sql } });
         let result = client.call(tool, asked).await.result();
         assert!(
-            text(&result).starts_with(&format!("3 pages of {tool}: 25 records, complete.")),
+            text(&result).starts_with(&format!("3 pages of {tool}: 25 records, {end}.")),
             "{result}"
         );
         assert!(body(&result).ends_with("\n25,0,24"), "{tool}: {result}");
@@ -156,4 +181,26 @@ async fn a_list_that_goes_wrong_is_an_error_that_keeps_what_came() {
             client.call("by_page", json!({ "_larder": { "pages": pages } })).await.failure();
         assert!(refused.contains("pages is a number from 1 to 100"), "{refused}");
     }
+}
+
+#[tokio::test]
+async fn numbers_of_pages_are_kept_and_a_page_that_is_cut_is_told() {
+    let server = in_front_of(lists().await).await;
+    let client = Legacy::of(&server).await;
+
+    let prices = client.call("prices", json!({ "_larder": { "pages": 9 } })).await.result();
+    let said = text(&prices);
+    assert!(said.starts_with("2 pages of prices: 3 records, complete."), "{said}");
+    let stored = client.call("read_resource", json!({ "uri": uri_in(said) })).await.text();
+    for record in [
+        "{\"id\":0,\"price\":19.90}\n{\"id\":12345678901234567890123}\n",
+        "{\"id\":2,\"price\":1.50}",
+    ] {
+        assert!(stored.contains(record), "{stored}");
+    }
+
+    let cut = client.call("cut", json!({ "_larder": { "pages": 9 } })).await.result();
+    let expected =
+        "2 pages of cut: 20 records, NOT complete: page 1 is cut: incomplete_results is true";
+    assert!(text(&cut).starts_with(expected), "{cut}");
 }

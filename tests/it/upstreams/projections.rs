@@ -13,12 +13,12 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{listed, meaning::answering, text, uri_in};
-use crate::support::{Legacy, Modern, Server};
+use crate::support::{Answer, Legacy, Modern, Server};
 
 /// The arguments that a tool has seen, by call.
 type Seen = Arc<Mutex<Vec<Value>>>;
 
-fn projecting(builder: Builder<()>) -> Builder<()> {
+pub(super) fn projecting(builder: Builder<()>) -> Builder<()> {
     let limits = QueryLimits {
         program: Some(env!("CARGO_BIN_EXE_larder").into()),
         time: std::time::Duration::from_secs(60),
@@ -106,6 +106,14 @@ async fn tracker() -> (Settings, Seen) {
         _ => None,
     });
     (upstream.await, seen)
+}
+
+/// Calls a tool with arguments as they are written here.
+pub(super) async fn exactly(client: &Legacy, tool: &str, arguments: &str) -> Answer {
+    let body = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#
+    );
+    Answer::of(client.post(&json!({})).body(body)).await
 }
 
 /// The text below the first paragraph.
@@ -265,6 +273,9 @@ async fn an_error_of_the_tool_is_its_error_and_whole_is_the_result() {
     let own = client.call("own", json!({ "_larder": "mine" })).await.result();
     assert_eq!(text(&own), "{\"_larder\":\"mine\"}");
     assert_eq!(seen.lock().last().unwrap(), &json!({ "_larder": "mine" }));
+    let raw = exactly(&client, "own", r#"{"_larder":"mine","price":1.10}"#).await;
+    assert_ne!(raw.result()["isError"], true);
+    assert_eq!(seen.lock().last().unwrap(), &json!({ "_larder": "mine", "price": 1.1 }));
 }
 
 #[tokio::test]
@@ -333,7 +344,8 @@ async fn what_the_operator_has_chosen_is_given_unless_the_call_says_otherwise() 
     let csv = client.call("csv", json!({})).await.result();
     assert_eq!(text(&csv), "id,city\n1,Bonn\n2,Köln\n3,Bonn\n");
     let log = client.call("log", json!({})).await.result();
-    assert!(log["isError"] != true && log.to_string().contains("12:02 ERROR net"), "{log}");
+    assert!(log["isError"] != true, "{log}");
+    assert_eq!(text(&log), "12:00 ERROR disk\n12:01 INFO fine\n12:02 ERROR net\n");
 }
 
 #[tokio::test]

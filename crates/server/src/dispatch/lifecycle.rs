@@ -12,6 +12,9 @@ use tracing::Span;
 use super::{End, Reader, Reply, instrument::CallMetrics};
 use crate::{admission::Permit, handler::Cancellation};
 
+/// The most time that a call of many steps keeps for its answer.
+const TIME_TO_ANSWER: Duration = Duration::from_secs(10);
+
 /// What interrupts a call.
 #[derive(Debug, Clone)]
 pub(super) struct Deadline {
@@ -37,6 +40,12 @@ impl Deadline {
             Some(TimeOut { limit, at })
         });
         Self { validity, time_out }
+    }
+
+    /// When a call of many steps must have ended them, so that it has time to store and answer.
+    pub(super) fn steps_end(&self) -> Option<Instant> {
+        let TimeOut { limit, at } = self.time_out?;
+        at.checked_sub((limit / 4).min(TIME_TO_ANSWER))
     }
 
     /// Waits until the call must end; the reason, and the last message. `stopping` is cancelled

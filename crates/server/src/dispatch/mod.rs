@@ -29,7 +29,7 @@ use futures_util::future::{BoxFuture, FutureExt, ready};
 use larder_oauth::{Identity, Owner, Validity};
 use larder_protocol::{
     ClientFacts, Fault, LogLevel, Member, Method, Params, ProgressToken, ProtocolVersion, Trace,
-    exact, passed_on_meta,
+    passed_on_meta,
 };
 use larder_runtime::{in_span::InSpan, random::Random};
 use larder_store::{
@@ -40,12 +40,13 @@ pub use reply::{CacheHint, ContentReply, HeldReply, ReadReply, Reply, ToolReply}
 use rmcp::model::{self, InitializeResult};
 pub use running::{Running, Step};
 use serde::Deserialize;
+use serde_json::Value;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 pub use traffic::{Reader, Traffic, TrafficCounts};
 
 use self::{
     lifecycle::{Deadline, Lifecycle},
-    reserved::without_reserved,
+    reserved::refused_as_inexact,
     running::Handler,
 };
 use crate::{
@@ -244,6 +245,7 @@ impl Dispatcher {
         let cancellation = Cancellation::default();
         let DispatchLimits { read_bytes, call_timeout, .. } = **self.limits.load();
         let deadline = Deadline::new(call.validity, call_timeout);
+        let steps_end = deadline.steps_end();
         let lifecycle = Lifecycle::new(metrics, deadline, cancellation.clone(), permit);
 
         let control = Arc::new(Control::default());
@@ -264,6 +266,7 @@ impl Dispatcher {
             steps: Arc::clone(&self.steps),
             read_bytes,
             outbox,
+            steps_end,
             cancellation: cancellation.clone(),
         });
 
@@ -422,29 +425,22 @@ impl Dispatcher {
             }
         };
 
-        let sent = if self.is_inexact(&name, params) { arguments.clone() } else { None };
-        let arguments = match arguments {
-            None => None,
-            Some(arguments) => {
-                let max = self.limits.load().ref_bytes;
-                let resolved = self.registry.resolve_references(&name, arguments, &scope, max);
-                match Box::pin(resolved).await? {
-                    Ok(arguments) => Some(arguments),
-                    Err(refused) => {
-                        let refused = ToolError::new(refused).into_tool_result();
-                        return Ok(Reply::CallTool(Box::new(refused.into())));
-                    }
-                }
+        let is_inexact = self.is_inexact(&name, params);
+        if is_inexact && let Some(refused) = refused_as_inexact(&name, projection.as_ref()) {
+            return Ok(Reply::CallTool(Box::new(refused.into())));
+        }
+        let sent = if is_inexact { arguments.clone() } else { None };
+        let arguments = match self.resolved(&name, arguments, &scope).await? {
+            Ok(arguments) => arguments,
+            Err(refused) => {
+                let refused = ToolError::new(refused).into_tool_result();
+                return Ok(Reply::CallTool(Box::new(refused.into())));
             }
         };
 
         // References have put other values into the arguments.
-        if sent.is_some()
-            && sent == arguments
-            && let Some(json) = params.member(Member::Arguments)
-        {
-            let json = without_reserved(exact::in_one_line(json));
-            scope.control.set_exact_arguments(json.into());
+        if sent.is_some() && sent == arguments {
+            self.pass_on_exactly(&name, params, &scope);
         }
 
         let spiller = Spiller::new(&scope);
@@ -471,11 +467,17 @@ impl Dispatcher {
         Ok(Reply::CallTool(Box::new(ToolReply { exact, ..result.into() })))
     }
 
-    /// Whether the arguments of a tool of a server behind this one have numbers that a value does
-    /// not keep.
-    fn is_inexact(&self, tool: &str, params: &Params) -> bool {
-        self.registry.may_be_provided(tool)
-            && params.member(Member::Arguments).is_some_and(|json| !exact::keeps_numbers(json))
+    /// The arguments with the content that they refer to. The inner error is for the model.
+    async fn resolved(
+        &self,
+        tool: &str,
+        arguments: Option<Value>,
+        scope: &Arc<Scope>,
+    ) -> Result<Result<Option<Value>, String>, Fault> {
+        let Some(arguments) = arguments else { return Ok(Ok(None)) };
+        let max = self.limits.load().ref_bytes;
+        let resolved = self.registry.resolve_references(tool, arguments, scope, max);
+        Ok(Box::pin(resolved).await?.map(Some))
     }
 
     /// The result of `initialize`.

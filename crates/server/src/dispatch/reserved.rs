@@ -3,6 +3,8 @@
 
 use std::{borrow::Cow, fmt, sync::Arc};
 
+use larder_protocol::{Member, Params, exact};
+use rmcp::model::CallToolResult;
 use serde::{
     Deserialize, Deserializer,
     de::{MapAccess, Visitor},
@@ -12,7 +14,7 @@ use serde_json::{Value, value::RawValue};
 use super::Dispatcher;
 use crate::{
     handler::Scope,
-    registry::{Projection, RESERVED},
+    registry::{Projection, RESERVED, not_called},
 };
 
 impl Dispatcher {
@@ -27,7 +29,7 @@ impl Dispatcher {
         let Some(projection) = self.registry.take_projection(tool, arguments)? else {
             return Ok(None);
         };
-        match Box::pin(self.registry.check_projection(&projection, scope)).await {
+        match Box::pin(self.registry.check_projection(tool, &projection, scope)).await {
             Ok(()) => Ok(Some(projection)),
             // The caller did not choose it, and can read the whole.
             Err(problem) if projection.is_default => {
@@ -37,6 +39,35 @@ impl Dispatcher {
             Err(problem) => Err(problem),
         }
     }
+
+    /// Whether the arguments of a tool of a server behind this one have numbers that a value does
+    /// not keep.
+    pub(super) fn is_inexact(&self, tool: &str, params: &Params) -> bool {
+        self.registry.may_be_provided(tool)
+            && params.member(Member::Arguments).is_some_and(|json| !exact::keeps_numbers(json))
+    }
+
+    /// Passes the arguments on as they were sent.
+    pub(super) fn pass_on_exactly(&self, tool: &str, params: &Params, scope: &Scope) {
+        let Some(json) = params.member(Member::Arguments) else { return };
+        let json = exact::in_one_line(json);
+        let is_taken = self.registry.takes_reserved(tool);
+        let json = if is_taken { without_reserved(json) } else { json };
+        scope.control.set_exact_arguments(json.into());
+    }
+}
+
+/// The refusal of several calls whose arguments have numbers that they would not get as they were
+/// sent.
+pub(super) fn refused_as_inexact(
+    tool: &str,
+    projection: Option<&Projection>,
+) -> Option<CallToolResult> {
+    projection.filter(|wanted| wanted.each.is_some() || wanted.pages.is_some())?;
+    Some(not_called(
+        tool,
+        "_larder: with each and pages, the arguments cannot have numbers such as 1.10 or 12345678901234567890123, which would change: give them as texts, or call the tool once for each.",
+    ))
 }
 
 /// The members of an object, with their values as they were sent.
@@ -67,7 +98,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
 }
 
 /// The JSON of arguments without the reserved one. The values are not written anew.
-pub(super) fn without_reserved(json: Vec<u8>) -> Vec<u8> {
+fn without_reserved(json: Vec<u8>) -> Vec<u8> {
     let Ok(Members(members)) = serde_json::from_slice(&json) else { return json };
     if members.iter().all(|(name, _)| name != RESERVED) {
         return json;

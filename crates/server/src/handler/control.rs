@@ -98,6 +98,11 @@ impl Control {
         Ok(Self { depth: self.depth + 1, ..Self::default() })
     }
 
+    /// The number of calls around this call.
+    pub(crate) fn depth(&self) -> u8 {
+        self.depth
+    }
+
     /// Holds memory for as long as the result of the call takes it.
     pub fn hold(&self, memory: Box<dyn Counted>) {
         self.held.lock().add(memory);

@@ -9,6 +9,7 @@ use larder_runtime::random::Random;
 use larder_store::store::Store;
 use rmcp::model::{CallToolResult, JsonObject};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::{AskMode, Cancellation, Contents, Control, Outbox, RoundTrips, StepAccounts};
 
@@ -49,6 +50,8 @@ pub struct Scope {
     pub read_bytes: u64,
     /// The messages about this call.
     pub outbox: Outbox,
+    /// When a call of many steps must have ended them, to answer before its deadline.
+    pub steps_end: Option<Instant>,
     /// Whether the call is cancelled.
     pub cancellation: Cancellation,
 }

@@ -227,7 +227,7 @@ impl Registry {
         let mut listed = tool.listed.clone();
         listed.input_schema = Arc::clone(self.provided_arguments(tool));
 
-        let projects = self.definition.projector.is_some() && !tool.has_own_reserved;
+        let projects = self.definition.projector.is_some() && tool.projectable_input.is_some();
         let is_spilled = projects || self.spills(&listed.name, tool.spill);
         if listed.output_schema.is_some() && is_spilled {
             listed.output_schema.clone_from(&tool.spillable_schema);

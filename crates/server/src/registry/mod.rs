@@ -70,6 +70,8 @@ pub use provided_tool::{FoundTool, ProvidedTool};
 pub use provider::{
     Followed, Instructions, Provider, ProviderState, SessionClient, Subscribed, Subscriber,
 };
+#[cfg(feature = "query")]
+pub(crate) use references::has_reference;
 pub(crate) use resource::ResourceStat;
 pub use resource::{CacheRule, Resource};
 pub use scope_rules::ScopeRules;

@@ -12,6 +12,9 @@ use super::{
 };
 use crate::handler::Scope;
 
+/// The most calls around a call that calls a tool several times: `call_tool` is one.
+const MAX_FAN_OUT_DEPTH: u8 = 1;
+
 impl Registry {
     /// Takes the reserved argument out of the arguments of a call; else what the operator has chosen
     /// for the tool.
@@ -23,7 +26,7 @@ impl Registry {
         tool: &str,
         arguments: &mut Option<Value>,
     ) -> Result<Option<Projection>, String> {
-        if self.definition.projector.is_none() || !self.takes_reserved(tool) {
+        if !self.takes_reserved(tool) {
             return Ok(None);
         }
 
@@ -37,14 +40,15 @@ impl Registry {
         }))
     }
 
-    /// Whether the argument is Larder's, and not the tool's own.
-    pub(super) fn takes_reserved(&self, tool: &str) -> bool {
+    /// Whether the argument is Larder's, and not the tool's own. An unknown tool may have an
+    /// argument of this name.
+    pub(crate) fn takes_reserved(&self, tool: &str) -> bool {
+        if self.definition.projector.is_none() {
+            return false;
+        }
         match self.catalog().tools.get(tool) {
             Some(registered) => registered.body.is_projectable,
-            None => {
-                !self.definition.providers.is_empty()
-                    && self.known_tool(tool).is_none_or(|known| !known.has_own_reserved)
-            }
+            None => self.known_tool(tool).is_some_and(|known| known.projectable_input.is_some()),
         }
     }
 
@@ -54,11 +58,12 @@ impl Registry {
     /// The fault, for the model.
     pub(crate) async fn check_projection(
         &self,
+        tool: &str,
         projection: &Projection,
         scope: &Arc<Scope>,
     ) -> Result<(), String> {
         match &self.definition.projector {
-            Some(projector) => projector.check(projection, scope).await,
+            Some(projector) => projector.check(tool, projection, scope).await,
             None => Ok(()),
         }
     }
@@ -95,7 +100,16 @@ impl Registry {
         };
         let properties = schema.as_ref().and_then(|schema| schema.get("properties")?.as_object());
         let arguments = properties.into_iter().flat_map(JsonObject::keys).cloned().collect();
-        Paging { arguments, configured: known.and_then(|known| known.cursor.clone()) }
+
+        let start_of = |name: &str| {
+            let argument = properties?.get(name)?;
+            let default = argument.get("default").and_then(Value::as_u64);
+            // An argument that may be 0 need not be 0 where it is not given.
+            let least = argument.get("minimum").and_then(Value::as_u64).filter(|least| *least > 0);
+            Some((name.to_owned(), default.or(least)?))
+        };
+        let starts = ["page", "offset"].into_iter().filter_map(start_of).collect();
+        Paging { arguments, configured: known.and_then(|known| known.cursor.clone()), starts }
     }
 
     /// Whether one call may run the tool several times.
@@ -143,8 +157,15 @@ impl Registry {
         if projection.is_default {
             return self.call_tool(name, arguments, scope).await;
         }
-        if let Err(problem) = self.check_projection(&projection, &scope).await {
+        if let Err(problem) = self.check_projection(name, &projection, &scope).await {
             return Ok(not_called(name, &problem));
+        }
+
+        // Calls within calls would multiply.
+        let repeats = projection.each.is_some() || projection.pages.is_some();
+        if repeats && scope.control.depth() > MAX_FAN_OUT_DEPTH {
+            let problem = "_larder: each and pages are not for calls within calls";
+            return Ok(not_called(name, problem));
         }
 
         let fanned = self.fan_out(name, arguments.as_ref(), Some(&projection), &scope);

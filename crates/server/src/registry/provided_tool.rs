@@ -53,9 +53,8 @@ pub struct ProvidedTool {
     pub(super) cursor: Option<String>,
     /// Whether one call may run the tool several times, though it does not say that it only reads.
     pub(super) fans_out: bool,
-    /// Whether the tool itself has an argument with the reserved name.
-    pub(super) has_own_reserved: bool,
-    /// The listed arguments with the reserved one.
+    /// The listed arguments with the reserved one. `None` if the tool has an argument of this name
+    /// itself.
     pub(super) projectable_input: Option<Arc<JsonObject>>,
     /// Whether arguments and structured content are validated here. Otherwise
     /// the provider does it.
@@ -91,7 +90,6 @@ impl ProvidedTool {
             tells_changes: false,
             fans_out: false,
             cursor: None,
-            has_own_reserved,
             projectable_input: projectable_input.filter(|_| !has_own_reserved),
             validates: false,
             input,
@@ -146,7 +144,6 @@ impl ProvidedTool {
             tells_changes: false,
             fans_out: false,
             cursor: None,
-            has_own_reserved: true,
             projectable_input: None,
             validates: true,
             input: None,

@@ -11,6 +11,8 @@ use serde::{
 use serde_json::Value;
 
 use super::received::Received;
+#[cfg(feature = "query")]
+use crate::handler::ReceivedResult;
 
 /// The depth of the members that may speak of further pages: of the value, and of `pageInfo` in it.
 const MAX_DEPTH: u8 = 3;
@@ -76,6 +78,12 @@ pub(super) fn left_out(result: &CallToolResult, received: &Received) -> Option<S
         None => of_text(text),
         Some(text) => of_ends(&text.head, &text.tail),
     })
+}
+
+/// The reason in a result that is wholly in memory.
+#[cfg(feature = "query")]
+pub(crate) fn of_result(result: &CallToolResult) -> Option<String> {
+    left_out(result, &Received::new(ReceivedResult::default()))
 }
 
 /// The reason in a text of which only the ends are in memory.

@@ -12,7 +12,7 @@ mod changes;
 mod copies;
 mod difference;
 mod items;
-mod left_out;
+pub(crate) mod left_out;
 mod lists;
 mod part;
 mod parts;

@@ -45,6 +45,14 @@ impl Whole {
         self.stored.len().saturating_sub(1)
     }
 
+    /// The URIs of the other parts.
+    #[cfg(feature = "query")]
+    pub(crate) fn other_uris(&self) -> Vec<&str> {
+        let main = self.main().map(|entry| entry.uri.as_str());
+        let uris = self.stored.iter().map(|part| part.entry.uri.as_str());
+        uris.filter(|uri| Some(*uri) != main).collect()
+    }
+
     /// Says that the server behind the tool did not send all, if that shows.
     #[cfg(feature = "query")]
     pub(crate) fn warning(&self) -> Option<String> {

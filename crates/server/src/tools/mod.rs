@@ -16,9 +16,15 @@ mod list;
 #[cfg(feature = "query")]
 mod projection;
 #[cfg(feature = "query")]
+mod projection_cursor;
+#[cfg(feature = "query")]
 mod projection_each;
 #[cfg(feature = "query")]
+mod projection_inputs;
+#[cfg(feature = "query")]
 mod projection_pages;
+#[cfg(feature = "query")]
+mod projection_value;
 #[cfg(feature = "query")]
 mod query;
 mod rank;

@@ -11,13 +11,13 @@ use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use serde_json::{Value, json};
 
 use super::{
-    projection_each::{MAX_CALLS, call_each},
+    projection_each::{call_each, check_inputs},
     projection_pages::call_pages,
     query, read, search,
 };
 use crate::{
     handler::{Context, IntoToolResult, Scope, ToolError},
-    registry::{Form, Paging, Projection, Projector, READING_TOOL, Registry, not_called},
+    registry::{Form, Paging, Projection, Projector, READING_TOOL, Registry, Spill, not_called},
     spill::{
         Spiller, Whole,
         tool_calls::{call, jq_root, type_and_size},
@@ -31,7 +31,7 @@ const SEARCHING_TOOL: &str = "search_resource";
 const FIELDS: &str = include_str!("fields.jq");
 
 /// The items of the longest list in a value that has no index, or the value itself.
-const LARGEST_LIST: &str = r"[., .[]? | objects | .[] | arrays] as $lists
+pub(super) const LARGEST_LIST: &str = r"[., .[]? | objects | .[] | arrays] as $lists
     | if ($lists | length) > 0 then $lists | max_by(length) | .[] else . end";
 
 /// Computes projections in the processes of queries.
@@ -43,17 +43,30 @@ pub(super) struct Projecting {
 
 #[async_trait]
 impl Projector for Projecting {
-    async fn check(&self, projection: &Projection, scope: &Arc<Scope>) -> Result<(), String> {
-        let tool = match projection.form {
+    async fn check(
+        &self,
+        tool: &str,
+        projection: &Projection,
+        scope: &Arc<Scope>,
+    ) -> Result<(), String> {
+        let registry = Registry::from_scope(scope);
+        let repeats = projection.each.is_some() || projection.pages.is_some();
+        let stores = repeats || projection.form != Form::Whole;
+        if stores && registry.spill_of(tool) == Some(Spill::Never) {
+            return Err(format!(
+                "_larder: results of {tool} are never stored (tools.spill, upstreams.spill): leave it out"
+            ));
+        }
+
+        let needed = match projection.form {
             Form::Whole => return Ok(()),
             Form::Search(_) => SEARCHING_TOOL,
             Form::Head(_) => READING_TOOL,
             Form::Jq(_) | Form::Sql(_) | Form::Fields(_) => QUERYING_TOOL,
         };
-        let registry = Registry::from_scope(scope);
-        if !registry.offers(scope.identity.grant(), tool) {
+        if !registry.offers(scope.identity.grant(), needed) {
             return Err(format!(
-                "_larder: it needs the scopes of {tool} (auth.scopes), which your token lacks: leave it out."
+                "_larder: it needs the scopes of {needed} (auth.scopes), which your token lacks: leave it out."
             ));
         }
 
@@ -86,10 +99,14 @@ impl Projector for Projecting {
         let repeated = match projection.pages {
             Some(max) => repeated_pages(&ctx, tool, arguments, &paging, max).await,
             None => {
+                let are_given = projection.each.as_ref().is_some_and(Value::is_array);
                 let inputs = match self.inputs(projection, &ctx).await {
                     Ok(inputs) => inputs,
                     Err(problem) => return not_called(tool, &format!("_larder: {problem}")),
                 };
+                if let Err(problem) = check_inputs(&inputs, are_given) {
+                    return not_called(tool, &format!("_larder: {problem}."));
+                }
                 repeated_calls(&ctx, tool, &arguments, inputs).await
             }
         };
@@ -97,7 +114,7 @@ impl Projector for Projecting {
             Ok(repeated) => repeated,
             Err(error) => {
                 return ToolError::new(format!(
-                    "{tool} was executed, and its results could not be stored: {error}"
+                    "{tool} was executed, and its results could not be stored: {error}. Do not call it again for results that you have had."
                 ))
                 .into_tool_result();
             }
@@ -125,16 +142,30 @@ impl Projector for Projecting {
             return spiller.bounded(tool, result).await;
         }
 
+        // If the operator's projection does not fit it, a short result is sent as it is.
+        let registry = Registry::from_scope(scope);
+        let output_bytes = registry.output_bytes(&scope.client);
+        let is_short = projection.is_default && is_within(&result, output_bytes);
+        let original = is_short.then(|| result.clone());
+
         let whole = match spiller.store_whole(tool, result).await {
             Ok(whole) => whole,
-            Err(unstored) => return unstored,
+            Err(unstored) if projection.is_default => return unstored,
+            Err(unstored) => return not_applied(unstored, "the result could not be stored"),
         };
-        let Some(main) = whole.main() else { return whole.into_preview() };
+        let Some(main) = whole.main() else {
+            return not_applied(whole.into_preview(), "the result has no text");
+        };
 
         let answer = self.answer(projection, main, &context(scope)).await;
         match answer {
             Ok(answer) => composed(tool, answer, whole),
-            Err(error) if projection.is_default => without_default(&error, whole),
+            Err(error) if projection.is_default => {
+                // A long text that was stored while it arrived has a placeholder there.
+                let is_sent = main.size <= output_bytes as u64
+                    && registry.spill_of(tool) != Some(Spill::Always);
+                without_default(&error, original.filter(|_| is_sent), whole)
+            }
             Err(error) => failed(tool, &error, main),
         }
     }
@@ -220,14 +251,14 @@ impl Repeated {
         if self.is_broken {
             result.is_error = Some(true);
         } else if is_structured {
-            result.structured_content = Some(spilled(&self.summary, &self.entry, value));
+            result.structured_content = Some(spilled(&self.summary, &self.entry, &value));
         }
         result
     }
 }
 
 /// The structured form of an answer from a stored resource.
-fn spilled(note: &str, entry: &Entry, value: Value) -> Value {
+fn spilled(note: &str, entry: &Entry, value: &Value) -> Value {
     json!({ "spilled": {
         "note": note,
         "complete": false,
@@ -237,50 +268,6 @@ fn spilled(note: &str, entry: &Entry, value: Value) -> Value {
 }
 
 impl Projecting {
-    /// The arguments of several calls: those that are given, or the records of a resource.
-    async fn inputs(
-        &self,
-        projection: &Projection,
-        ctx: &Context<()>,
-    ) -> Result<Vec<Value>, String> {
-        let too_many = || format!("each has more than {MAX_CALLS} arguments");
-        let uri = match &projection.each {
-            Some(Value::Array(inputs)) if inputs.len() > MAX_CALLS => return Err(too_many()),
-            Some(Value::Array(inputs)) => return Ok(inputs.clone()),
-            Some(Value::String(uri)) => {
-                uri.trim().trim_start_matches("{{").trim_end_matches("}}").trim()
-            }
-            _ => return Err("each is a list of arguments, or the URI of records".to_owned()),
-        };
-
-        let limit = MAX_CALLS + 1;
-        let records = json!({ "from": uri, "sql": "SELECT * FROM t", "limit": limit });
-        let found = query::of_result(ctx, records, &self.queries, false).await;
-        let found = found.map_err(|error| format!("each: {error}"))?.structured_content;
-        let found = found.unwrap_or_default();
-        if found["total"].as_u64().is_some_and(|total| total > MAX_CALLS as u64) {
-            return Err(too_many());
-        }
-
-        let rows = found["rows"].as_array().map(Vec::as_slice).unwrap_or_default();
-        if found["complete"] != true || rows.is_empty() {
-            return Err(format!(
-                "each: the records of {uri} are none, or too large: store the columns that are arguments by query_resource and \"into\" first"
-            ));
-        }
-
-        let names: Vec<_> = found["columns"].as_array().into_iter().flatten().collect();
-        let object = |row: &Value| {
-            let values = row.as_array().into_iter().flatten();
-            let members = names.iter().zip(values).filter(|(_, value)| !value.is_null());
-            let named = members.map(|(column, value)| {
-                (column["name"].as_str().unwrap_or_default().to_owned(), value.clone())
-            });
-            Value::Object(named.collect())
-        };
-        Ok(rows.iter().map(object).collect())
-    }
-
     /// The answer from the stored result.
     async fn answer(
         &self,
@@ -289,20 +276,14 @@ impl Projecting {
         ctx: &Context<()>,
     ) -> Result<CallToolResult, ToolError> {
         let uri = entry.uri.as_str();
-        let is_document =
-            entry.records.as_ref().is_none_or(|records| records.layout() == Layout::Json);
+        let is_document = is_document(entry);
 
         let mut asked = match &projection.form {
             Form::Whole => json!({}),
             Form::Jq(filter) => json!({ "from": uri, "jq": filter }),
             Form::Sql(statement) => json!({ "from": uri, "sql": statement }),
             Form::Fields(names) => {
-                let root = match &entry.records {
-                    Some(index) if is_document => jq_root(index),
-                    Some(_) => ".".to_owned(),
-                    None => LARGEST_LIST.to_owned(),
-                };
-                let filter = fields(names, &root);
+                let filter = fields(names, &records_filter(entry));
                 json!({ "from": uri, "jq": filter, "slurp": !is_document })
             }
             Form::Search(pattern) => return search::of_result(ctx, uri, pattern).await,
@@ -320,6 +301,19 @@ impl Projecting {
 
 fn context(scope: &Arc<Scope>) -> Context<()> {
     Context::new(Arc::clone(scope), Arc::new(()))
+}
+
+/// Whether the content is one value.
+fn is_document(entry: &Entry) -> bool {
+    entry.records.as_ref().is_none_or(|records| records.layout() == Layout::Json)
+}
+
+/// The filter that gives the records one by one.
+fn records_filter(entry: &Entry) -> String {
+    match &entry.records {
+        Some(index) => jq_root(index),
+        None => LARGEST_LIST.to_owned(),
+    }
 }
 
 /// Whether the content is a list, of which `head` gives the first records.
@@ -353,7 +347,8 @@ fn composed(tool: &str, answer: CallToolResult, whole: Whole) -> CallToolResult 
     let others = match whole.others() {
         0 => String::new(),
         others => {
-            format!("; without {}, which list_resources names", count(others as u64, "other part"))
+            let parts = count(others as u64, "other part");
+            format!("; without {parts}: {}", whole.other_uris().join(", "))
         }
     };
     let stored = format!(
@@ -368,7 +363,8 @@ fn composed(tool: &str, answer: CallToolResult, whole: Whole) -> CallToolResult 
     let mut content = vec![ContentBlock::text(format!("{note}\n\n{body}"))];
     content.extend(blocks);
 
-    let structured = whole.is_structured().then(|| spilled(&note, main, value.unwrap_or_default()));
+    let structured =
+        whole.is_structured().then(|| spilled(&note, main, &value.unwrap_or_default()));
 
     let (unstored, meta) = whole.into_unstored();
     content.extend(unstored);
@@ -395,10 +391,7 @@ fn resource(entry: &Entry) -> Value {
 
 /// The error of a projection after the tool has run.
 fn failed(tool: &str, error: &ToolError, main: &Entry) -> CallToolResult {
-    let next = match (&main.kind, main.records.is_some()) {
-        (Kind::Text, true) => call("describe_resource", &json!({ "uri": main.uri })),
-        _ => call(READING_TOOL, &json!({ "uri": main.uri })),
-    };
+    let next = call(READING_TOOL, &json!({ "uri": main.uri }));
     let text = format!(
         "{tool} was executed; only _larder failed: {error}\nDo not call it again for that. Its whole result ({}) is stored until {}:\n{}\nNext: {next}, or query_resource, search_resource.",
         type_and_size(main),
@@ -409,10 +402,32 @@ fn failed(tool: &str, error: &ToolError, main: &Entry) -> CallToolResult {
 }
 
 /// The result without the operator's projection, which did not fit it.
-fn without_default(error: &ToolError, whole: Whole) -> CallToolResult {
+fn without_default(
+    error: &ToolError,
+    original: Option<CallToolResult>,
+    whole: Whole,
+) -> CallToolResult {
     tracing::warn!(%error, "a configured projection does not fit a result (upstreams.project)");
-    let mut result = whole.into_preview();
+    let mut result = original.unwrap_or_else(|| whole.into_preview());
     let note = format!("(The server's projection of this result failed: {error})");
     result.content.push(ContentBlock::text(note));
     result
+}
+
+/// A result of which the part that the caller wanted could not be computed.
+fn not_applied(mut result: CallToolResult, reason: &str) -> CallToolResult {
+    let note = format!("_larder was not applied: {reason}.");
+    result.content.push(ContentBlock::text(note));
+    result
+}
+
+/// Whether a result takes at most this number of bytes.
+fn is_within(result: &CallToolResult, max: usize) -> bool {
+    let texts = result.content.iter().map(|block| match block {
+        ContentBlock::Text(text) => text.text.len(),
+        other => serde_json::to_vec(other).map_or(usize::MAX, |json| json.len()),
+    });
+    let structured = result.structured_content.as_ref();
+    let value = structured.map_or(0, |value| value.to_string().len());
+    texts.fold(value, usize::saturating_add) <= max
 }

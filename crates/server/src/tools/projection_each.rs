@@ -1,21 +1,30 @@
 //! `each`: one call of a tool for each of several arguments, into one table.
 
-use std::io;
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
-use larder_protocol::exact;
-use larder_records::words::{count, number};
+use larder_records::words::{count, cut, number};
 use larder_store::store::{Content, Details, Entry, ResourceUri};
-use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
+use rmcp::model::JsonObject;
 use serde_json::{Value, json};
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use tokio::{
+    sync::mpsc,
+    time::{Instant, timeout_at},
 };
-use tokio::sync::mpsc;
 
-use crate::handler::{Context, ToolError};
+use super::projection_value::ResultValue;
+use crate::{
+    handler::{Context, ToolError},
+    registry::{RESERVED, has_reference},
+    spill::left_out::of_result,
+};
 
 /// The most calls of one fan-out.
 pub(super) const MAX_CALLS: usize = 1_000;
@@ -27,15 +36,100 @@ const MAX_SHOWN: usize = 160;
 /// The table of a fan-out.
 pub(super) struct Table {
     pub(super) entry: Arc<Entry>,
+    counts: Counts,
+}
+
+/// How the calls of a fan-out have ended.
+#[derive(Default)]
+struct Counts {
     calls: u64,
     failed: u64,
+    /// The calls that did not begin, and that did not end, in the time of the whole call.
+    not_called: u64,
+    unfinished: u64,
     /// The number and the error of the first call that failed.
     first: Option<(u64, String)>,
+    /// The results of which the server says that they are not whole.
+    left_out: u64,
+    /// The number of the first one, and the reason.
+    first_left_out: Option<(u64, String)>,
+}
+
+/// How a call of a fan-out has ended.
+enum CallEnd {
+    Done { left_out: Option<String> },
+    Failed { error: String, time: Option<OutOfTime> },
+}
+
+/// Why a step has no result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OutOfTime {
+    /// The time was over before it began.
+    NotCalled,
+    /// The time was over before it ended.
+    Unfinished,
+}
+
+/// Runs a step, if it can end in the time of the call.
+///
+/// # Errors
+/// It cannot, or did not.
+pub(super) async fn in_time<T>(
+    ctx: &Context<()>,
+    step: impl Future<Output = T>,
+) -> Result<T, OutOfTime> {
+    match ctx.scope().steps_end {
+        None => Ok(step.await),
+        Some(end) if Instant::now() >= end => Err(OutOfTime::NotCalled),
+        Some(end) => timeout_at(end, step).await.map_err(|_| OutOfTime::Unfinished),
+    }
+}
+
+/// Checks the arguments before the first call. Content that chooses a part of results would choose
+/// what is called and written.
+///
+/// # Errors
+/// The argument that no call may have.
+pub(super) fn check_inputs(inputs: &[Value], are_given: bool) -> Result<(), String> {
+    for (index, input) in inputs.iter().enumerate() {
+        if input.get(RESERVED).is_some() {
+            return Err(format!("each[{index}] has {RESERVED}: give it once, beside each"));
+        }
+        // Within records, such a text is content as any other.
+        if are_given && has_reference(input) {
+            return Err(format!(
+                "each[{index}] has a reference to stored content: give it beside {RESERVED}, for all calls, or call the tool for it alone"
+            ));
+        }
+    }
+    Ok(())
 }
 
 impl Table {
     /// `271 calls of get_issue: 269 ok, 2 failed (first: …)`
     pub(super) fn summary(&self, tool: &str) -> String {
+        self.counts.text(tool)
+    }
+}
+
+impl Counts {
+    fn add(&mut self, index: u64, end: CallEnd) {
+        match end {
+            CallEnd::Done { left_out: None } => {}
+            CallEnd::Done { left_out: Some(reason) } => {
+                self.left_out += 1;
+                self.first_left_out.get_or_insert((index, reason));
+            }
+            CallEnd::Failed { error, time } => {
+                self.failed += 1;
+                self.not_called += u64::from(time == Some(OutOfTime::NotCalled));
+                self.unfinished += u64::from(time == Some(OutOfTime::Unfinished));
+                self.first.get_or_insert((index, error));
+            }
+        }
+    }
+
+    fn text(&self, tool: &str) -> String {
         let calls = count(self.calls, "call");
         let ok = number(self.calls - self.failed);
         let failed = match &self.first {
@@ -44,7 +138,22 @@ impl Table {
                 format!("{} failed (the first is record {index}: {error})", number(self.failed))
             }
         };
-        format!("{calls} of {tool}: {ok} ok, {failed}")
+
+        let mut text = format!("{calls} of {tool}: {ok} ok, {failed}");
+        if self.not_called + self.unfinished > 0 {
+            text += &format!(
+                "; the time of this call was over: {} of them were not called, {} did not end and may have been executed",
+                number(self.not_called),
+                number(self.unfinished)
+            );
+        }
+        if let Some((index, reason)) = &self.first_left_out {
+            text += &format!(
+                "; of {} the server did not send all (the first is record {index}: {reason})",
+                number(self.left_out)
+            );
+        }
+        text
     }
 }
 
@@ -64,17 +173,13 @@ pub(super) async fn call_each(
     let (sender, receiver) = mpsc::channel::<io::Result<Bytes>>(AT_ONCE);
 
     let calling = async {
-        let mut failed = 0;
-        let mut first = None;
+        let mut counts = Counts { calls: total, ..Counts::default() };
         let calls = inputs.into_iter().map(|input| one(ctx, tool, common, input));
         let mut calls = stream::iter(calls).buffered(AT_ONCE);
 
         let mut index = 0;
-        while let Some((record, error)) = calls.next().await {
-            if let Some(error) = error {
-                failed += 1;
-                first.get_or_insert((index, error));
-            }
+        while let Some((record, end)) = calls.next().await {
+            counts.add(index, end);
             index += 1;
 
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;
@@ -86,7 +191,7 @@ pub(super) async fn call_each(
         }
         drop(calls);
         drop(sender);
-        (failed, first)
+        counts
     };
 
     let lines = stream::unfold(receiver, |mut receiver| async {
@@ -104,60 +209,88 @@ pub(super) async fn call_each(
     let storing =
         scope.store.create(scope.identity.owner(), uri, Content::text_stream(lines), details);
 
-    let ((failed, first), stored) = tokio::join!(calling, storing);
-    Ok(Table { entry: stored?, calls: total, failed, first })
+    let (counts, stored) = tokio::join!(calling, storing);
+    match stored {
+        Ok(entry) => Ok(Table { entry, counts }),
+        Err(error) => Err(ToolError::new(format!("{error} ({})", counts.text(tool)))),
+    }
 }
 
-/// One call: its record, and its error if it failed.
+/// One call: its record, and how it has ended.
 async fn one(
     ctx: &Context<()>,
     tool: &str,
     common: &JsonObject,
     input: Value,
-) -> (String, Option<String>) {
+) -> (String, CallEnd) {
     let mut arguments = common.clone();
     if let Value::Object(own) = &input {
         arguments.extend(own.clone());
     }
 
-    let (ok, value) = match ctx.call_tool(tool, Value::Object(arguments)).await {
-        Ok(result) => (result.is_error != Some(true), value_of(result)),
-        Err(fault) => (false, Value::from(fault.to_string())),
+    let called = in_time(ctx, ctx.call_exactly(tool, Value::Object(arguments))).await;
+    let (error, time) = match called {
+        Ok(Ok((result, exact))) => {
+            let is_error = result.is_error == Some(true);
+            let left_out = of_result(&result);
+            let value = ResultValue::of(result, exact);
+            if !is_error {
+                let record =
+                    format!("{{\"input\":{input},\"ok\":true,\"value\":{}}}\n", value.json());
+                return (record, CallEnd::Done { left_out });
+            }
+            (value.value, None)
+        }
+        Ok(Err(fault)) => (Value::from(fault.to_string()), None),
+        Err(OutOfTime::NotCalled) => {
+            (Value::from("not called: there was no time"), Some(OutOfTime::NotCalled))
+        }
+        Err(OutOfTime::Unfinished) => (
+            Value::from("not ended in time: it may have been executed"),
+            Some(OutOfTime::Unfinished),
+        ),
     };
 
-    let error = (!ok).then(|| {
-        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        larder_records::words::cut(text.trim(), MAX_SHOWN).replace('\n', " ")
-    });
+    let text = error.as_str().map_or_else(|| error.to_string(), str::to_owned);
+    let shown = cut(text.trim(), MAX_SHOWN).replace('\n', " ");
     // Values stay objects where those of other calls are, so that a query reads all of them.
-    let value = if ok { value } else { json!({ "error": value }) };
-    let record = json!({ "input": input, "ok": ok, "value": value });
-    (format!("{record}\n"), error)
+    let record = json!({ "input": input, "ok": false, "value": { "error": error } });
+    (format!("{record}\n"), CallEnd::Failed { error: shown, time })
 }
 
-/// The value of a result: its structured content, or its text, parsed if it is JSON.
-pub(super) fn value_of(result: CallToolResult) -> Value {
-    if let Some(value) = result.structured_content {
-        return value;
-    }
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
 
-    let mut texts: Vec<Value> = result.content.into_iter().map(of_block).collect();
-    match texts.len() {
-        1 => texts.swap_remove(0),
-        _ => Value::Array(texts),
-    }
-}
+    use super::*;
 
-fn of_block(block: ContentBlock) -> Value {
-    match block {
-        // A value would not keep all numbers.
-        ContentBlock::Text(text) if !exact::keeps_numbers(text.text.as_bytes()) => {
-            Value::String(text.text)
+    #[test]
+    fn inputs_have_neither_the_reserved_argument_nor_references() {
+        let reference = || json!([{ "a": 1 }, { "b": { "c": ["{{x:1}}"] } }]);
+        let nested = json!([{ "a": 1 }, { "_larder": { "each": [{}] } }]);
+        for (inputs, are_given, problem) in [
+            (nested.clone(), true, "each[1] has _larder"),
+            (nested, false, "each[1] has _larder"),
+            (reference(), true, "each[1] has a reference"),
+            (json!([{ "a": { "$larder": "x:1" } }]), true, "each[0] has a reference"),
+        ] {
+            let said = check_inputs(inputs.as_array().unwrap(), are_given).unwrap_err();
+            assert!(said.starts_with(problem), "{said}");
         }
-        ContentBlock::Text(text) => match serde_json::from_str::<Value>(&text.text) {
-            Ok(value) if value.is_object() || value.is_array() => value,
-            _ => Value::String(text.text),
-        },
-        other => serde_json::to_value(other).unwrap_or_default(),
+        check_inputs(reference().as_array().unwrap(), false).unwrap();
+    }
+
+    #[test]
+    fn calls_without_time_and_results_that_are_cut_are_told() {
+        let mut counts = Counts { calls: 4, ..Counts::default() };
+        let late = |time| CallEnd::Failed { error: "late".to_owned(), time: Some(time) };
+        counts.add(0, CallEnd::Done { left_out: None });
+        counts.add(1, CallEnd::Done { left_out: Some("\"has_more\" is true".to_owned()) });
+        counts.add(2, late(OutOfTime::Unfinished));
+        counts.add(3, late(OutOfTime::NotCalled));
+        assert_eq!(
+            counts.text("x"),
+            "4 calls of x: 2 ok, 2 failed (the first is record 2: late); the time of this call was over: 1 of them were not called, 1 did not end and may have been executed; of 1 the server did not send all (the first is record 1: \"has_more\" is true)"
+        );
     }
 }

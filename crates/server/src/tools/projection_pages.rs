@@ -1,73 +1,48 @@
 //! `pages`: the pages of a list, each by the cursor of the page before, into one resource.
 
-use std::{collections::HashSet, io, sync::Arc};
+use std::{borrow::Cow, collections::HashSet, io, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::stream;
 use larder_protocol::quote::shortened;
 use larder_records::words::count;
 use larder_store::store::{Content, Details, Entry, ResourceUri};
-use rmcp::model::JsonObject;
-use serde_json::{Value, json};
+use rmcp::model::{CallToolResult, JsonObject};
+use serde_json::{Value, json, value::RawValue};
 use tokio::sync::mpsc;
 
-use super::projection_each::value_of;
+use super::{
+    projection_cursor as cursors,
+    projection_each::{OutOfTime, in_time},
+    projection_value::ResultValue,
+};
 use crate::{
     handler::{Context, ToolError},
     registry::Paging,
+    spill::left_out::of_result,
 };
-
-/// The members that have the cursor of the next page, the surest first.
-const CURSORS: [&str; 12] = [
-    "nextCursor",
-    "next_cursor",
-    "nextPageToken",
-    "next_page_token",
-    "nextToken",
-    "next_token",
-    "continuationToken",
-    "endCursor",
-    "next_page",
-    "nextPage",
-    "next_offset",
-    "next",
-];
-/// The members that hold others about pages.
-const PAGINGS: [&str; 8] =
-    ["pageInfo", "page_info", "paging", "pagination", "meta", "metadata", "links", "data"];
-/// The members that say whether there is a next page.
-const FLAGS: [&str; 6] =
-    ["has_more", "hasMore", "hasNextPage", "has_next_page", "has_next", "hasNext"];
-/// The arguments that take a cursor.
-const ARGUMENTS: [&str; 14] = [
-    "cursor",
-    "next_cursor",
-    "nextCursor",
-    "page_token",
-    "pageToken",
-    "next_token",
-    "nextToken",
-    "continuation_token",
-    "continuationToken",
-    "after",
-    "starting_after",
-    "start_cursor",
-    "next",
-    "token",
-];
 
 /// The pages of a list.
 pub(super) struct Pages {
     pub(super) entry: Arc<Entry>,
+    summary: PagesSummary,
+}
+
+/// How many pages came, and how the list has ended.
+struct PagesSummary {
     pages: u64,
     records: u64,
+    /// The first page that is not whole, and why.
+    cut: Option<String>,
     end: End,
 }
 
 /// How a list has ended.
 enum End {
-    /// No page follows.
+    /// The server says that no page follows.
     Complete,
+    /// Nothing says whether a page follows.
+    Unnamed,
     /// More pages follow than were wanted.
     More(String),
     /// A page is missing or wrong, and why.
@@ -77,23 +52,38 @@ enum End {
 impl Pages {
     /// `3 pages of list_issues: 90 records, complete`
     pub(super) fn summary(&self, tool: &str) -> String {
-        let end = match &self.end {
-            End::Complete => "complete".to_owned(),
-            End::More(next) => format!("NOT complete: more follow ({next})"),
-            End::Broken(problem) => format!("NOT complete: {problem}"),
-        };
-        format!("{} of {tool}: {}, {end}", count(self.pages, "page"), count(self.records, "record"))
+        self.summary.text(tool)
     }
 
     /// Whether a page is missing or wrong.
     pub(super) fn is_broken(&self) -> bool {
-        matches!(self.end, End::Broken(_))
+        matches!(self.summary.end, End::Broken(_))
+    }
+}
+
+impl PagesSummary {
+    fn text(&self, tool: &str) -> String {
+        let end = match (&self.end, &self.cut) {
+            (End::Complete | End::Unnamed, Some(cut)) => format!("NOT complete: {cut}"),
+            (End::Complete, None) => "complete".to_owned(),
+            (End::Unnamed, None) => "no further page is named".to_owned(),
+            (End::More(next), None) => format!("NOT complete: more follow ({next})"),
+            (End::More(next), Some(cut)) => {
+                format!("NOT complete: more follow ({next}), and {cut}")
+            }
+            (End::Broken(problem), _) => format!("NOT complete: {problem}"),
+        };
+        format!("{} of {tool}: {}, {end}", count(self.pages, "page"), count(self.records, "record"))
     }
 }
 
 /// The next page.
+#[derive(Debug, PartialEq)]
 enum Next {
+    /// There is none.
     None,
+    /// Nothing says whether there is one.
+    Unnamed,
     /// These arguments select it.
     With(JsonObject),
     /// There is one, and nothing says how to get it.
@@ -113,30 +103,10 @@ pub(super) async fn call_pages(
 ) -> Result<Pages, ToolError> {
     let (sender, receiver) = mpsc::channel::<io::Result<Bytes>>(2);
     let calling = async {
-        let mut run =
-            Run { arguments, seen: HashSet::new(), before: Vec::new(), pages: 0, records: 0 };
-        let end = loop {
-            match run.page(ctx, tool, paging).await {
-                Err(problem) => break End::Broken(problem),
-                Ok((lines, next)) => {
-                    ctx.progress(run.pages).of(max).await;
-                    // The store has failed if nobody receives, which it says itself.
-                    if sender.send(Ok(lines.into())).await.is_err() {
-                        break End::Broken("the records could not be stored".to_owned());
-                    }
-                    match next {
-                        Next::None => break End::Complete,
-                        Next::Unknown(next) => break End::More(next),
-                        Next::With(next) if run.pages == max => {
-                            break End::More(Value::Object(next).to_string());
-                        }
-                        Next::With(next) => run.arguments.extend(next),
-                    }
-                }
-            }
-        };
+        let mut run = Run::new(arguments, paging);
+        let end = run.all(ctx, tool, max, &sender).await;
         drop(sender);
-        (run.pages, run.records, end)
+        PagesSummary { pages: run.pages, records: run.records, cut: run.cut, end }
     };
 
     let lines = stream::unfold(receiver, |mut receiver| async {
@@ -154,63 +124,176 @@ pub(super) async fn call_pages(
     let content = Content::text_stream(lines);
     let storing = scope.store.create(scope.identity.owner(), uri, content, details);
 
-    let ((pages, records, end), stored) = tokio::join!(calling, storing);
-    Ok(Pages { entry: stored?, pages, records, end })
+    let (summary, stored) = tokio::join!(calling, storing);
+    match stored {
+        Ok(entry) => Ok(Pages { entry, summary }),
+        Err(error) => Err(ToolError::new(format!("{error} ({})", summary.text(tool)))),
+    }
 }
 
 /// The pages so far.
-struct Run {
+struct Run<'a> {
+    paging: &'a Paging,
+    /// The arguments that the caller has given.
+    given: Vec<String>,
     /// The arguments of the next call.
     arguments: JsonObject,
     /// The arguments of earlier pages.
     seen: HashSet<String>,
-    /// The records of the page before.
-    before: Vec<Value>,
+    /// The path of the list in the first page. Its records have none, if the inner one is `None`.
+    list: Option<Option<Vec<String>>>,
+    /// The records of the page before, as lines, and their number.
+    before: (String, usize),
+    /// Whether the next call finds out if pages are numbered from 0 or from 1.
+    probes: bool,
     pages: u64,
     records: u64,
+    cut: Option<String>,
 }
 
-impl Run {
-    /// The records of the next page as lines, and the page after it.
-    async fn page(
+impl<'a> Run<'a> {
+    fn new(arguments: JsonObject, paging: &'a Paging) -> Self {
+        Self {
+            paging,
+            given: arguments.keys().cloned().collect(),
+            arguments,
+            seen: HashSet::new(),
+            list: None,
+            before: (String::new(), 0),
+            probes: false,
+            pages: 0,
+            records: 0,
+            cut: None,
+        }
+    }
+
+    /// Sends the records of up to `max` pages.
+    async fn all(
         &mut self,
         ctx: &Context<()>,
         tool: &str,
-        paging: &Paging,
+        max: u64,
+        sender: &mpsc::Sender<io::Result<Bytes>>,
+    ) -> End {
+        loop {
+            let (result, exact) = match self.call(ctx, tool).await {
+                Ok(called) => called,
+                Err(end) => return end,
+            };
+            let (lines, next) = match self.read(result, exact) {
+                Ok(read) => read,
+                Err(problem) => return End::Broken(problem),
+            };
+
+            ctx.progress(self.pages).of(max).await;
+            // The store has failed if nobody receives, which it says itself.
+            if !lines.is_empty() && sender.send(Ok(lines.into())).await.is_err() {
+                return End::Broken("the records could not be stored".to_owned());
+            }
+
+            match next {
+                Next::None => return End::Complete,
+                Next::Unnamed => return End::Unnamed,
+                Next::Unknown(next) => return End::More(next),
+                Next::With(_) if self.pages == max && self.probes => {
+                    return End::More("by the argument page".to_owned());
+                }
+                Next::With(next) if self.pages == max => {
+                    return End::More(Value::Object(next).to_string());
+                }
+                Next::With(next) => self.arguments.extend(next),
+            }
+        }
+    }
+
+    /// Calls the tool for the next page.
+    async fn call(
+        &mut self,
+        ctx: &Context<()>,
+        tool: &str,
+    ) -> Result<(CallToolResult, Option<Box<RawValue>>), End> {
+        let number = self.pages + 1;
+        let arguments = Value::Object(self.arguments.clone());
+        let shown = arguments.to_string();
+        if !self.seen.insert(shown.clone()) {
+            let problem = format!("page {number} would have a cursor that an earlier page had");
+            return Err(End::Broken(problem));
+        }
+
+        match in_time(ctx, ctx.call_exactly(tool, arguments)).await {
+            Ok(Ok(called)) => Ok(called),
+            Ok(Err(fault)) => Err(End::Broken(format!("page {number} failed: {fault}"))),
+            Err(OutOfTime::NotCalled | OutOfTime::Unfinished) if number > 1 => {
+                Err(End::More(format!("{shown}; the time of this call was over")))
+            }
+            Err(_) => Err(End::Broken("the time of this call was over before page 1".to_owned())),
+        }
+    }
+
+    /// The records of a page as lines, and the page after it.
+    fn read(
+        &mut self,
+        result: CallToolResult,
+        exact: Option<Box<RawValue>>,
     ) -> Result<(String, Next), String> {
         let number = self.pages + 1;
-        if !self.seen.insert(Value::Object(self.arguments.clone()).to_string()) {
-            return Err(format!("page {number} would have a cursor that an earlier page had"));
-        }
-
-        let called = ctx.call_tool(tool, Value::Object(self.arguments.clone())).await;
-        let result = called.map_err(|fault| format!("page {number} failed: {fault}"))?;
         let is_error = result.is_error == Some(true);
-        let value = value_of(result);
+        let left_out = of_result(&result);
+        let page = ResultValue::of(result, exact);
         if is_error {
-            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            return Err(format!("page {number} failed: {}", shortened(&text)));
+            return Err(format!("page {number} failed: {}", shortened(&page.text())));
         }
 
-        self.check_number(&value, number)?;
-        let records = records_of(&value);
-        if !records.is_empty() && records == self.before {
+        self.check_number(&page.value, number)?;
+        let list = self.list.get_or_insert_with(|| cursors::list_of(&page.value));
+        let records = records_of(&page, list.as_deref())
+            .ok_or_else(|| format!("page {number} has no list where page 1 has it"))?;
+
+        let mut lines = String::new();
+        for record in &records {
+            lines += record;
+            lines.push('\n');
+        }
+        if std::mem::take(&mut self.probes) && lines == self.before.0 {
+            // The page without a number is page 1.
+            return Ok((String::new(), Next::With(with("page", json!(2)))));
+        }
+        if !records.is_empty() && lines == self.before.0 {
             return Err(format!("page {number} has the records of the page before"));
         }
 
-        let next = self.next(&value, records.len(), paging);
-        let lines: String = records.iter().map(|record| format!("{record}\n")).collect();
-        self.pages = number;
+        let next = self.next(&page.value, records.len());
+        let next = self.believed(next, &page.value, left_out);
+        // A page without records is the end of the list.
+        if !records.is_empty() || number == 1 {
+            self.pages = number;
+        }
         self.records += records.len() as u64;
-        self.before = records;
+        self.before = (lines.clone(), records.len());
         Ok((lines, next))
+    }
+
+    /// The next page, in view of the reason to believe that the server did not send all. A page that
+    /// is followed may itself be cut.
+    fn believed(&mut self, next: Next, value: &Value, left_out: Option<String>) -> Next {
+        if matches!(next, Next::None | Next::Unnamed)
+            && let Some(reason) = left_out
+        {
+            return Next::Unknown(reason);
+        }
+
+        // A cursor, which left_out may name first, is followed.
+        let cut = cursors::cut(value).or_else(|| left_out.filter(|reason| is_at_end(reason)));
+        if self.cut.is_none() {
+            self.cut = cut.map(|reason| format!("page {} is cut: {reason}", self.pages + 1));
+        }
+        next
     }
 
     /// Checks that a page is the page that was asked for.
     fn check_number(&self, value: &Value, number: u64) -> Result<(), String> {
-        let asked = self.arguments.get("page").and_then(Value::as_u64);
-        let got = value.get("page").and_then(Value::as_u64);
-        match (asked, got) {
+        let asked = self.arguments.get("page").and_then(cursors::whole_number);
+        match (asked, cursors::page_number(value)) {
             (Some(asked), Some(got)) if asked != got && number > 1 => {
                 Err(format!("page {asked} was asked for, and page {got} came"))
             }
@@ -218,50 +301,83 @@ impl Run {
         }
     }
 
-    /// The arguments of the page after one with this value.
-    fn next(&self, value: &Value, records: usize, paging: &Paging) -> Next {
-        let takes = |name: &str| paging.arguments.iter().any(|argument| argument == name);
-        let flag = flag(value);
+    /// The page after a page with this value and so many records.
+    fn next(&mut self, value: &Value, records: usize) -> Next {
+        let flag = cursors::flag(value);
         if flag == Some(false) {
             return Next::None;
         }
-
-        if let Some((member, cursor)) = cursor(value) {
-            let given = format!("{member} is {}", shortened(&cursor.to_string()));
-            if let Some(argument) = &paging.configured {
-                return Next::With(with(argument, cursor));
-            }
-            if let Some(arguments) = cursor.as_str().and_then(|url| of_url(url, &takes)) {
-                return Next::With(arguments);
-            }
-
-            let same = [member.as_str()].into_iter();
-            let names = match member.as_str() {
-                "next_page" | "nextPage" => vec!["page"],
-                "next_offset" => vec!["offset"],
-                "next" if cursor.is_number() => vec!["page", "offset"],
-                _ => Vec::new(),
-            };
-            let mut names = names.into_iter().chain(ARGUMENTS).chain(same).chain(["page"]);
-            return match names.find(|name| takes(name)) {
-                Some(argument) => Next::With(with(argument, cursor)),
-                None => Next::Unknown(given),
-            };
+        if let Some((member, cursor)) = cursors::cursor(value) {
+            return self.by_cursor(&member, cursor);
         }
 
-        // Without a cursor, pages have numbers or offsets, until one has fewer records.
-        let is_last = records == 0 || (!self.before.is_empty() && records < self.before.len());
-        let number = |name: &str| self.arguments.get(name).and_then(Value::as_u64);
+        let is_empty = records == 0 || cursors::has_null_cursor(value);
+        let is_short = self.pages > 0 && records < self.before.1;
         match flag {
-            None if is_last => Next::None,
-            _ if takes("page") => Next::With(with("page", json!(number("page").unwrap_or(1) + 1))),
-            _ if takes("offset") => {
-                let next = number("offset").unwrap_or(0) + records as u64;
-                Next::With(with("offset", json!(next)))
-            }
-            Some(true) => Next::Unknown("the server says so, without a cursor".to_owned()),
-            _ => Next::None,
+            None if is_empty => Next::None,
+            None if is_short => Next::Unnamed,
+            flag => self.by_number(value, records, flag == Some(true)),
         }
+    }
+
+    fn by_cursor(&self, member: &str, cursor: Value) -> Next {
+        let takes = |name: &str| self.paging.arguments.iter().any(|argument| argument == name);
+        let is_given = |name: &str| self.given.iter().any(|given| given == name);
+        let told = format!("{member} is {}", shortened(&cursor.to_string()));
+
+        if let Some(argument) = &self.paging.configured {
+            return Next::With(with(argument, cursor));
+        }
+        if let Some(arguments) = cursor.as_str().and_then(|url| cursors::of_url(url, &takes)) {
+            return Next::With(arguments);
+        }
+        match cursors::argument_of(member, &cursor, &takes, &is_given) {
+            Some(argument) => Next::With(with(&argument, cursor)),
+            None => Next::Unknown(told),
+        }
+    }
+
+    /// Without a cursor, pages have numbers or offsets.
+    fn by_number(&mut self, value: &Value, records: usize, is_told: bool) -> Next {
+        let takes = |name: &str| self.paging.arguments.iter().any(|argument| argument == name);
+        let asked = |name: &str| self.arguments.get(name);
+        let prefers_offset = asked("offset").is_some() && asked("page").is_none();
+
+        if takes("page") && !prefers_offset {
+            let known = asked("page").and_then(cursors::whole_number);
+            let known = known
+                .or_else(|| cursors::page_number(value))
+                .or_else(|| self.paging.starts.get("page").copied());
+            let page = known.map_or(1, |number| number.saturating_add(1));
+            let next = as_asked(asked("page"), page);
+            self.probes = known.is_none();
+            return Next::With(with("page", next));
+        }
+        if takes("offset") {
+            let start = asked("offset").and_then(cursors::whole_number);
+            let start = start.or_else(|| self.paging.starts.get("offset").copied());
+            let offset = start.unwrap_or(0).saturating_add(records as u64);
+            return Next::With(with("offset", as_asked(asked("offset"), offset)));
+        }
+
+        if is_told {
+            Next::Unknown("the server says so, without a cursor".to_owned())
+        } else {
+            Next::Unnamed
+        }
+    }
+}
+
+/// Whether the reason is a sentence at the end of the text, not a member about further pages.
+fn is_at_end(reason: &str) -> bool {
+    reason.starts_with("it ends with")
+}
+
+/// A number in the form in which the caller has given the argument.
+fn as_asked(asked: Option<&Value>, number: u64) -> Value {
+    match asked {
+        Some(Value::String(_)) => number.to_string().into(),
+        _ => number.into(),
     }
 }
 
@@ -269,62 +385,95 @@ fn with(argument: &str, value: Value) -> JsonObject {
     [(argument.to_owned(), value)].into_iter().collect()
 }
 
-/// The arguments in the query of a URL of the next page.
-fn of_url(url: &str, takes: &impl Fn(&str) -> bool) -> Option<JsonObject> {
-    let url = reqwest::Url::parse(url).ok()?;
-    let pairs = url.query_pairs().filter(|(name, _)| takes(name));
-    let arguments: JsonObject = pairs
-        .map(|(name, value)| {
-            let value = value.parse::<u64>().map_or_else(|_| json!(value), |number| json!(number));
-            (name.into_owned(), value)
-        })
-        .collect();
-    (!arguments.is_empty()).then_some(arguments)
-}
-
-/// The parts of a value that may speak of pages.
-fn parts(value: &Value) -> impl Iterator<Item = &Value> {
-    let below = PAGINGS.iter().filter_map(|name| value.get(*name));
-    let deeper = value
-        .get("data")
-        .into_iter()
-        .flat_map(|data| PAGINGS.iter().filter_map(|name| data.get(*name)));
-    [value].into_iter().chain(below).chain(deeper).filter(|part| part.is_object())
-}
-
-fn flag(value: &Value) -> Option<bool> {
-    parts(value).find_map(|part| FLAGS.iter().find_map(|name| part.get(*name)?.as_bool()))
-}
-
-/// The member with the cursor of the next page.
-fn cursor(value: &Value) -> Option<(String, Value)> {
-    let is_cursor = |value: &&Value| match value {
-        Value::String(text) => !text.is_empty(),
-        Value::Number(number) => number.as_u64().is_some_and(|number| number > 0),
-        _ => false,
-    };
-    parts(value).find_map(|part| {
-        CURSORS.iter().find_map(|name| {
-            let cursor = part.get(*name).filter(is_cursor)?;
-            Some(((*name).to_owned(), cursor.clone()))
-        })
-    })
-}
-
-/// The records of a page: its longest list, or the value itself.
-fn records_of(value: &Value) -> Vec<Value> {
-    if let Value::Array(items) = value {
-        return items.clone();
+/// The records of a page, as JSON: the items of its list, or the value itself without a list. `None`
+/// if another value is in place of the list.
+fn records_of<'a>(page: &'a ResultValue, list: Option<&[String]>) -> Option<Vec<Cow<'a, str>>> {
+    let Some(path) = list else { return Some(vec![page.json()]) };
+    if let Some(items) = page.items(path) {
+        return Some(items);
     }
 
-    let members = |value: &Value| {
-        value.as_object().into_iter().flat_map(JsonObject::values).cloned().collect::<Vec<_>>()
-    };
-    let near = members(value);
-    let below: Vec<_> = near.iter().filter(|value| value.is_object()).flat_map(members).collect();
-    let lists = near.into_iter().chain(below).filter_map(|value| match value {
-        Value::Array(items) => Some(items),
-        _ => None,
-    });
-    lists.max_by_key(Vec::len).unwrap_or_else(|| vec![value.clone()])
+    let at = path.iter().try_fold(&page.value, |value, step| value.get(step));
+    let is_missing = page.value.is_object() && at.is_none_or(Value::is_null);
+    is_missing.then(Vec::new)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use rmcp::model::ContentBlock;
+
+    use super::*;
+
+    fn paging(names: &[&str]) -> Paging {
+        let arguments = names.iter().map(|name| (*name).to_owned()).collect();
+        Paging { arguments, configured: None, starts: [].into() }
+    }
+
+    fn read(run: &mut Run<'_>, text: &str) -> Result<(String, Next), String> {
+        run.read(CallToolResult::success(vec![ContentBlock::text(text)]), None)
+    }
+
+    fn next(arguments: Value) -> Next {
+        Next::With(arguments.as_object().unwrap().clone())
+    }
+
+    #[test]
+    fn pages_are_numbered_from_0_where_page_1_is_another_page() {
+        let paging = paging(&["page"]);
+        for (second, after) in [("[1,2]", 2), ("[3,4]", 2)] {
+            let mut run = Run::new(JsonObject::new(), &paging);
+            assert_eq!(read(&mut run, "[1,2]").unwrap().1, next(json!({ "page": 1 })));
+            assert!(run.probes);
+            run.arguments.extend(with("page", json!(1)));
+            let (lines, following) = read(&mut run, second).unwrap();
+            assert_eq!(following, next(json!({ "page": after })));
+            assert_eq!(lines.is_empty(), second == "[1,2]");
+        }
+
+        let mut run = Run::new(JsonObject::new(), &paging);
+        let first = read(&mut run, r#"{"page":"0","items":[1]}"#).unwrap();
+        assert_eq!((first.1, run.probes), (next(json!({ "page": 1 })), false));
+        let asked = json!({ "page": "3" }).as_object().unwrap().clone();
+        let mut run = Run::new(asked, &paging);
+        assert_eq!(read(&mut run, "[1]").unwrap().1, next(json!({ "page": "4" })));
+    }
+
+    #[test]
+    fn a_list_is_complete_only_where_the_server_says_so() {
+        let paging = paging(&["cursor"]);
+        for (text, expected) in [
+            (r#"{"items":[1],"nextCursor":null}"#, Next::None),
+            (r#"{"items":[1],"has_more":false}"#, Next::None),
+            (r#"{"items":[]}"#, Next::None),
+            (r#"{"items":[1]}"#, Next::Unnamed),
+            (
+                r#"{"items":[1],"has_more":false,"truncated":true}"#,
+                Next::Unknown("\"truncated\" is true".to_owned()),
+            ),
+            (r#"{"items":[1.10],"nextCursor":"b"}"#, next(json!({ "cursor": "b" }))),
+        ] {
+            let mut run = Run::new(JsonObject::new(), &paging);
+            assert_eq!(read(&mut run, text).unwrap().1, expected, "{text}");
+        }
+
+        let mut run = Run::new(JsonObject::new(), &paging);
+        let cut = r#"{"items":[19.90],"nextCursor":"b","partial":true}"#;
+        assert_eq!(read(&mut run, cut).unwrap().0, "19.90\n");
+        assert_eq!(run.cut.as_deref(), Some("page 1 is cut: partial is true"));
+    }
+
+    #[test]
+    fn the_list_of_the_first_page_is_that_of_all() {
+        let paging = paging(&["cursor"]);
+        let mut run = Run::new(JsonObject::new(), &paging);
+        read(&mut run, r#"{"items":[1,2],"tags":["a"],"nextCursor":"b"}"#).unwrap();
+        let second = read(&mut run, r#"{"items":[3],"tags":["a","b"],"nextCursor":"c"}"#).unwrap();
+        assert_eq!(second.0, "3\n");
+        let third = read(&mut run, r#"{"tags":["a","b"],"nextCursor":null}"#).unwrap();
+        assert_eq!(third, (String::new(), Next::None));
+        assert_eq!((run.pages, run.records), (2, 3));
+        assert!(read(&mut run, r#"{"items":"none"}"#).is_err());
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use larder_protocol::{Fault, Method, quote::shortened};
 use larder_store::store::StoredResource;
 use rmcp::model::CallToolResult;
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 
 use super::Context;
 use crate::handler::{AskMode, Scope, steps::CountedStep};
@@ -19,10 +19,23 @@ impl<S> Context<S> {
     /// The error that the caller would get; [`Fault::Internal`] if calls are
     /// nested more than 4 deep.
     pub async fn call_tool(&self, name: &str, arguments: Value) -> Result<CallToolResult, Fault> {
+        self.call_exactly(name, arguments).await.map(|(result, _)| result)
+    }
+
+    /// Calls another tool as [`Context::call_tool`] does. Returns also the JSON of the structured
+    /// content as it was sent, where a value does not keep its numbers.
+    ///
+    /// # Errors
+    /// The errors of [`Context::call_tool`].
+    pub(crate) async fn call_exactly(
+        &self,
+        name: &str,
+        arguments: Value,
+    ) -> Result<(CallToolResult, Option<Box<RawValue>>), Fault> {
         let step = self.step(Method::CallTool, name)?;
         let result = self.nested_call(name, arguments).await;
         step.end(match &result {
-            Ok(result) if result.is_error == Some(true) => "tool_error",
+            Ok((result, _)) if result.is_error == Some(true) => "tool_error",
             Ok(_) => "",
             Err(_) => "error",
         });
@@ -42,7 +55,11 @@ impl<S> Context<S> {
         CountedStep::admit(&scope.steps, &scope.identity, method, target)
     }
 
-    async fn nested_call(&self, name: &str, arguments: Value) -> Result<CallToolResult, Fault> {
+    async fn nested_call(
+        &self,
+        name: &str,
+        arguments: Value,
+    ) -> Result<(CallToolResult, Option<Box<RawValue>>), Fault> {
         let control = Arc::new(self.scope().control.nested()?);
         let asking = AskMode::Unavailable("A tool that another tool calls cannot ask the client.");
         let scope = Arc::new(Scope {
@@ -55,7 +72,10 @@ impl<S> Context<S> {
         // Boxed, because calls can be nested.
         let mut call = Box::pin(self.scope().server.call_tool(name, Some(arguments), scope));
         match control.run(&asking, call.as_mut()).await? {
-            Ok(result) => result,
+            Ok(result) => result.map(|result| {
+                let exact = control.exact_content(result.structured_content.as_ref());
+                (result, exact)
+            }),
             // Without requests to the client, a call never becomes a task.
             Err(_) => Err(Fault::Internal(format!("The tool {} did not finish.", shortened(name)))),
         }

@@ -1,6 +1,6 @@
 //! The reserved argument as callers write it.
 
-use larder_protocol::quote::quoted;
+use larder_protocol::{exact, quote::quoted};
 use serde_json::{Value, json};
 
 use super::{Form, Projection, RESERVED};
@@ -14,6 +14,9 @@ const MAX_FIELDS: usize = 100;
 /// The members of the argument, for errors.
 const FORMS: &str = "give one of jq, sql, search, fields and head (into stores the answer of jq, sql or fields), or whole: true; each calls for several arguments, pages for several pages";
 
+/// Numbers that the calls of `each` would not get as they are written.
+const INEXACT: &str = "each has numbers that would change, such as 1.10 or 12345678901234567890123: give them as texts";
+
 impl Projection {
     /// Reads the argument. `None` if it wants nothing.
     ///
@@ -21,6 +24,7 @@ impl Projection {
     /// The fault, for the model.
     pub(in crate::registry) fn read(value: Value) -> Result<Option<Self>, String> {
         let wrong = |problem: &str| format!("{RESERVED}: {problem}: {FORMS}.");
+        let is_inexact = value.as_str().is_some_and(|text| !exact::keeps_numbers(text.as_bytes()));
         let value = match value {
             // Some hosts pass objects as text.
             Value::String(text) => serde_json::from_str(&text)
@@ -46,6 +50,9 @@ impl Projection {
         let pages = pages(members.shift_remove("pages")).map_err(|problem| wrong(&problem))?;
         if each.is_some() && pages.is_some() {
             return Err(wrong("it has each and pages"));
+        }
+        if is_inexact && each.is_some() {
+            return Err(wrong(INEXACT));
         }
         let repeats = each.is_some() || pages.is_some();
 
@@ -86,6 +93,9 @@ fn each(value: Option<Value>) -> Result<Option<Value>, String> {
         None => return Ok(None),
         // Some hosts pass lists as text.
         Some(Value::String(text)) if text.trim_start().starts_with('[') => {
+            if !exact::keeps_numbers(text.as_bytes()) {
+                return Err(INEXACT.to_owned());
+            }
             serde_json::from_str(&text).map_err(|_| wrong.to_owned())?
         }
         Some(value) => value,
@@ -221,6 +231,8 @@ mod tests {
             json!({ "into": {} }),
             json!({ "head": 1, "into": {} }),
             json!({ "jq": ".", "into": 7 }),
+            json!({ "each": "[{\"price\": 1.10}]" }),
+            json!("{\"each\": [{\"id\": 12345678901234567890123}]}"),
         ] {
             let problem = Projection::read(given.clone()).unwrap_err();
             assert!(problem.starts_with("_larder: ") && problem.contains(FORMS), "{problem}");

@@ -5,9 +5,10 @@
 
 mod argument;
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
+use larder_protocol::schema::target_of;
 use rmcp::model::{CallToolResult, JsonObject};
 use serde_json::{Map, Value, json};
 
@@ -55,6 +56,8 @@ pub(crate) struct Paging {
     pub(crate) arguments: Vec<String>,
     /// The argument that the operator names.
     pub(crate) configured: Option<String>,
+    /// The values that arguments for numbers and offsets have without being given.
+    pub(crate) starts: BTreeMap<String, u64>,
 }
 
 /// Computes answers from stored results.
@@ -64,7 +67,12 @@ pub(crate) trait Projector: Send + Sync {
     ///
     /// # Errors
     /// The fault, for the model.
-    async fn check(&self, projection: &Projection, scope: &Arc<Scope>) -> Result<(), String>;
+    async fn check(
+        &self,
+        tool: &str,
+        projection: &Projection,
+        scope: &Arc<Scope>,
+    ) -> Result<(), String>;
 
     /// Calls a tool for each of several arguments or for several pages, and returns the part of
     /// their table that the caller wants.
@@ -113,16 +121,37 @@ pub(super) fn with_reserved(schema: &JsonObject) -> Option<JsonObject> {
     Some(schema)
 }
 
+/// The depth to which references and alternatives within a schema are followed.
+const MAX_DEPTH: usize = 8;
+/// The most subschemas that are read. Alternatives that refer to each other multiply.
+const MAX_SUBSCHEMAS: usize = 200;
+
 /// Whether a tool has an argument of this name itself.
 pub(super) fn has_reserved(schema: &JsonObject) -> bool {
-    let in_properties = |schema: &Value| {
-        schema.get("properties").is_some_and(|properties| properties.get(RESERVED).is_some())
-    };
-    let alternatives = ["allOf", "anyOf", "oneOf"].into_iter();
-    let mut alternatives = alternatives.filter_map(|name| schema.get(name)?.as_array()).flatten();
+    let root = Value::Object(schema.clone());
+    let mut open = vec![(&root, 0)];
+    let mut read = 0;
 
-    schema.get("properties").is_some_and(|properties| properties.get(RESERVED).is_some())
-        || alternatives.any(in_properties)
+    while let Some((schema, depth)) = open.pop() {
+        if schema.get("properties").is_some_and(|properties| properties.get(RESERVED).is_some()) {
+            return true;
+        }
+        read += 1;
+        if depth == MAX_DEPTH || read == MAX_SUBSCHEMAS {
+            continue;
+        }
+
+        let reference = schema.get("$ref").and_then(Value::as_str);
+        let target = reference.and_then(|reference| target_of(&root, reference));
+        let alternatives = ["allOf", "anyOf", "oneOf"].into_iter();
+        let alternatives = alternatives.filter_map(|name| schema.get(name)?.as_array()).flatten();
+        let branches = ["then", "else"].into_iter().filter_map(|name| schema.get(name));
+        open.extend(
+            target.into_iter().chain(alternatives).chain(branches).map(|next| (next, depth + 1)),
+        );
+        open.truncate(MAX_SUBSCHEMAS);
+    }
+    false
 }
 
 /// The error of a call whose projection is wrong.
@@ -145,6 +174,7 @@ mod tests {
             json!({}),
             json!({ "type": "object", "properties": {} }),
             json!({ "type": "object", "properties": { "a": {} }, "additionalProperties": false }),
+            json!({ "$ref": "#", "anyOf": vec![json!({ "$ref": "#" }); 300] }),
         ] {
             let with = listed(schema.clone()).unwrap();
             assert_eq!(with["properties"][RESERVED], reserved);
@@ -155,6 +185,11 @@ mod tests {
         for schema in [
             json!({ "properties": { "_larder": { "type": "string" } } }),
             json!({ "anyOf": [{ "properties": { "_larder": {} } }] }),
+            json!({ "$ref": "#/$defs/a", "$defs": { "a": { "properties": { "_larder": {} } } } }),
+            json!({
+                "allOf": [{ "$ref": "#/$defs/a" }],
+                "$defs": { "a": { "oneOf": [{ "then": { "properties": { "_larder": {} } } }] } },
+            }),
         ] {
             assert_eq!(listed(schema), None);
         }

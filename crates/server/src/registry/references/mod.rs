@@ -161,6 +161,14 @@ impl Registry {
     }
 }
 
+/// Whether a value of arguments is or has a reference.
+#[cfg(feature = "query")]
+pub(crate) fn has_reference(value: &Value) -> bool {
+    let mut found = Vec::new();
+    find(value, &mut Vec::new(), &mut found);
+    !found.is_empty()
+}
+
 /// Collects the references, up to the first one too many, because each has a copy of its path.
 fn find(value: &Value, path: &mut Vec<String>, found: &mut Vec<FoundReference>) {
     if found.len() > MAX_REFERENCES {
