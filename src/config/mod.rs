@@ -50,8 +50,6 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "query")]
 pub use self::query::QueryConfig;
-#[cfg(feature = "cli")]
-pub(crate) use self::{show::mask_url, sources::Sources};
 pub(crate) use self::store_url::StoreUrl;
 #[cfg(feature = "cli")]
 pub use self::workflows::WorkflowLocations;
@@ -76,6 +74,8 @@ pub use self::{
     units::{Size, Span},
     upstreams::{RefsConfig, UpstreamAuthConfig, UpstreamAuthKind, UpstreamConfig},
 };
+#[cfg(feature = "cli")]
+pub(crate) use self::{show::mask_url, sources::Sources};
 #[cfg(feature = "cli")]
 use crate::telemetry;
 use larder_protocol::ProtocolVersion;
