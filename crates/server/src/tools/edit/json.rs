@@ -304,7 +304,8 @@ mod tests {
         let add = JsonChange::Patch(json!([{ "op": "add", "path": "/-", "value": { "id": 2 } }]));
         let changed = apply("{\"id\":1}\n", &add, true, 1_000).unwrap();
         assert_eq!(changed.after, "{\"id\":1}\n{\"id\":2}\n");
-        assert!(applied("{\"id\":1}\n", &add).is_err());
+        let object = applied("{\"id\":1}\n", &add).unwrap();
+        assert_eq!(object.after, "{\"id\":1,\"-\":{\"id\":2}}\n");
     }
 
     #[test]
