@@ -105,6 +105,6 @@ mod tests {
         let spilled =
             json!({ "spilled": { "note": "", "complete": false, "resources": [resource] } });
         assert!(validator.is_valid(&spilled));
-        assert!(!validator.is_valid(&json!({ "spilled": {} })));
+        assert!(!validator.is_valid(&json!({ "spilled": 1 })));
     }
 }
