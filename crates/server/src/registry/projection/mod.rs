@@ -137,7 +137,7 @@ pub(super) fn has_reserved(schema: &JsonObject) -> bool {
             return true;
         }
         read += 1;
-        if depth == MAX_DEPTH || read == MAX_SUBSCHEMAS {
+        if depth >= MAX_DEPTH || read >= MAX_SUBSCHEMAS {
             continue;
         }
 
