@@ -67,7 +67,7 @@ impl DirectError {
             Some(error) => Self::of(*error, login, &LastLines::default()),
             None => {
                 // A person has no such setting.
-                let reason = reason.strip_suffix(SETTING).map(str::to_owned).unwrap_or(reason);
+                let reason = reason.trim_end_matches(SETTING).to_owned();
                 Self::NotStarted { reason, stderr }
             }
         }
