@@ -11,7 +11,7 @@ use std::{
     },
 };
 
-use larder::{Test, TestClient, TestError, prelude::*, server::Server};
+use larder::{Test, TestClient, TestError, config::Config, prelude::*, server::Server};
 
 struct Logs {
     lines: Vec<String>,
@@ -316,7 +316,10 @@ async fn the_model_reads_the_text_and_the_log_has_all_causes() {
 #[larder::test]
 async fn what_a_model_stores_is_text_link_and_structure_under_the_listed_schema()
 -> Result<(), TestError> {
-    for test in both(|| larder::test(larder::server("notes").reading().writing())) {
+    let mut config = Config::default();
+    config.tools.output_schemas = true;
+    let server = || larder::server("notes").reading().writing().config(config.clone());
+    for test in both(|| larder::test(server())) {
         let client = test.await;
         let tools = client.tools().await?;
         let create = tools.iter().find(|tool| tool.name == "create_resource").unwrap();

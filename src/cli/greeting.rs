@@ -24,7 +24,9 @@ pub(super) fn greeting(config: &Config, url: &str, upstreams: &[Status]) -> Stri
     }
     lines.push(("stop", "Ctrl-C".to_owned()));
 
-    lines.into_iter().map(|(name, text)| format!("  {name:<9} {}\n", visible(&text))).collect()
+    let lines = lines.into_iter();
+    let lines = lines.map(|(name, text)| format!("  {name:<9} {}\n", visible(&text)));
+    lines.collect::<Vec<_>>().concat()
 }
 
 /// Where results are kept, and for how long.

@@ -27,7 +27,7 @@ pub(super) async fn run(args: &MigrateArgs) -> Result<(), OpenError> {
     let config = ServeArgs { store, config, ..ServeArgs::default() }.configure()?;
 
     let StoreUrl::Redis(url) = config.store.place()? else {
-        say(&format!("store.url is not Redis: there is nothing to migrate."));
+        say("store.url is not Redis: there is nothing to migrate.");
         return Ok(());
     };
 

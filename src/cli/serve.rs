@@ -81,7 +81,7 @@ pub(super) async fn serve(
             upstreams,
             queries,
         };
-        serve_http(app, args, measured, stop).await
+        Box::pin(serve_http(app, args, measured, stop)).await
     };
 
     send_last_traces().await;

@@ -213,7 +213,7 @@ impl AnyServer {
         send: impl Fn() -> F,
     ) -> Result<Value, Unanswered> {
         for _ in 0..MAX_VISITS {
-            let answered = self.terminal.until_interrupted(send()).await?;
+            let answered = self.terminal.until_interrupted(Box::pin(send())).await?;
             self.terminal.clear();
 
             let error = match answered {
@@ -245,7 +245,7 @@ impl AnyServer {
     ) -> Result<Vec<Value>, ClientError> {
         const METHOD_NOT_FOUND: i64 = -32601;
 
-        let list = self.direct.list(method, member, &self.terminal);
+        let list = Box::pin(self.direct.list(method, member, &self.terminal));
         match self.terminal.until_interrupted(list).await? {
             Ok(items) => Ok(items),
             Err(DirectError::Refused(error)) if error.code == METHOD_NOT_FOUND => Ok(Vec::new()),
@@ -354,7 +354,7 @@ impl Place {
     /// What a plain request to the URL shows about a server that cannot be used.
     async fn diagnosis(&self) -> Option<ClientError> {
         let endpoint = self.endpoint.as_ref()?;
-        let diagnosed = McpClient::diagnose(endpoint, &self.args, &self.headers);
+        let diagnosed = Box::pin(McpClient::diagnose(endpoint, &self.args, &self.headers));
         tokio::time::timeout(self.timeout, diagnosed).await.ok().flatten()
     }
 }

@@ -34,6 +34,10 @@ pub(in crate::cli) fn open(url: &Url) -> bool {
 }
 
 /// Whether a program succeeds, or goes on running.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "it watches a real program, on a thread that may block"
+)]
 fn has_taken(mut program: Child) -> bool {
     let deadline = Instant::now() + WATCHED;
     while Instant::now() < deadline {

@@ -120,7 +120,8 @@ fn make_private(folder: &Path) -> io::Result<()> {
 fn close_to_others(file: &File, mode: u32) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
 
-    if file.metadata()?.permissions().mode() & 0o077 == 0 {
+    let of_others = file.metadata()?.permissions().mode() & 0o077;
+    if of_others == 0 {
         return Ok(());
     }
     file.set_permissions(fs::Permissions::from_mode(mode))

@@ -3,7 +3,7 @@
 use std::{io, path::Path, sync::Arc};
 
 use larder_gateway::{Settings, direct::login::access_token};
-use larder_runtime::{clock::SystemClock, random::Random};
+use larder_runtime::{clock::SystemClock, hex::hex, random::Random};
 use larder_server::registry::LoginSite;
 use larder_store::vault::{Sealer, Vault};
 use sha2::{Digest, Sha256};
@@ -54,7 +54,7 @@ fn in_folder(
     random: Random,
 ) -> io::Result<LoginSite> {
     let name = Sha256::digest(endpoint.url().as_str());
-    let name: String = name.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    let name = hex(&name[..16]);
     let slots = LoginFiles::open(folder, &format!("{name}.json"))?;
 
     Ok(LoginSite {

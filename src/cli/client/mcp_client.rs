@@ -350,11 +350,14 @@ impl<'a> StoredResult<'a> {
         let content = result["content"].as_array()?;
         let text = content.first()?["text"].as_str()?;
         let link = content.last().filter(|block| block["type"] == "resource_link")?;
-        let is_stored =
-            result["isError"] != true && text.strip_prefix("The result of ")?.starts_with(tool);
+        let uri = link["uri"].as_str()?;
 
-        let uri = link["uri"].as_str().filter(|_| is_stored)?;
-        Some(Self { uri, size: link["size"].as_u64() })
+        // The first line of a preview names the tool, and a line below it the URI.
+        let is_stored = text.starts_with("PREVIEW ONLY")
+            && text.lines().next()?.contains(&format!("result of {tool}."))
+            && text.contains(uri);
+        let is_stored = is_stored && result["isError"] != true;
+        is_stored.then(|| Self { uri, size: link["size"].as_u64() })
     }
 }
 

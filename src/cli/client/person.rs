@@ -184,7 +184,8 @@ fn too_long(text: &str) -> Option<String> {
 fn duration(duration: std::time::Duration) -> String {
     let seconds = duration.as_secs();
     let units = [("d", 86_400), ("h", 3600), ("m", 60)];
-    let unit = units.iter().find(|(_, length)| seconds >= *length && seconds % length == 0);
+    let unit =
+        units.iter().find(|(_, length)| seconds >= *length && seconds.is_multiple_of(*length));
     unit.map_or_else(
         || format!("{seconds}s"),
         |(unit, length)| format!("{}{unit}", seconds / length),

@@ -142,7 +142,7 @@ pub(super) fn run(args: &WrapArgs) -> Result<ExitCode, String> {
         say(&format!("{} is the file as it was; --undo turns it back.", backup.display()));
     }
 
-    say(&format!("Restart the host if it is running."));
+    say("Restart the host if it is running.");
     Ok(ExitCode::SUCCESS)
 }
 

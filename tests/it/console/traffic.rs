@@ -129,7 +129,7 @@ async fn what_people_see_is_not_counted_and_files_are() {
     let callers = json!([["static \"ben\"", 1, 0]]);
     let named = found["callers"].as_array().unwrap().iter();
     let named = named.map(|caller| json!([caller["name"], caller["calls"], caller["errors"]]));
-    assert_eq!(Value::from_iter(named), callers, "who only looks is in none of the numbers");
+    assert_eq!(named.collect::<Value>(), callers, "who only looks is in none of the numbers");
     assert_eq!(found["others"]["calls"], 0);
     let [calls, errors, returned, kept_out] = counts().await;
     assert_eq!((calls, errors), (1, 0));

@@ -64,7 +64,7 @@ async fn limits_of_answers_and_the_log_level_change_and_subscribers_are_notified
         answer.text().len()
     };
     let is_stored =
-        async || client.call("list_resources", json!({})).await.text().contains("is stored at");
+        async || client.call("list_resources", json!({})).await.text().contains("PREVIEW ONLY");
     let before = read().await;
     assert!(before > 10_000 && !is_stored().await);
 

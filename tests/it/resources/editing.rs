@@ -19,7 +19,7 @@ async fn content(client: &Modern, uri: &str) -> String {
 async fn exact_texts_are_replaced_and_the_answer_is_what_has_changed() {
     let server = Server::start().await;
     let client = Modern::of(&server);
-    let text: String = (1..=400).map(|n| format!("line {n} of a document\n")).collect();
+    let text = (1..=400).map(|n| format!("line {n} of a document\n")).collect::<Vec<_>>().concat();
     client.create(json!({ "uri": "x:doc", "text": text, "mime_type": "text/markdown" })).await;
 
     let edits = json!([{ "old": "line 7 of", "new": "line seven of" }, { "old": "line 400 of a document\n", "new": "" }]);
@@ -116,7 +116,10 @@ async fn a_large_document_is_edited_and_passed_on_in_three_small_calls() {
     let server = Server::start().await;
     let client = Modern::of(&server);
     let table: String = "id,name,price\n".to_owned()
-        + &(0..10_000).map(|id| format!("{id},\"a name, {id}\",{id}.50\n")).collect::<String>();
+        + &(0..10_000)
+            .map(|id| format!("{id},\"a name, {id}\",{id}.50\n"))
+            .collect::<Vec<_>>()
+            .concat();
     assert!(table.len() > 200_000);
     client.create(json!({ "uri": "x:table", "text": table, "mime_type": "text/csv" })).await;
 

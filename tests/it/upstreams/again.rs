@@ -149,7 +149,7 @@ fn of_text(text: &str) -> Value {
 
 #[tokio::test]
 async fn a_result_that_is_stored_while_it_arrives_is_compared_too() {
-    let lines = |n: u64| -> String { (0..n).map(|n| format!("{n:0>99}\n")).collect() };
+    let lines = |n: u64| (0..n).map(|n| format!("{n:0>99}\n")).collect::<Vec<_>>().concat();
     let (long, longer) = (lines(1_000), lines(1_010));
     let result = Arc::new(Mutex::new(of_text(&long)));
     let server = in_front_of(answering_with(Arc::clone(&result)).await).await;
@@ -196,7 +196,7 @@ async fn without_a_session_each_result_is_sent() {
 async fn the_rule_for_storing_a_result_goes_first() {
     for (rule, starts) in [
         (Spill::Never, [page(0), page(0)]),
-        (Spill::Always, ["The result of snapshot".into(), "unchanged since ".into()]),
+        (Spill::Always, ["PREVIEW ONLY".into(), "unchanged since ".into()]),
     ] {
         let (state, calls) = (Arc::new(AtomicU64::new(0)), Arc::default());
         let mut upstream = changing(state, calls).await;

@@ -93,8 +93,8 @@ async fn lists() -> Settings {
                     let (items, next) = page(number("from_id"));
                     json!({ "items": items, "next": next.map(|next| next.to_string()) })
                 }
-                "stuck" => json!({ "items": page(0).0, "has_more": true }),
                 "gap" => json!({ "items": page((paged - 1) * 10).0, "page": paged * paged, "has_more": true }),
+                // "stuck", too.
                 _ => json!({ "items": page(0).0, "has_more": true }),
             };
             Some(json!({ "content": [{ "type": "text", "text": text.to_string() }] }))

@@ -43,7 +43,7 @@ pub(super) async fn in_front_of(upstream: Settings) -> Server {
 fn issues(count: u64) -> Value {
     let issue = |n: u64| {
         json!({
-            "number": n, "title": format!("Issue {n}"), "state": if n % 3 == 0 { "closed" } else { "open" },
+            "number": n, "title": format!("Issue {n}"), "state": if n.is_multiple_of(3) { "closed" } else { "open" },
             "user": { "login": format!("user-{}", n % 7) }, "body": "A long text. ".repeat(20),
         })
     };

@@ -155,16 +155,19 @@ pub(super) fn facts_of_lines(sample: &Sample<'_>, budget: usize) -> Vec<String> 
         None => "an unknown number of lines".to_owned(),
     };
 
+    let records = format!("JSON, one value a line: {records}");
+    // The first line may be longer than what is read of it.
+    if values.is_empty() {
+        return vec![records];
+    }
+
     let mut shape = ValueShape::combined(values.iter()).to_string();
     if shape.len() > budget {
         shape = format!("{}…", cut(&shape, budget));
     }
 
     let parsed = count(values.len() as u64, "line");
-    vec![
-        format!("JSON, one value a line: {records}"),
-        format!("Shape (from the first {parsed}): {shape}"),
-    ]
+    vec![records, format!("Shape (from the first {parsed}): {shape}")]
 }
 
 /// The value in a sample, which may be the start of a larger value.

@@ -9,6 +9,7 @@ mod end;
 mod inner_call;
 mod instrument;
 mod lifecycle;
+mod limits;
 mod prompts;
 mod reply;
 mod reserved;
@@ -19,7 +20,7 @@ mod stored_arguments;
 mod tasks;
 mod traffic;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 pub use access_log::AccessLog;
 use arc_swap::ArcSwap;
@@ -36,6 +37,7 @@ use larder_store::{
     store::{Origins, Store, StoredBytes},
     task::Tasks,
 };
+pub use limits::DispatchLimits;
 pub use reply::{CacheHint, ContentReply, HeldReply, ReadReply, Reply, ToolReply};
 use rmcp::model::{self, InitializeResult};
 pub use running::{Running, Step};
@@ -58,25 +60,6 @@ use crate::{
     registry::{CallKey, Registry, SessionClient, not_called},
     spill::Spiller,
 };
-
-/// Limits on a single call.
-#[derive(Debug, Clone)]
-pub struct DispatchLimits {
-    /// The maximum content of one `resources/read` response, in bytes.
-    pub read_bytes: u64,
-    /// The maximum content that the references in one call's arguments bring, in bytes.
-    pub ref_bytes: u64,
-    /// How long a call may take, unless it becomes a task.
-    pub call_timeout: Option<Duration>,
-}
-
-impl Default for DispatchLimits {
-    /// 16 MiB, 8 MiB for references, and ten minutes.
-    fn default() -> Self {
-        let call_timeout = Some(Duration::from_secs(600));
-        Self { read_bytes: 16 << 20, ref_bytes: 8 << 20, call_timeout }
-    }
-}
 
 /// A request that passed the checks of its protocol era.
 #[derive(Debug, Clone)]

@@ -91,7 +91,7 @@ mod tests {
         let told = changes(&before.to_string(), &after.to_string()).unwrap_or_default();
         assert!(told.contains("+ /more: true"), "{told}");
 
-        let lines: String = (0..100).map(|n| format!("line {n}\n")).collect();
+        let lines = (0..100).map(|n| format!("line {n}\n")).collect::<Vec<_>>().concat();
         let told = changes(&lines, &lines.replace("line 40\n", "row 40\n")).unwrap_or_default();
         assert!(told.contains("-line 40\n+row 40"), "{told}");
 

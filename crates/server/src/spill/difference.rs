@@ -92,8 +92,9 @@ mod tests {
 
     #[test]
     fn a_change_is_shown_with_its_place_and_bounded() {
-        let lines =
-            |from: usize, to: usize| (from..=to).map(|n| format!("line {n}\n")).collect::<String>();
+        let lines = |from: usize, to: usize| {
+            (from..=to).map(|n| format!("line {n}\n")).collect::<Vec<_>>().concat()
+        };
         let before = lines(1, 10_000);
         let after = lines(1, 5_000) + "new\n" + &lines(5_001, 10_000);
         assert_eq!(

@@ -224,7 +224,7 @@ impl Repeated {
         let query = json!({ "from": self.entry.uri, "sql": "SELECT count(*) FROM t" });
         let next = call(QUERYING_TOOL, &query);
         let text = format!("{}.\n{}\nNext: {next}", self.summary, self.stored());
-        self.result(vec![ContentBlock::text(text)], Value::Null, is_structured)
+        self.result(vec![ContentBlock::text(text)], &Value::Null, is_structured)
     }
 
     /// The answer that was computed from the table.
@@ -237,13 +237,13 @@ impl Repeated {
 
         let text = format!("{}.\n{head}\n{}\n\n{body}", self.summary, self.stored());
         let content = [ContentBlock::text(text)].into_iter().chain(blocks).collect();
-        self.result(content, value, is_structured)
+        self.result(content, &value, is_structured)
     }
 
     fn result(
         &self,
         content: Vec<ContentBlock>,
-        value: Value,
+        value: &Value,
         is_structured: bool,
     ) -> CallToolResult {
         let mut result = CallToolResult::success(content);
@@ -251,7 +251,7 @@ impl Repeated {
         if self.is_broken {
             result.is_error = Some(true);
         } else if is_structured {
-            result.structured_content = Some(spilled(&self.summary, &self.entry, &value));
+            result.structured_content = Some(spilled(&self.summary, &self.entry, value));
         }
         result
     }

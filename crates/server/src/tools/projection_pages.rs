@@ -140,8 +140,8 @@ struct Run<'a> {
     arguments: JsonObject,
     /// The arguments of earlier pages.
     seen: HashSet<String>,
-    /// The path of the list in the first page. Its records have none, if the inner one is `None`.
-    list: Option<Option<Vec<String>>>,
+    /// Where the first page has its records, once it was read.
+    place: Option<RecordPlace>,
     /// The records of the page before, as lines, and their number.
     before: (String, usize),
     /// Whether the next call finds out if pages are numbered from 0 or from 1.
@@ -151,6 +151,20 @@ struct Run<'a> {
     cut: Option<String>,
 }
 
+/// Where a page has its records.
+enum RecordPlace {
+    /// In the list at this path.
+    List(Vec<String>),
+    /// Its value is the only one.
+    Value,
+}
+
+impl RecordPlace {
+    fn of(page: &Value) -> Self {
+        cursors::list_of(page).map_or(Self::Value, Self::List)
+    }
+}
+
 impl<'a> Run<'a> {
     fn new(arguments: JsonObject, paging: &'a Paging) -> Self {
         Self {
@@ -158,7 +172,7 @@ impl<'a> Run<'a> {
             given: arguments.keys().cloned().collect(),
             arguments,
             seen: HashSet::new(),
-            list: None,
+            place: None,
             before: (String::new(), 0),
             probes: false,
             pages: 0,
@@ -245,8 +259,8 @@ impl<'a> Run<'a> {
         }
 
         self.check_number(&page.value, number)?;
-        let list = self.list.get_or_insert_with(|| cursors::list_of(&page.value));
-        let records = records_of(&page, list.as_deref())
+        let place = self.place.get_or_insert_with(|| RecordPlace::of(&page.value));
+        let records = records_of(&page, place)
             .ok_or_else(|| format!("page {number} has no list where page 1 has it"))?;
 
         let mut lines = String::new();
@@ -387,8 +401,8 @@ fn with(argument: &str, value: Value) -> JsonObject {
 
 /// The records of a page, as JSON: the items of its list, or the value itself without a list. `None`
 /// if another value is in place of the list.
-fn records_of<'a>(page: &'a ResultValue, list: Option<&[String]>) -> Option<Vec<Cow<'a, str>>> {
-    let Some(path) = list else { return Some(vec![page.json()]) };
+fn records_of<'a>(page: &'a ResultValue, place: &RecordPlace) -> Option<Vec<Cow<'a, str>>> {
+    let RecordPlace::List(path) = place else { return Some(vec![page.json()]) };
     if let Some(items) = page.items(path) {
         return Some(items);
     }
@@ -415,7 +429,7 @@ mod tests {
         run.read(CallToolResult::success(vec![ContentBlock::text(text)]), None)
     }
 
-    fn next(arguments: Value) -> Next {
+    fn next(arguments: &Value) -> Next {
         Next::With(arguments.as_object().unwrap().clone())
     }
 
@@ -424,20 +438,20 @@ mod tests {
         let paging = paging(&["page"]);
         for (second, after) in [("[1,2]", 2), ("[3,4]", 2)] {
             let mut run = Run::new(JsonObject::new(), &paging);
-            assert_eq!(read(&mut run, "[1,2]").unwrap().1, next(json!({ "page": 1 })));
+            assert_eq!(read(&mut run, "[1,2]").unwrap().1, next(&json!({ "page": 1 })));
             assert!(run.probes);
             run.arguments.extend(with("page", json!(1)));
             let (lines, following) = read(&mut run, second).unwrap();
-            assert_eq!(following, next(json!({ "page": after })));
+            assert_eq!(following, next(&json!({ "page": after })));
             assert_eq!(lines.is_empty(), second == "[1,2]");
         }
 
         let mut run = Run::new(JsonObject::new(), &paging);
         let first = read(&mut run, r#"{"page":"0","items":[1]}"#).unwrap();
-        assert_eq!((first.1, run.probes), (next(json!({ "page": 1 })), false));
+        assert_eq!((first.1, run.probes), (next(&json!({ "page": 1 })), false));
         let asked = json!({ "page": "3" }).as_object().unwrap().clone();
         let mut run = Run::new(asked, &paging);
-        assert_eq!(read(&mut run, "[1]").unwrap().1, next(json!({ "page": "4" })));
+        assert_eq!(read(&mut run, "[1]").unwrap().1, next(&json!({ "page": "4" })));
     }
 
     #[test]
@@ -452,7 +466,7 @@ mod tests {
                 r#"{"items":[1],"has_more":false,"truncated":true}"#,
                 Next::Unknown("\"truncated\" is true".to_owned()),
             ),
-            (r#"{"items":[1.10],"nextCursor":"b"}"#, next(json!({ "cursor": "b" }))),
+            (r#"{"items":[1.10],"nextCursor":"b"}"#, next(&json!({ "cursor": "b" }))),
         ] {
             let mut run = Run::new(JsonObject::new(), &paging);
             assert_eq!(read(&mut run, text).unwrap().1, expected, "{text}");

@@ -116,7 +116,8 @@ pub(super) struct Bars {
     /// All groups, of which the first in the order of their values are sent.
     groups: Value,
     /// Of each group: its value as text, its rows, and the value that is drawn.
-    bars: Vec<(columns::Cell, Value, Value)>,
+    #[serde(rename = "bars")]
+    drawn: Vec<(columns::Cell, Value, Value)>,
     /// The values of the column that is drawn, if there is one, and how many of them are numbers.
     values: Value,
     numbers: Value,
@@ -206,9 +207,10 @@ async fn line(rows: &Rows<'_>, chart: &Chart, limit: Option<u64>) -> Result<Line
         (None, _) => row_number(rows).await?.to_owned(),
     };
     let values = numbered(&format!("{x} AS x"), &chart.y, rows);
-    let aggregates: String = (0..chart.y.len())
+    let aggregates: Vec<_> = (0..chart.y.len())
         .map(|at| format!(", count(y{at}), min(y{at}), avg(y{at}), max(y{at})"))
         .collect();
+    let aggregates = aggregates.concat();
 
     let numbers = 3 + 4 * chart.y.len() as u64;
     let most = limit.unwrap_or(super::DEFAULT_LIMIT).clamp(1, MAX_NUMBERS / numbers);
@@ -216,7 +218,8 @@ async fn line(rows: &Rows<'_>, chart: &Chart, limit: Option<u64>) -> Result<Line
         "(SELECT count(*) FROM (SELECT DISTINCT x FROM v WHERE x IS NOT NULL LIMIT {}))",
         most + 1
     );
-    let given: String = (0..chart.y.len()).map(|at| format!(", count(g{at})")).collect();
+    let given: Vec<_> = (0..chart.y.len()).map(|at| format!(", count(g{at})")).collect();
+    let given = given.concat();
     let answer = rows
         .ask(format!(
             "{values}SELECT count(*), count(x), min(x), max(x), {distinct}{aggregates}{given} FROM v"
@@ -323,7 +326,7 @@ async fn bars(rows: &Rows<'_>, chart: &Chart, limit: Option<u64>) -> Result<Bars
     Ok(Bars {
         rows: total(),
         groups: total(),
-        bars: answer.rows.into_iter().filter_map(bar).collect(),
+        drawn: answer.rows.into_iter().filter_map(bar).collect(),
         values: total(),
         numbers: total(),
     })

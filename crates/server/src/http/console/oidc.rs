@@ -40,7 +40,7 @@ const PER_MINUTE: u32 = 120;
 #[derive(Debug)]
 enum AuthorizationServer {
     /// That of `[console.oidc]`.
-    Elsewhere(AccessClient),
+    Elsewhere(Box<AccessClient>),
     /// This server itself (`auth.mode = "login"`), in front of its provider.
     Here(Arc<LoginServer>),
 }
@@ -115,7 +115,7 @@ impl OidcLogin {
         clock: Arc<dyn Clock>,
         random: Random,
     ) -> Self {
-        Self::at(AuthorizationServer::Elsewhere(client), origin, slots, clock, random)
+        Self::at(AuthorizationServer::Elsewhere(Box::new(client)), origin, slots, clock, random)
     }
 
     /// A login at this server's own authorization server, which returns to the console at `origin`.

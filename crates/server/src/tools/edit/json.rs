@@ -257,7 +257,7 @@ mod tests {
             let changed = applied(text, &add).unwrap();
             assert_eq!(changed.after, after, "{text}");
             let told = changed.difference(text, 1_000);
-            assert!(told.starts_with("@@ ") && told.contains("9"), "{text}: {told}");
+            assert!(told.starts_with("@@ ") && told.contains('9'), "{text}: {told}");
         }
 
         let merge = JsonChange::Merge(json!({ "a": null, "b": { "c": 2 } }));

@@ -143,6 +143,8 @@ fn missing(text: &str, old: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     fn edit(old: &str, new: &str, all: bool) -> TextEdit {

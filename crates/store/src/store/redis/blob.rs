@@ -5,7 +5,11 @@ use std::{ops::Range, sync::Arc};
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::{NAME, RedisState, parts::ContentParts, unavailable, upload::MAX_INLINE};
+use super::{
+    NAME, RedisState,
+    parts::{ContentParts, MAX_INLINE},
+    unavailable,
+};
 use crate::{
     redis::{Shard, cmd, pipe},
     store::{Blob, ResourceUri, StoreError, blocks},

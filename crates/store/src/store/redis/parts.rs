@@ -8,6 +8,9 @@ use crate::redis::Shard;
 
 /// The size in bytes of each part of content but the last.
 pub(super) const PART_BYTES: usize = 1 << 20;
+/// The most bytes that go as an argument of the script, which copies them a few times. More bytes
+/// are cheaper in a separate command.
+pub(super) const MAX_INLINE: usize = 16 * 1024;
 
 /// The parts of one revision's content.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::{
     RedisState,
     blob::RedisBlob,
-    parts::{ContentParts, PART_BYTES},
+    parts::{ContentParts, MAX_INLINE, PART_BYTES},
     unavailable,
 };
 use crate::{
@@ -23,10 +23,6 @@ use crate::{
         Committed, Draft, OwnerQuota, ResourceUri, StoreError, StoredBlock, StoredResource, Upload,
     },
 };
-
-/// The most bytes that go as an argument of the script, which copies them a few times. More bytes
-/// are cheaper in a separate command.
-pub(super) const MAX_INLINE: usize = 16 * 1024;
 
 /// How many parts one round trip copies, which takes Redis some milliseconds.
 const COPIED_AT_ONCE: usize = 16;

@@ -13,7 +13,7 @@ use std::{
 use async_trait::async_trait;
 use futures_util::{FutureExt, TryStreamExt, stream::BoxStream};
 use larder_identity::Owner;
-use larder_runtime::{clock::ManualClock, random::Random};
+use larder_runtime::{clock::ManualClock, hex::hex, random::Random};
 use object_store::{
     CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
     ObjectStoreExt, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
@@ -265,8 +265,7 @@ async fn until(
 
 /// Text that is stored in an object of its own, and whose upload reserves its size.
 fn large() -> &'static str {
-    static TEXT: LazyLock<String> =
-        LazyLock::new(|| noise(1 << 20).iter().map(|byte| format!("{byte:02x}")).collect());
+    static TEXT: LazyLock<String> = LazyLock::new(|| hex(&noise(1 << 20)));
     &TEXT
 }
 
