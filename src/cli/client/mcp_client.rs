@@ -352,11 +352,9 @@ impl<'a> StoredResult<'a> {
         let link = content.last().filter(|block| block["type"] == "resource_link")?;
         let uri = link["uri"].as_str()?;
 
-        // The first line of a preview names the tool, and a line below it the URI.
-        let is_stored = text.starts_with("PREVIEW ONLY")
-            && text.lines().next()?.contains(&format!("result of {tool}."))
-            && text.contains(uri);
-        let is_stored = is_stored && result["isError"] != true;
+        // The first line names the tool, and a line below it the URI.
+        let names_tool = text.lines().next()?.contains(&format!("result of {tool}"));
+        let is_stored = names_tool && text.contains(uri) && result["isError"] != true;
         is_stored.then(|| Self { uri, size: link["size"].as_u64() })
     }
 }
