@@ -77,6 +77,8 @@ async function same(request) {
 const call = (name, args = {}, options = {}) => ({ client }) =>
     callTool(client, { name, arguments: args }, { timeout: PATIENCE, ...options });
 const read = uri => ({ client }) => client.readResource({ uri });
+// An input schema without Larder's own argument, which it adds to each tool.
+const withoutOwn = ({ properties: { _larder, ...properties } = {}, ...schema }) => ({ ...schema, properties });
 // Larder's own template, for parts of any resource.
 const own = '{+uri}{?lines,bytes,revision}';
 
@@ -84,7 +86,8 @@ const steps = {
     async tools() {
         const list = async at => {
             const { tools } = await at.client.listTools();
-            return tools.map(({ outputSchema, execution, ...tool }) => ({ ...tool, structured: !!outputSchema }));
+            return tools.map(({ outputSchema, execution, ...tool }) =>
+                ({ ...tool, inputSchema: withoutOwn(tool.inputSchema), structured: !!outputSchema }));
         };
         const [expected, got] = [await list(server), await list(larder)];
         const names = new Set(expected.map(tool => tool.name));

@@ -65,6 +65,8 @@ class Tour:
             for tool in tools:
                 tool["structured"] = tool.pop("outputSchema", None) is not None
                 tool.pop("execution", None)
+                # Larder adds an argument of its own.
+                tool["inputSchema"].setdefault("properties", {}).pop("_larder", None)
             return {tool["name"]: tool for tool in tools}
 
         expected, got = await listed(self.server), await listed(self.larder)
