@@ -7,7 +7,10 @@
 //! 1. What is offered: [`handler`], [`registry`], [`spill`], [`sources`], [`workflow`], [`tools`],
 //!    [`apps`], [`content_link`]
 //! 2. How it is served: [`admission`], [`dispatch`], [`era`], [`http`], [`stdio`]
-
+#![cfg_attr(
+    not(feature = "query"),
+    allow(dead_code, unused_imports, reason = "projections are computed by queries")
+)]
 // Without queries, the viewer answers at once that it cannot sort.
 #![cfg_attr(not(feature = "query"), allow(clippy::unused_async, clippy::unused_self))]
 
