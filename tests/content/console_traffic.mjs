@@ -26,7 +26,8 @@ async function walk(page) {
   await stage.look(page, "traffic-fresh");
   console.error("store");
   await drawn(page);
-  await page.getByText("started 50 min ago").waitFor();
+  // The fifty minutes of a busy instance take a busy machine long.
+  await page.getByText("started 50 min ago").waitFor({ timeout: 180_000 });
   seen.charts = await charts(page).evaluateAll((all) => all.map((one) => one.getAttribute("aria-label")));
   await stage.look(page, "traffic");
 
