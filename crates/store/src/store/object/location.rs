@@ -74,8 +74,8 @@ impl ObjectLocation {
         Self::over(name, objects).listing_in_order().copying_up_to(u64::MAX)
     }
 
-    /// Copies objects of at most `bytes` by [`ObjectStore::copy`], rather than read and write them.
-    /// The copy must be complete when the object store answers, and within its timeout.
+    /// Copies objects of at most `bytes` by `copy` of the object store, rather than read and write
+    /// them. The copy must be complete when the object store answers, and within its timeout.
     #[must_use]
     pub fn copying_up_to(mut self, bytes: u64) -> Self {
         self.objects.max_copy_bytes = bytes;
