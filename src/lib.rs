@@ -156,7 +156,7 @@ pub use serde_json::{Value, json};
 pub use server::{Server, server};
 pub use test_client::{Test, TestClient, TestError, test};
 
-/// What the macros write.
+/// Items that code of the macros uses.
 #[cfg(feature = "macros")]
 #[doc(hidden)]
 pub mod __private {

@@ -1,4 +1,4 @@
-//! What most servers use: `use larder::prelude::*;`
+//! The items that most servers use: `use larder::prelude::*;`
 
 pub use std::{process::ExitCode, time::Duration};
 

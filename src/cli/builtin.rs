@@ -1,4 +1,4 @@
-//! What the binary serves.
+//! The server that the binary runs.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use larder_store::store::Backend;
 use super::{host_upstreams, named::NamedUpstreams};
 use crate::config::{Config, ToolListing, UpstreamConfig, WorkflowLocations};
 
-/// What is served.
+/// The server that the binary runs, assembled.
 pub(super) struct Server {
     pub(super) registry: Registry,
     /// The backend that the code gives, in place of that of `store.url`.
@@ -39,7 +39,7 @@ pub(super) enum Transport {
     Stdio,
 }
 
-/// What the instructions say of previews and references. Texts of tools are a few words each.
+/// The part of the instructions about previews and references. Texts of tools are a few words each.
 const RESULTS: &str = "\
 Large results are stored as resources, out of the conversation. In place of one comes a preview, \
 also as structured content {\"spilled\": {note, resources: [{uri, size, next}]}}: the whole is \

@@ -29,7 +29,7 @@ pub(super) fn greeting(config: &Config, url: &str, upstreams: &[Status]) -> Stri
     lines.collect::<Vec<_>>().concat()
 }
 
-/// Where results are kept, and for how long.
+/// A sentence about the place where results are kept, and for how long.
 fn kept(store: &str) -> String {
     match store {
         "memory:" | "memory" => {

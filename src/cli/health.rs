@@ -80,12 +80,12 @@ pub(super) async fn run(args: HealthArgs) -> ExitCode {
     code
 }
 
-/// Where the server listens. Only these settings are read, each as far as it can be: a running
+/// The address where the server listens. Only these settings are read, each as far as it can be: a running
 /// server is healthy even if its file was changed into something invalid.
 #[derive(Debug, PartialEq, Eq)]
 struct Target {
     address: SocketAddr,
-    /// Those that may be spoken there.
+    /// The schemes that may be spoken at the address.
     schemes: &'static [&'static str],
 }
 

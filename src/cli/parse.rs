@@ -27,7 +27,7 @@ fn matched<C: Parser>(mut command: Command) -> C {
     }
 }
 
-/// As [`parse`], for a server of its own: help and version are the server's.
+/// Does what [`parse`] does for an author's server: help and version are the server's.
 pub(super) fn parse_for<C: Parser>(about: &About) -> C {
     let About { name, version } = about;
     let command = C::command().name(name.clone()).about(format!("{name}, an MCP server"));

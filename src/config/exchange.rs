@@ -33,10 +33,10 @@ pub struct UpstreamExchangeConfig {
     #[serde(default)]
     pub client_secret_file: Option<PathBuf>,
 
-    /// What the new token is for, by its name at the authorization server.
+    /// The service that the new token is for, by its name at the authorization server.
     #[serde(default)]
     pub audience: Option<String>,
-    /// What the new token is for, by its URL.
+    /// The service that the new token is for, by its URL.
     #[serde(default)]
     pub resource: Option<String>,
     /// Scopes to ask for. By default the authorization server decides.

@@ -206,7 +206,7 @@ impl LoginConfig {
         }
     }
 
-    /// Who may log in, and what they may do.
+    /// The rules of who may log in, and of what each person may do.
     ///
     /// # Errors
     /// A rule of `grants` is not one.

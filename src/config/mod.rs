@@ -222,7 +222,7 @@ impl Config {
         self.upstreams.iter().any(|upstream| upstream.exchange.is_some())
     }
 
-    /// What seals the tokens in a shared store.
+    /// Checks that there is a key to seal the tokens in a shared store with.
     fn check_state_key(&self, needed_by: &str) -> Result<(), ConfigError> {
         let is_shared = self.store.place()? != StoreUrl::Memory;
         if is_shared && self.server.state_key_file.is_none() {

@@ -35,7 +35,7 @@ pub struct QueryConfig {
     /// seconds; 0 to keep none.
     pub warm_seconds: u64,
 
-    /// What to do where the system cannot confine the processes by Landlock and seccomp:
+    /// The rule for systems that cannot confine the processes by Landlock and seccomp:
     /// `"required"` refuses queries, `"best_effort"` runs them all the same. Systems other than
     /// Linux have neither, and `"best_effort"` as default.
     pub confinement: ConfinementPolicy,

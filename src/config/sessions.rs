@@ -30,7 +30,7 @@ pub struct SessionsConfig {
     /// Bytes of finished streams that an instance keeps for resumption, for one caller. Answers
     /// beyond it reach only a client that is connected; others are told to send the request again.
     pub replay_bytes_per_principal: usize,
-    /// The same for all callers of an instance.
+    /// The limit of all callers of an instance together.
     pub replay_bytes: usize,
 
     /// Delete the resources that were created in a session when the client ends it. Otherwise they

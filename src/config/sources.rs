@@ -1,4 +1,4 @@
-//! Where each setting comes from, for `larder config show`.
+//! The place where each setting comes from, for `larder config show`.
 
 use std::{collections::BTreeMap, path::Path};
 

@@ -43,7 +43,7 @@ pub struct ToolsConfig {
     /// Largest text result of a tool in bytes, at least 2000. A larger result is stored as a
     /// resource and replaced by a preview with its URI.
     pub output_bytes: usize,
-    /// The same limit for images and audio, in bytes of base64.
+    /// The limit of images and audio, in bytes of base64.
     pub media_bytes: usize,
     /// The most bytes of text in the prompt of a workflow as a whole, at least 2000. What does not
     /// fit is replaced by a preview or a link.
@@ -74,14 +74,14 @@ pub enum ToolListing {
 /// The built-in tools that are listed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum ToolsSet {
-    /// Those that the stored results of upstreams need, or all if there are none.
+    /// The tools that stored results of upstreams need, or all tools if there are no upstreams.
     #[default]
     Auto,
-    /// Those that read.
+    /// The tools that read.
     Reading,
     /// All.
     All,
-    /// Those with these names.
+    /// The tools with these names.
     Named(BTreeSet<String>),
 }
 

@@ -265,7 +265,7 @@ fn max_parked_per_caller() -> usize {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EachPolicy {
-    /// Those that say that they only read.
+    /// Tools that say that they only read.
     #[default]
     Read,
     /// All.

@@ -37,12 +37,12 @@ pub(super) struct Variable {
     name: String,
     path: Vec<String>,
     value: String,
-    /// What was wrong with the value when it was read as a boolean or a number.
+    /// The error of reading the value as a boolean or a number.
     error_as_scalar: Option<Error>,
 }
 
 impl Variables {
-    /// Those of the environment that are settings, without those whose value is empty.
+    /// The settings in the environment, without those whose value is empty.
     pub(super) fn of(environment: HashMap<String, String>, file_length: usize) -> Self {
         let variables = environment.into_iter().filter_map(|(name, value)| {
             let path = name.strip_prefix(PREFIX)?.to_ascii_lowercase();

@@ -10,10 +10,10 @@ use crate::app::OpenError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServerError {
-    /// Its state cannot be made: see [`Server::lifespan`](super::Server::lifespan).
+    /// The server's state cannot be made: see [`Server::lifespan`](super::Server::lifespan).
     #[error("{0}")]
     State(String),
-    /// Its definition has problems.
+    /// The server's definition has problems.
     #[error(transparent)]
     Build(#[from] BuildError),
     /// A setting is invalid, or the store cannot be used.

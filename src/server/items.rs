@@ -1,4 +1,4 @@
-//! What a server takes: items, and the functions that the macros make of functions.
+//! Items that a server takes, and the functions that the macros make of functions.
 
 use larder_server::registry::{Builder, Prompt, Resource, Template, Tool};
 
@@ -75,7 +75,7 @@ impl<S: Send + Sync + 'static> ResourceItem<S> for Template<S> {
     note = "write #[resource] above a function, or make a resource by `Resource::new`"
 )]
 pub trait IntoResource<S> {
-    /// What it is.
+    /// The type of the item.
     type Item: ResourceItem<S>;
 
     /// The resource or template.

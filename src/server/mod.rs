@@ -59,12 +59,12 @@ pub fn server(name: impl Into<String>) -> Server {
 #[must_use = "a server does nothing until it is run"]
 pub struct Server<S = ()> {
     start: Start<S>,
-    /// What to do with the builder, in order.
+    /// The steps that are applied to the builder, in order.
     steps: Vec<Step<S>>,
     open: Open<S>,
     pub(crate) config: Config,
     backend: Option<Arc<dyn Backend>>,
-    /// What the command line says about the server.
+    /// Name, version and description on the command line.
     #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "only a command line says it"))]
     pub(crate) about: About,
 }

@@ -33,7 +33,7 @@ pub struct Options {
     pub level: String,
     /// Whether log lines are JSON objects.
     pub json: bool,
-    /// Where traces are sent, if anywhere.
+    /// The collector that gets traces, if any.
     pub traces: Option<Traces>,
 }
 

@@ -3,7 +3,7 @@
 
 use larder_runtime::metric::{self, Label};
 
-/// What the kernel counts CPU time in, in each second: `USER_HZ` is 100 on all architectures of Linux.
+/// The kernel's unit of CPU time, in ticks a second: `USER_HZ` is 100 on all architectures of Linux.
 #[cfg(target_os = "linux")]
 const TICKS: f64 = 100.0;
 

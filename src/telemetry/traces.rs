@@ -12,7 +12,7 @@ use opentelemetry_sdk::{
 /// The provider, kept to flush it at the end.
 static PROVIDER: OnceLock<SdkTracerProvider> = OnceLock::new();
 
-/// Where and how traces are sent.
+/// The collector of traces, and how they are sent to it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Traces {
     /// The URL, such as `http://localhost:4318/v1/traces`.

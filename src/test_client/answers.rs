@@ -1,4 +1,4 @@
-//! What the client answers to requests of the server.
+//! The client's answers to requests of the server.
 
 use serde_json::{Map, Value, json};
 

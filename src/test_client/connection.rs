@@ -21,7 +21,7 @@ use super::{
 };
 use crate::server::Running;
 
-/// What fits into the pipe before the writer waits.
+/// The bytes that fit into the pipe before the writer waits.
 const PIPE_BYTES: usize = 64 * 1024;
 
 pub(super) struct Connection {

@@ -1,4 +1,4 @@
-//! What a server has answered.
+//! The server's replies.
 
 use rmcp::model::{CallToolResult, ContentBlock, GetPromptResult};
 use serde::{Deserialize, de::DeserializeOwned};
@@ -18,7 +18,7 @@ pub struct ProgressNote {
     pub progress: f64,
     /// How much there is in all.
     pub total: Option<f64>,
-    /// What the call did then.
+    /// The message that the call sent with this progress.
     pub message: Option<String>,
 }
 
@@ -145,7 +145,7 @@ impl TestError {
         Self { message, code: error["code"].as_i64() }
     }
 
-    /// What it says.
+    /// The text of the error.
     pub fn message(&self) -> &str {
         &self.message
     }

@@ -308,6 +308,34 @@ fn no_file_is_long() {
     }
 }
 
+/// A comment names its subject: a reader shall not have to guess what the word in its place means.
+#[test]
+fn comments_begin_with_their_subject() {
+    const WORDS: [&str; 9] =
+        ["What", "It", "Its", "Those", "Who", "Whose", "Whoever", "Where", "As"];
+
+    let text_of = |line: &str| {
+        let text = line.trim_start().strip_prefix("//")?;
+        Some(text.trim_start_matches(['/', '!']).trim().to_owned())
+    };
+
+    for Source { root, file, text } in sources() {
+        let mut before = String::new();
+
+        for (number, line) in (1..).zip(text.lines()) {
+            let comment = text_of(line).unwrap_or_default();
+            let word = comment.split_whitespace().next().unwrap_or_default();
+            let is_riddle = WORDS.contains(&word) || comment.starts_with("The same ");
+            assert!(
+                !(before.is_empty() && is_riddle),
+                "{root}/{}:{number}: begin with the subject: {comment}",
+                file.display()
+            );
+            before = comment;
+        }
+    }
+}
+
 /// The arguments of each macro call of this name.
 fn macro_calls<'a>(code: &'a str, name: &str) -> Vec<&'a str> {
     let calls = code.match_indices(name).map(|(at, name)| &code[at + name.len()..]);

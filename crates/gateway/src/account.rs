@@ -64,7 +64,7 @@ impl Account {
         }
     }
 
-    /// What follows after a response with status 401 or 403 to a request with this token.
+    /// The step after a response with status 401 or 403 to a request with this token.
     /// `is_first`: the request was not sent again yet.
     pub(super) async fn refused(
         &self,

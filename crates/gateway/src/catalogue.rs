@@ -1,4 +1,4 @@
-//! What an upstream offers, as Larder lists it.
+//! The items that an upstream offers, as Larder lists them.
 
 mod cut;
 mod load;
@@ -30,7 +30,7 @@ const MAX_PAGES: usize = 1_000;
 /// The most items that are named as not offered.
 const MAX_LEFT_OUT: usize = 20;
 
-/// What an upstream offers, in its order.
+/// The items that an upstream offers, in its order.
 #[derive(Default)]
 pub(super) struct Catalogue {
     pub(super) tools: Vec<Arc<Kept<Tool>>>,
@@ -65,7 +65,7 @@ pub(super) struct Loaded {
 
 /// A tool of an upstream.
 pub(super) struct Tool {
-    /// Its name there.
+    /// The name at the upstream.
     pub(super) own_name: String,
     /// Whether a legacy upstream runs it only as a task.
     pub(super) is_task: bool,
@@ -74,7 +74,7 @@ pub(super) struct Tool {
 
 /// A prompt of an upstream.
 pub(super) struct Prompt {
-    /// Its name there.
+    /// The name at the upstream.
     own_name: String,
     listed: model::Prompt,
 }

@@ -46,7 +46,7 @@ const MAX_BACKOFF: Duration = Duration::from_secs(60);
 /// An upstream's process, started when it is first needed.
 pub(super) struct Connection {
     shared: Arc<Shared>,
-    /// What the client can be asked for.
+    /// The client's capabilities, as declared to the upstream.
     client: Value,
     /// Keeps other instances from starting a process for the same session.
     claim: Option<Claim>,
@@ -62,13 +62,13 @@ pub(super) struct Connection {
     /// The session that has used it last.
     session: Mutex<Option<ClientSession>>,
 
-    /// Who uses it.
+    /// The sessions that use the process.
     pub(super) users: watch::Sender<Users>,
     /// The resources that clients follow.
     pub(super) subscriptions: Arc<Subscriptions>,
 
     state: watch::Sender<Progress>,
-    /// What the process offers, kept while it is down.
+    /// The catalogue of the process, kept while it is down.
     catalogue: ArcSwapOption<Catalogue>,
     /// Counts how often the lists were read.
     readings: watch::Sender<u64>,
@@ -87,7 +87,7 @@ pub(super) struct Connection {
 
 /// Which instances may serve the session of a connection.
 pub(super) enum Part {
-    /// It is not shared with other instances.
+    /// The session belongs to this instance alone.
     Own,
     /// This one, which claims it.
     Claimed(Claim),
@@ -115,7 +115,7 @@ enum Phase {
     Starting,
     Up(Arc<Link>),
     Down(Arc<StartError>),
-    /// It was stopped for good.
+    /// The connection was stopped for good.
     Stopped,
 }
 

@@ -26,7 +26,7 @@ use super::{
     status::State,
 };
 
-/// Who shares a process.
+/// The key of a process: those who share it have the same one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Key {
     /// Everybody.
@@ -57,7 +57,7 @@ enum Unconnected {
 }
 
 struct Opened {
-    /// Who opened it.
+    /// The owner for whom the connection was opened.
     owner: Owner,
     connection: Arc<Connection>,
 }
@@ -465,7 +465,7 @@ impl InUse {
 }
 
 impl SessionPolicy {
-    /// Who shares the process of a call.
+    /// The key of the process for a call.
     fn key(self, owner: &Owner, client: &ClientFacts, session: Option<&Arc<str>>) -> Key {
         match (self, session) {
             (Self::All, _) => Key::All,

@@ -18,22 +18,22 @@ const METHOD_NOT_FOUND: i64 = -32601;
 /// An error of an upstream, as the caller reads it.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(super) enum UpstreamError {
-    /// It does not start.
+    /// The upstream does not start.
     #[error("{}", .0.show())]
     Start(Arc<StartError>),
-    /// It ended while a request was running.
+    /// The upstream ended while a request was running.
     #[error("{name} ended ({how}) during {request}; whether it was done is unknown.")]
     Ended { name: Arc<str>, how: Arc<str>, request: String },
-    /// It did not answer in time.
+    /// The upstream did not answer in time.
     #[error(
         "{name} did not answer within {} s (upstreams.call_timeout) and was told to stop.",
         .after.as_secs_f64()
     )]
     TimedOut { name: Arc<str>, after: Duration },
-    /// Its message was too long.
+    /// The upstream's message was too long.
     #[error("{name} sent more than {} (upstreams.max_message); nothing was kept.", bytes(*.max))]
     TooLong { name: Arc<str>, max: usize },
-    /// Its message has too many JSON values.
+    /// The upstream's message has too many JSON values.
     #[error(
         "{name} sent more than {max} JSON values in one message (upstreams.max_values); nothing was kept."
     )]
@@ -47,22 +47,22 @@ pub(super) enum UpstreamError {
         bytes(*.max)
     )]
     NoRoom { name: Arc<str>, max: usize },
-    /// It did not process the request: sending it again is safe.
+    /// The upstream did not process the request: sending it again is safe.
     #[error("{name} did not take the request: {reason}.")]
     NotProcessed { name: Arc<str>, reason: String },
-    /// It cannot be used now.
+    /// The upstream cannot be used now.
     #[error("{name} cannot be used: {problem}.")]
     Unavailable { name: Arc<str>, problem: String },
-    /// What it sent is not what the protocol says.
+    /// The upstream's message does not follow the protocol.
     #[error("{name} sent an answer that cannot be used: {problem}")]
     Invalid { name: Arc<str>, problem: String },
-    /// The same of the answer to a call, which it has executed.
+    /// The upstream's answer to a call, which it has executed, does not follow the protocol.
     #[error("The upstream {name} executed the tool, but its answer is invalid: {problem}")]
     InvalidResult { name: Arc<str>, problem: String },
-    /// It sent no answer.
+    /// The upstream sent no answer.
     #[error("{name} did not answer: {problem}; whether the request was done is unknown.")]
     NoAnswer { name: Arc<str>, problem: String },
-    /// It refused the request by a status of HTTP.
+    /// The upstream refused the request by a status of HTTP.
     #[error("{0}")]
     Status(Box<StatusError>),
     /// The call does not wait for its client's next round any more.
@@ -86,7 +86,7 @@ pub(super) enum UpstreamError {
         "{name} asks the client, but {max} calls wait for answers already ({setting}), so it was told to stop. Answer one of them first."
     )]
     TooManyParked { name: Arc<str>, max: usize, setting: &'static str },
-    /// It needs an answer that it does not get.
+    /// The upstream needs an answer that it does not get.
     #[error("{name} asks the client, and gets no answer: {reason}")]
     Unanswered { name: Arc<str>, reason: String },
     /// The caller must log in there.
@@ -98,7 +98,7 @@ pub(super) enum UpstreamError {
     /// The caller's token cannot be exchanged for one of the upstream.
     #[error("{name} cannot be used with your token: {problem}.")]
     TokenExchange { name: Arc<str>, problem: String },
-    /// Its own error.
+    /// The upstream's own error.
     #[error("{}", .0.message)]
     Refused(ErrorResponse),
 }
@@ -144,7 +144,7 @@ pub(super) struct StartError {
     /// log alone.
     pub(super) reason: String,
     pub(super) next_try: Instant,
-    /// What the caller lacks. Then it is no failure of the upstream.
+    /// The caller's problem. Then it is no failure of the upstream.
     pub(super) caller: Option<Box<UpstreamError>>,
 }
 
@@ -164,7 +164,7 @@ impl StartError {
 }
 
 impl UpstreamError {
-    /// What kind of error it is, for metrics.
+    /// The class of the error, for metrics.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             _ if self.is_callers() => "access",
@@ -203,7 +203,7 @@ impl UpstreamError {
         }
     }
 
-    /// The same error of a call, during which it came.
+    /// This error as that of a call, during which it came.
     pub(super) fn of_call(self) -> Self {
         match self {
             Self::Invalid { name, problem } => Self::InvalidResult { name, problem },

@@ -198,7 +198,7 @@ impl Exchange {
         self.method
     }
 
-    /// What names the request in errors.
+    /// The name of the request in errors.
     pub(super) fn what(&self) -> &str {
         &self.what
     }

@@ -132,7 +132,7 @@ async fn listen(link: &Arc<Link>, subscriptions: &Subscriptions) {
     }
 }
 
-/// What the upstream is asked to announce. `None` for nothing.
+/// The filter of the subscription at the upstream. `None` for nothing to announce.
 fn filter(link: &Link, wanted: &HashSet<String>) -> Option<Value> {
     let declared = link.capabilities();
     let mut filter = Map::new();

@@ -71,7 +71,7 @@ pub(super) struct Link {
     /// The memory for its messages.
     budget: Arc<MessageBudget>,
     name: Arc<str>,
-    /// What the client can be asked for.
+    /// The client's capabilities, as declared to the upstream.
     client_capabilities: Value,
 
     outgoing: mpsc::Sender<Bytes>,
@@ -87,7 +87,7 @@ pub(super) struct Link {
     lists_changed: watch::Sender<u64>,
     /// The latest subscription that a modern upstream has acknowledged.
     acknowledged: watch::Sender<i64>,
-    /// Where updates of resources are announced.
+    /// The subscriptions that get updates of resources.
     updates: OnceLock<Arc<Subscriptions>>,
     /// The instructions of the upstream, for models.
     instructions: OnceLock<Arc<str>>,
@@ -205,7 +205,7 @@ impl Link {
         &self.name
     }
 
-    /// What the client can be asked for.
+    /// The client's capabilities, as declared to the upstream.
     pub(super) fn client_capabilities(&self) -> &Value {
         &self.client_capabilities
     }
@@ -221,7 +221,7 @@ impl Link {
         let _ = self.outgoing.try_send(message);
     }
 
-    /// Where messages to the upstream go.
+    /// The channel of messages to the upstream.
     pub(super) fn outgoing(&self) -> mpsc::Sender<Bytes> {
         self.outgoing.clone()
     }
@@ -272,7 +272,7 @@ impl Link {
         Ok(Opened { id, answer, events: messages, questions, era: state.era })
     }
 
-    /// Whose request it is; `None` for one of Larder's own, and for one that has ended.
+    /// The caller of the request; `None` for one of Larder's own, and for one that has ended.
     pub(super) fn caller(&self, id: i64) -> Option<Identity> {
         self.state.lock().running.get(&id)?.caller.clone()
     }
@@ -345,7 +345,7 @@ impl Link {
         self.state.lock().era
     }
 
-    /// Where updates of resources are announced from now on.
+    /// Announces updates of resources to these subscriptions from now on.
     pub(super) fn announce_updates_to(&self, subscriptions: Arc<Subscriptions>) {
         // Set once: a link belongs to one connection.
         let _ = self.updates.set(subscriptions);

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap, path::Path};
 
-/// What Windows starts. Scripts of other types need a program of their own.
+/// The suffixes of programs that Windows starts. Scripts of other types need a program of their own.
 #[cfg(any(windows, test))]
 const EXECUTABLE: [&str; 4] = [".com", ".exe", ".bat", ".cmd"];
 
@@ -87,7 +87,7 @@ fn find(
 mod tests {
     use super::*;
 
-    /// What is found of these files, in two folders.
+    /// The program that is found among these files, in two folders.
     fn found(name: &str, extensions: &str, files: &[&str]) -> Option<String> {
         let folders = ["relative", "/node", "/tools"].map(std::path::PathBuf::from);
         let is_file = |file: &Path| files.iter().any(|known| Path::new(known) == file);

@@ -43,7 +43,7 @@ impl Question {
     }
 }
 
-/// What of a client's capabilities is declared to an upstream whose questions reach
+/// The part of a client's capabilities that is declared to an upstream whose questions reach
 /// only that client.
 pub(super) fn capabilities(client: &ClientFacts) -> Value {
     let declared = serde_json::to_value(&client.capabilities).unwrap_or_default();

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::received::Capabilities;
 
-/// What a legacy server has answered to `initialize`, as headers repeat it.
+/// The answer of a legacy server to `initialize`, as headers repeat it.
 #[derive(Default, Clone)]
 pub(super) struct Session {
     pub(super) id: Option<HeaderValue>,
@@ -59,7 +59,7 @@ impl RemoteSession {
         *self.now.lock() = Session::default();
     }
 
-    /// What another link needs to go on. `None` for a server without sessions.
+    /// The state that another link needs to go on. `None` for a server without sessions.
     pub(super) fn save(&self, capabilities: Capabilities) -> Option<SavedSession> {
         let Session { id, version } = self.now.lock().clone();
         let text = |header: HeaderValue| header.to_str().ok().map(str::to_owned);
@@ -69,7 +69,7 @@ impl RemoteSession {
     }
 }
 
-/// Where the session of an upstream is kept with a client's session.
+/// The slot of an upstream's session beside a client's session.
 pub(super) struct KeptSession {
     notes: Arc<dyn Notes>,
     session: Arc<str>,

@@ -21,7 +21,7 @@ use super::{
 
 /// All upstreams of a server.
 pub struct Upstreams {
-    /// Those that stay, after those of the configuration.
+    /// The upstreams that stay, after those of the configuration.
     fixed: Vec<Settings>,
     /// The names of the server's own tools.
     reserved: HashSet<String>,
@@ -122,7 +122,7 @@ impl Upstreams {
         self.upstreams().into_iter().map(|upstream| upstream as Arc<dyn Provider>).collect()
     }
 
-    /// What an operator may know about each.
+    /// The state of each upstream, for operators.
     pub fn statuses(&self) -> Vec<Status> {
         self.upstreams().iter().map(|upstream| upstream.status()).collect()
     }

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use url::{Host, Url};
 
-/// Who shares a process of an upstream.
+/// The rule by which callers share a process of an upstream.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SessionPolicy {
@@ -25,7 +25,7 @@ pub enum SessionPolicy {
     All,
 }
 
-/// Where the server of an upstream is.
+/// The place of an upstream's server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// A program that Larder starts.
@@ -122,7 +122,7 @@ pub enum LoginIssuer {
     },
     /// Only this one.
     Configured {
-        /// Its issuer URL.
+        /// The authorization server's issuer URL.
         issuer: String,
         /// The client as which it has registered Larder beforehand.
         client: Option<OAuthClient>,
@@ -175,9 +175,9 @@ pub struct TokenExchangeSettings {
     /// The secret of that client.
     pub client_secret: String,
 
-    /// What the new token is for, by its name at the authorization server.
+    /// The service that the new token is for, by its name at the authorization server.
     pub audience: Option<String>,
-    /// What the new token is for, by its URL.
+    /// The service that the new token is for, by its URL.
     pub resource: Option<String>,
     /// The scopes to ask for. If there are none, the authorization server decides.
     pub scopes: Vec<String>,
@@ -186,7 +186,7 @@ pub struct TokenExchangeSettings {
     pub max_tokens: usize,
 }
 
-/// Where the token endpoint of an authorization server is found.
+/// The place of an authorization server's token endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TokenServer {
     /// At this URL.
@@ -277,7 +277,7 @@ pub struct Settings {
     /// The name, in messages and in the names of its tools if there are several
     /// upstreams.
     pub name: String,
-    /// Where the server is.
+    /// The place of the server.
     pub target: Target,
 
     /// Which tools are offered.
@@ -298,7 +298,7 @@ pub struct Settings {
     /// `larder` is content that callers and Larder itself have stored.
     pub accept: Vec<String>,
 
-    /// Who shares a process.
+    /// The rule by which callers share a process.
     pub session: SessionPolicy,
     /// Whether the server is not ready while this one is down.
     pub required: bool,

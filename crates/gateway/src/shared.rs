@@ -25,7 +25,7 @@ use super::{
     token_exchange::TokenExchange,
 };
 
-/// What the connections of an upstream have in common.
+/// The state that the connections of an upstream share.
 pub(super) struct Shared {
     pub(super) settings: Arc<Settings>,
     /// The memory for messages of all upstreams.
@@ -34,17 +34,17 @@ pub(super) struct Shared {
 
     /// The era, as far as the last start has found it out.
     pub(super) era: Mutex<KnownEra>,
-    /// What the process that was listed last offers.
+    /// The catalogue of the process that was listed last.
     pub(super) latest: ArcSwapOption<Catalogue>,
     /// The offers of fresh processes.
     pub(super) memory: Memory,
     /// Until when lists wait for an upstream that was never listed. They wait for it once.
     pub(super) list_deadline: Mutex<Option<Instant>>,
-    /// What its sessions are offered, each item once.
+    /// The catalogues of its sessions, each item once.
     pub(super) catalogues: CataloguePool,
     pub(super) statistics: Statistics,
 
-    /// Where changes of lists are announced. Set once, before the first use.
+    /// The channel that announces changes of lists. Set once, before the first use.
     pub(super) changes: OnceLock<broadcast::Sender<Announcement>>,
     /// How instances share what belongs to sessions. Set once, before the first use; empty if
     /// this is the only instance.

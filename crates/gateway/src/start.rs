@@ -71,7 +71,7 @@ pub(super) struct Failed {
     pub(super) reason: String,
     /// The last lines of standard error, for the log.
     pub(super) stderr: String,
-    /// What the caller lacks. Then it is no failure of the upstream.
+    /// The caller's problem. Then it is no failure of the upstream.
     pub(super) caller: Option<Box<UpstreamError>>,
 }
 

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::error::UpstreamError;
 
-/// What has happened with an upstream so far.
+/// The counters and last events of an upstream.
 #[derive(Default)]
 pub(super) struct Statistics {
     failures: AtomicU64,
@@ -20,7 +20,7 @@ pub(super) struct Statistics {
 #[derive(Clone)]
 pub(super) struct StatedError {
     pub(super) at: Instant,
-    /// Its class, as in metrics.
+    /// The class of the error, as in metrics.
     pub(super) kind: &'static str,
     pub(super) text: String,
 }

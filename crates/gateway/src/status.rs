@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 pub enum State {
     /// Nobody uses it: it starts with the next list or call.
     Idle,
-    /// It is being started.
+    /// The upstream is being started.
     Starting,
-    /// It could not be started, or has ended.
+    /// The upstream could not be started, or has ended.
     Down,
-    /// It runs.
+    /// The upstream runs.
     Up,
     /// Running, with a part of its lists not offered or not read.
     Degraded,
@@ -36,10 +36,10 @@ impl State {
     }
 }
 
-/// What an operator may know about an upstream.
+/// The state of an upstream, for operators.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
-    /// Its name.
+    /// The name of the upstream.
     pub name: String,
     /// The best state among its processes; `degraded` if one of them is.
     pub state: State,
@@ -73,7 +73,7 @@ pub struct Status {
 /// The last error of an upstream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastError {
-    /// What happened, with the last lines of its standard error.
+    /// The event, with the last lines of standard error.
     pub text: String,
     /// How long ago, in seconds.
     pub seconds_ago: u64,

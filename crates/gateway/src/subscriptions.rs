@@ -29,7 +29,7 @@ struct Table {
     streams: u64,
 }
 
-/// Who follows a resource.
+/// The follower of a resource.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Follower {
     /// A client's session.
@@ -38,7 +38,7 @@ pub(super) enum Follower {
     Stream(u64),
 }
 
-/// Where updates are announced.
+/// The place where updates are announced.
 pub(super) struct Target {
     pub(super) owner: Owner,
     /// The URI under which the resource is offered.

@@ -21,7 +21,7 @@ const POLL: Duration = Duration::from_secs(1);
 /// The bounds of what the upstream says.
 const POLL_BOUNDS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(10));
 
-/// What makes a call a task.
+/// The member of a call's params that makes it a task.
 pub(super) fn request() -> Value {
     json!({ "ttl": TTL.as_secs() * 1000 })
 }

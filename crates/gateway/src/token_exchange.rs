@@ -44,7 +44,7 @@ pub(super) struct TokenExchange {
     known: Cache<TokenDigest, Arc<Answer>>,
 }
 
-/// What the authorization server has answered.
+/// The answer of the authorization server.
 struct Answer {
     /// The token, or why there is none.
     token: Result<String, Failure>,
@@ -123,7 +123,7 @@ impl TokenExchange {
         })
     }
 
-    /// Its answer.
+    /// The answer of the authorization server for a presented token.
     ///
     /// # Errors
     /// Why there is none.
@@ -182,7 +182,7 @@ impl TokenExchange {
     }
 }
 
-/// What an operator may mend.
+/// The setting that an operator may mend.
 fn cause(error: &str) -> &'static str {
     match error {
         "invalid_client" => "check upstreams.exchange.client_id and client_secret",

@@ -22,7 +22,7 @@ pub struct Identity {
     bearer: Option<Arc<Secret>>,
 }
 
-/// What an issuer says of a token, for the audit log.
+/// The issuer's statements about a token, for the audit log.
 #[derive(Debug)]
 struct TokenFacts {
     client: Option<Box<str>>,
@@ -91,7 +91,7 @@ impl Identity {
         self.token.as_ref()?.id.as_deref()
     }
 
-    /// What notices that the credentials are no longer valid. None if they always are.
+    /// Notices when the credentials are no longer valid. None if they always are.
     pub fn validity(&self) -> Option<Validity> {
         self.validity.clone()
     }
@@ -120,7 +120,7 @@ impl Identity {
         &self.owner
     }
 
-    /// What the caller may do.
+    /// The caller's permissions.
     pub fn grant(&self) -> &Grant {
         &self.grant
     }
@@ -136,7 +136,7 @@ impl Identity {
     }
 }
 
-/// Who calls and what they may do, whatever the token.
+/// Equal identities are the same caller with the same permissions, whatever the token.
 impl PartialEq for Identity {
     fn eq(&self, other: &Self) -> bool {
         self.owner == other.owner

@@ -135,7 +135,7 @@ impl Hierarchy {
     }
 }
 
-/// What a caller may do.
+/// The permissions of a caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Grant {
     /// Everything: without authentication.

@@ -28,7 +28,7 @@ const COOKIES: u8 = 4;
 
 const CONTEXT: &str = "auth/flow";
 
-/// Where a browser goes next.
+/// The next page of a browser.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NextStep {
     /// To this URL, with these cookies.
@@ -40,7 +40,7 @@ pub enum NextStep {
         problem: Problem,
         /// The client's redirect URI, with the error.
         back: String,
-        /// Where that leads, for the user.
+        /// The place that the redirect leads to, for the user.
         destination: Destination,
         /// Cookies that are of no use any more.
         cookies: Vec<Cookie>,

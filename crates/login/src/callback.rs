@@ -27,20 +27,20 @@ use super::{
 /// The name of the cookie of the question.
 pub const CONSENT_COOKIE: &str = "larder-consent";
 
-/// What a user is asked.
+/// The question to a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConsentQuestion {
-    /// What the form brings back.
+    /// The ticket that the form brings back.
     pub ticket: String,
     /// The name of the client, which it has chosen itself.
     pub client: String,
     /// The URL of the client's metadata document, whose host is certain.
     pub document: Option<String>,
-    /// Where the browser goes after that.
+    /// The place that the browser is sent to after the answer.
     pub destination: Destination,
     /// The scopes.
     pub scopes: Vec<String>,
-    /// Who is logged in.
+    /// The person who is logged in.
     pub user: String,
 }
 
@@ -207,7 +207,7 @@ impl LoginServer {
         }))
     }
 
-    /// What the user of this browser is asked.
+    /// The question to the user of this browser.
     ///
     /// # Errors
     /// Another browser is to be asked, or it took too long.

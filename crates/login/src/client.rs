@@ -28,7 +28,7 @@ const MAX_NAME: usize = 80;
 
 const CONTEXT: &str = "auth/client";
 
-/// What clients say of themselves (RFC 7591, section 2).
+/// The metadata that clients register (RFC 7591, section 2).
 #[derive(Deserialize)]
 pub(super) struct ClientMetadata {
     client_name: Option<String>,
@@ -51,7 +51,7 @@ struct Sealed {
     issued: Timestamp,
 }
 
-/// Who asks for tokens.
+/// The client that asks for tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Client {
     pub(super) id: String,

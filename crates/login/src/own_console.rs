@@ -14,10 +14,10 @@ use super::{
 /// The identifier of the console. No registration has it, because those are sealed.
 const ID: &str = "larder-console";
 
-/// What the authorization server knows of the console.
+/// The console as a client of the authorization server.
 #[derive(Debug, Clone)]
 pub struct OwnConsole {
-    /// Where browsers come back to.
+    /// The URL to which browsers come back.
     pub redirect_uri: String,
     /// How long a login lasts: its access token, and what is kept of it.
     pub session: Duration,

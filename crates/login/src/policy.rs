@@ -7,16 +7,16 @@ use larder_protocol::quote::quoted;
 
 use super::Person;
 
-/// Who may log in, and which scopes they may have.
+/// The rules of who may log in, and with which scopes.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
-    /// Who may log in: any entry that fits lets a user in. Nobody, if it is empty.
+    /// The people who may log in: any entry that fits lets a user in. Nobody, if it is empty.
     pub allow: Allow,
     /// The scopes, with the rules for who may have each.
     pub grants: Vec<(String, Vec<Rule>)>,
 }
 
-/// Who may log in; the entries are alternatives.
+/// The people who may log in; the entries are alternatives.
 #[derive(Debug, Clone, Default)]
 pub struct Allow {
     /// Domains of verified email addresses.
@@ -27,7 +27,7 @@ pub struct Allow {
     pub emails: Vec<String>,
 }
 
-/// Who a rule of `grants` is about.
+/// The people that a rule of `grants` is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rule {
     /// Everybody who may log in.

@@ -64,7 +64,7 @@ impl<'a> Redemption<'a> {
     }
 }
 
-/// Who logged in.
+/// The person who logged in.
 #[derive(Debug, Clone)]
 pub struct Authenticated {
     /// The user.

@@ -1,4 +1,4 @@
-//! What is kept of logins, sealed, in slots that expire: tickets of users who have not decided
+//! The records of logins, sealed, in slots that expire: tickets of users who have not decided
 //! yet, codes, grants, and what users have allowed.
 
 use std::time::Duration;
@@ -41,7 +41,7 @@ pub(super) struct CheckedRequest {
     pub(super) scopes: Option<String>,
 }
 
-/// What later steps need of a client.
+/// The facts of a client that later steps need.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct ClientFacts {
     #[serde(rename = "k")]
@@ -82,7 +82,7 @@ pub(super) fn principal(person: &Person) -> Principal {
 pub(super) struct ConsentTicket {
     pub(super) request: CheckedRequest,
     pub(super) user: User,
-    /// What the client gets, if the user allows it.
+    /// The scopes that the client gets, if the user allows it.
     pub(super) scopes: String,
     /// The value of the browser's cookie.
     pub(super) browser: String,
@@ -103,7 +103,7 @@ pub(super) struct IssuedCode {
     pub(super) scopes: String,
 }
 
-/// What a user has granted to a client: the family of its tokens.
+/// The scopes that a user has granted to a client: the family of its tokens.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Grant {
     pub(super) client: ClientFacts,
@@ -250,7 +250,7 @@ impl Records {
         Err(Problem::unavailable("revocation", &"the grant changes all the time"))
     }
 
-    /// What a user has allowed a client.
+    /// The scopes that a user has allowed a client.
     pub(super) async fn consented(
         &self,
         owner: &Owner,

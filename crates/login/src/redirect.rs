@@ -183,7 +183,7 @@ pub(super) fn without_loopback_port(uri: &str) -> String {
     }
 }
 
-/// Where a redirect leads, as users see it.
+/// The target of a redirect, as users see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Destination {
     /// The host or the app.

@@ -115,7 +115,7 @@ impl LoginServer {
         format!("{}/login/{path}", self.options.base_url.trim_end_matches('/'))
     }
 
-    /// Where the provider sends browsers back to.
+    /// The URL to which the provider sends browsers back.
     pub fn callback_url(&self) -> String {
         self.url("callback")
     }
@@ -174,7 +174,7 @@ impl LoginServer {
         Ok(response)
     }
 
-    /// What its codes and grants name the client by. A metadata document need not be read for it,
+    /// The key of the client in codes and grants. A metadata document need not be read for it,
     /// so tokens are refreshed while the document's server is away.
     pub(super) async fn client_key(&self, id: &str) -> Result<String, Problem> {
         if Documents::is_url(id) {

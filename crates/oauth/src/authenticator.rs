@@ -60,7 +60,7 @@ pub struct IntrospectionOptions {
     pub client_id: String,
     /// The client's secret.
     pub client_secret: Secret,
-    /// What every opaque token of the issuer begins with. Others are refused without a
+    /// The prefix of every opaque token of the issuer. Tokens without it are refused without a
     /// request.
     pub token_prefix: Option<String>,
     /// The limits on requests.
@@ -116,7 +116,7 @@ pub enum AuthOptions {
 pub struct AuthOptionsError {
     /// The name of the setting in the configuration.
     pub setting: String,
-    /// What is wrong.
+    /// The problem, in words for an operator.
     pub problem: String,
 }
 
@@ -144,7 +144,7 @@ impl Authenticator {
         Self::build(options, clock, None)
     }
 
-    /// As [`Authenticator::new`], with what verifies the tokens that this server issues.
+    /// Does what [`Authenticator::new`] does, and verifies the tokens that this server issues.
     ///
     /// # Errors
     /// As [`Authenticator::new`].

@@ -19,7 +19,7 @@ pub trait OwnTokens: fmt::Debug + Send + Sync + 'static {
     async fn session(&self, id: &str) -> Result<Option<OwnSession>, String>;
 }
 
-/// What a token stands for.
+/// The session that a token stands for.
 #[derive(Debug, Clone)]
 pub struct OwnSession {
     /// The user, by the issuer and the subject of the identity provider.

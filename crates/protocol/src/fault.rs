@@ -31,7 +31,7 @@ pub enum Fault {
     /// The error of a server behind this one, with its own code.
     #[error("{message}")]
     Relayed {
-        /// Its JSON-RPC code.
+        /// The JSON-RPC code of the error.
         code: i32,
         /// The message of the other server, bounded.
         message: String,

@@ -20,7 +20,7 @@ pub struct ArgumentSchema {
     pub name: String,
     /// The doc comment of the struct.
     pub description: Option<String>,
-    /// Its JSON Schema.
+    /// The JSON Schema of the type.
     pub schema: JsonObject,
     /// Whether the struct has no fields, for a tool without arguments.
     pub is_unit: bool,

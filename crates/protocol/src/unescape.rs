@@ -144,7 +144,7 @@ mod tests {
 
     use super::*;
 
-    /// What a string's inside and closing quote decode to, in pieces of these sizes.
+    /// The inside and closing quote of a string, decoded in pieces of these sizes.
     fn decode(inside: &[u8], pieces: &[usize]) -> Option<Vec<u8>> {
         let mut decoder = Unescape::default();
         let mut decoded = Vec::new();

@@ -16,7 +16,7 @@ pub struct Confinement {
     pub seccomp: bool,
 }
 
-/// What a query needs of its worker's confinement.
+/// The confinement that a worker must have to run a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ConfinementPolicy {

@@ -55,7 +55,7 @@ pub enum QueryError {
     Memory {
         /// The limit.
         bytes: u64,
-        /// What to do.
+        /// The advice for the caller.
         hint: String,
     },
     /// The result is too large to be stored.
@@ -89,7 +89,7 @@ pub enum QueryError {
 }
 
 impl QueryError {
-    /// What to do about memory, by engine.
+    /// The advice about memory, by engine.
     pub(super) fn memory(bytes: u64, is_sql: bool) -> Self {
         let hint = if is_sql {
             "select fewer columns or rows, or aggregate"

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use super::ConfinementPolicy;
 
-/// What queries may use.
+/// The limits of queries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueryLimits {
     /// The maximum time of one query.
@@ -21,7 +21,7 @@ pub struct QueryLimits {
     pub concurrent: usize,
     /// How long an idle worker keeps its tables for the next query.
     pub warm: Duration,
-    /// What a query needs of its worker's confinement.
+    /// The confinement that a worker must have to run a query.
     pub confinement: ConfinementPolicy,
     /// The program that is started with the argument `query-worker`. By default
     /// the running one, which must be the binary or a server that

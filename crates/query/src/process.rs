@@ -238,7 +238,7 @@ async fn handle(
     })
 }
 
-/// What is left to do after a message of the worker.
+/// The next step after a message of the worker.
 enum AfterMessage {
     /// Nothing.
     Handled,

@@ -57,7 +57,7 @@ pub struct Question {
     pub engine: Engine,
     /// The query.
     pub text: String,
-    /// What it reads. None: the query is only checked, and not run.
+    /// The tables that the query reads. None: the query is only checked, and not run.
     pub tables: Vec<Table>,
     /// The number of rows of the result to skip.
     pub offset: u64,
@@ -106,7 +106,7 @@ pub struct Answer {
     pub columns: Vec<Column>,
     /// The returned rows.
     pub rows: Vec<Vec<Value>>,
-    /// The same rows: CSV below a header for SQL, a value a line for jq.
+    /// The rows as text: CSV below a header for SQL, a value a line for jq.
     pub text: String,
     /// The number of rows of the whole result.
     pub total: u64,

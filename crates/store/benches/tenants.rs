@@ -1,4 +1,4 @@
-//! What an event costs with few and with a million owners in a store in memory:
+//! The cost of an event with few and with a million owners in a store in memory:
 //! `cargo bench -p larder-store --bench tenants`, or with some numbers of owners.
 //!
 //! Each number of owners runs in a process of its own, so that its memory is that of these owners.

@@ -37,7 +37,7 @@ impl Terminal {
         Self { server, bar, log_level, may_ask }
     }
 
-    /// What the person can be asked for.
+    /// The client capabilities of a person at a terminal.
     pub(super) fn capabilities(&self) -> Value {
         if self.may_ask { json!({ "elicitation": { "form": {}, "url": {} } }) } else { json!({}) }
     }

@@ -22,7 +22,7 @@ pub(in crate::cli) struct CallArgs {
     /// Print the complete result as a line of JSON.
     #[arg(long)]
     json: bool,
-    // Its COMMAND is the last positional argument.
+    // COMMAND is the last positional argument.
     #[command(flatten)]
     server: AnyServerArgs,
 }

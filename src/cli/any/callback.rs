@@ -107,7 +107,7 @@ async fn target(stream: &mut TcpStream) -> Option<String> {
 }
 
 async fn respond(stream: &mut TcpStream, status: &str, text: &str) {
-    // As plain text, so that nothing in it is a page of its own.
+    // Plain text, so that no part of it is read as HTML.
     let response = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{text}",
         text.len()

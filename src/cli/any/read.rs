@@ -17,7 +17,7 @@ pub(in crate::cli) struct ReadArgs {
     /// Print the contents, or each resource and template, as a line of JSON.
     #[arg(long)]
     json: bool,
-    // Its COMMAND is the last positional argument.
+    // COMMAND is the last positional argument.
     #[command(flatten)]
     server: AnyServerArgs,
 }

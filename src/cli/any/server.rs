@@ -351,7 +351,7 @@ impl Place {
         self.args.token().is_some() || self.headers.keys().any(is_authorization)
     }
 
-    /// What a plain request to the URL shows about a server that cannot be used.
+    /// The problem of a server that cannot be used, as a plain request to its URL shows it.
     async fn diagnosis(&self) -> Option<ClientError> {
         let endpoint = self.endpoint.as_ref()?;
         let diagnosed = Box::pin(McpClient::diagnose(endpoint, &self.args, &self.headers));

@@ -1,4 +1,4 @@
-//! What servers send, as text for a terminal.
+//! Results and messages of servers, as text for a terminal.
 
 use indicatif::HumanBytes;
 use larder_protocol::quote::visible;

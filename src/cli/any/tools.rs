@@ -21,7 +21,7 @@ pub(in crate::cli) struct ToolsArgs {
     /// Print the definition of each tool as a line of JSON.
     #[arg(long)]
     json: bool,
-    // Its COMMAND is the last positional argument.
+    // COMMAND is the last positional argument.
     #[command(flatten)]
     server: AnyServerArgs,
 }

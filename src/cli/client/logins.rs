@@ -1,4 +1,4 @@
-//! Where the logins of this user are kept.
+//! The files with the logins of this user.
 
 use std::{io, path::Path, sync::Arc};
 
@@ -21,7 +21,7 @@ pub(in crate::cli) fn name(endpoint: &Endpoint) -> String {
     Settings::name_of_url(endpoint.url().as_str())
 }
 
-/// What a login at that server needs, with the files that it is kept in. `base_url` is where the
+/// The login at that server, with the files that keep it. `base_url` is where the
 /// browser comes back.
 ///
 /// # Errors

@@ -82,8 +82,8 @@ impl McpClient {
         Self::with(builder, endpoint, token, &args)
     }
 
-    /// What a plain request shows about a server of MCP that cannot be used; `None` if it shows
-    /// nothing.
+    /// The problem of an MCP server that cannot be used, as a plain request shows it; `None` if it shows
+    /// none.
     pub(in crate::cli) async fn diagnose(
         endpoint: &Endpoint,
         args: &ServerArgs,
@@ -302,7 +302,7 @@ impl McpClient {
         Ok(body)
     }
 
-    /// What is wrong with a server that answers, but not as one of MCP.
+    /// The problem of a server that answers, but not as an MCP server.
     fn no_endpoint(&self, status: StatusCode) -> String {
         let url = self.endpoint.shown();
         match status {
@@ -315,7 +315,7 @@ impl McpClient {
         }
     }
 
-    /// What a person does who has no access.
+    /// The advice for a person without access.
     pub(super) fn without_access(&self, message: &Value) -> String {
         let url = self.endpoint.shown();
         if self.token.is_none() {

@@ -99,7 +99,7 @@ fn of_tls(endpoint: &Endpoint, has_ca: bool, host: &str, error: &rustls::Error) 
     }
 }
 
-/// What a person does at a server that asks who calls.
+/// The advice at a server that asks for a login.
 pub(in crate::cli) fn no_login(url: &str) -> String {
     format!(
         "{url} asks who you are. Log in: larder login {url}. Or give a token: --token TOKEN or LARDER_TOKEN."
@@ -140,7 +140,7 @@ fn in_use(text: &str) -> Option<String> {
     Some(format!("{uri} exists already. Delete it first: larder rm {uri}"))
 }
 
-/// Where the quota is set depends on the store, which a client does not know.
+/// The setting of the quota depends on the store, which a client does not know.
 const QUOTA: &str =
     "bytes_per_owner in the section [memory], [redis] or [objects] of its configuration";
 

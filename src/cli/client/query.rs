@@ -104,11 +104,11 @@ pub(super) async fn run_jq(args: JqArgs) -> Result<(), ClientError> {
 /// How rows are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Printed {
-    /// As CSV, whose first row is the header.
+    /// CSV, whose first row is the header.
     Csv,
-    /// As an object a line.
+    /// JSON objects, one a line.
     Objects,
-    /// As a value a line, as jq does.
+    /// JSON values, one a line, as jq prints them.
     Values,
 }
 

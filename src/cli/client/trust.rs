@@ -69,7 +69,7 @@ impl ServerCertVerifier for Trust {
         );
 
         match verified {
-            // Its dates have been checked before.
+            // Other reasons than the dates, which have been checked before.
             Err(Error::InvalidCertificate(CertificateError::Other(other)))
                 if other.to_string() == CA_AS_SERVER
                     && self.given.iter().any(|given| given.as_ref() == end_entity.as_ref()) =>

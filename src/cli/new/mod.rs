@@ -36,7 +36,7 @@ const GATEWAY: [(&str, &str); 4] = [
 pub(super) struct NewArgs {
     /// The project's name, and its directory.
     name: String,
-    /// What the project is.
+    /// The kind of project.
     #[arg(long, value_enum, default_value_t = Template::Tools)]
     template: Template,
     /// A checkout of Larder to build on, instead of the source of this binary.

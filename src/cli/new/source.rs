@@ -16,7 +16,7 @@ pub(super) enum Source {
     Registry(&'static str),
 }
 
-/// Where the binary was built.
+/// The place where the binary was built.
 struct Built {
     /// The directory of this crate.
     directory: &'static str,

@@ -33,7 +33,7 @@ pub(super) struct Document {
 pub(super) struct Entry {
     pub(super) name: String,
     pub(super) value: Map<String, Value>,
-    /// Where the value is in the text.
+    /// The position of the value in the text.
     range: Range<usize>,
 }
 

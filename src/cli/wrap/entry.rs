@@ -10,9 +10,9 @@ type Object = Map<String, Value>;
 const ENV: &str = "--env";
 const UPSTREAM: &str = "--upstream";
 const HEADER: &str = "--header";
-/// What is before the server's own command.
+/// The separator before the server's own command.
 const COMMAND: &str = "--";
-/// What the names of variables with the values of headers begin with.
+/// The prefix of variables that hold the values of headers.
 const HEADER_VARIABLE: &str = "UPSTREAM_HEADER_";
 
 /// Why an entry stays as it is.

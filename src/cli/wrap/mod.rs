@@ -20,7 +20,7 @@ use super::{
     host_file::{self, Client},
 };
 
-/// What the name of a file has in addition as it was without Larder.
+/// The suffix of the file as it was without Larder.
 const BACKUP: &str = ".before-larder";
 
 #[derive(Debug, Args)]
@@ -44,7 +44,7 @@ pub(super) struct WrapArgs {
     serve: ServeArgs,
 }
 
-/// What is to be done with a file.
+/// The change of one file.
 #[derive(Default)]
 struct Plan {
     changes: Vec<Change>,

@@ -26,7 +26,7 @@ pub(crate) enum Cut {
     Cursor(Problem),
     /// With the other lists, it has more bytes than that.
     Bytes(usize),
-    /// It took longer than that.
+    /// Listing took longer than that.
     Time(Duration),
     /// The memory for messages has no room for it.
     NoRoom(usize),

@@ -36,7 +36,7 @@ const PLACE_BYTES: usize = 128;
 /// After so many items, other tasks have their turn.
 const ITEMS_A_TURN: usize = 32;
 
-/// Where a catalogue comes from and what it is kept in.
+/// The settings, names, pool and budget with which an upstream's catalogue is read.
 #[derive(Clone, Copy)]
 pub(crate) struct Source<'a> {
     pub(crate) settings: &'a Settings,

@@ -16,7 +16,7 @@ use crate::{
 
 const MIB: usize = 1 << 20;
 
-/// What the connections of an upstream share.
+/// The state that the connections of an upstream share.
 struct Shared {
     settings: Arc<Settings>,
     naming: Naming,
@@ -300,7 +300,7 @@ async fn templates_that_cannot_be_read_are_told_and_cost_no_other_list() {
     let budget = of(32 * MIB);
     let shared = shared(2 * MIB, &budget);
     let catalogue = load(&shared, |method, number| match method {
-        // Its second page is none.
+        // The second page is not a list.
         "resources/templates/list" if number == 1 => json!(5),
         _ if number == 0 => {
             let mut page = page(method, 0, 1, 10);

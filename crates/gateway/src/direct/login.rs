@@ -14,7 +14,7 @@ use crate::{
 /// A login at a server that wants one.
 pub struct DirectLogin {
     login: Arc<Login>,
-    /// What the login is for.
+    /// The subject of the login, sealed.
     ticket: String,
 }
 

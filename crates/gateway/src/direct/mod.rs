@@ -34,7 +34,7 @@ use crate::{
 
 /// How often a modern server may ask during one request.
 const MAX_ROUNDS: usize = 64;
-/// Who attends a request: is told of its progress, and answers the server's questions.
+/// The person or program that attends a request: is told of its progress, and answers the server's questions.
 #[async_trait]
 pub trait Attendant: Send + Sync {
     /// The least severe log messages that are wanted; `None` for none.
@@ -218,7 +218,7 @@ impl Direct {
                 Some(event) = events.recv() => {
                     tokio::select! {
                         biased;
-                        // What is told at once is told, also if the answer is there already.
+                        // Events that are ready are told, also if the answer is there already.
                         () = self.handle(event, attendant) => {}
                         // The request may end while a person is asked.
                         answered = &mut answer => break answered,
@@ -232,7 +232,7 @@ impl Direct {
             }
         };
 
-        // What came before the answer is told before it.
+        // Events from before the answer are told before it.
         while let Ok(event) = events.try_recv() {
             match event {
                 Event::Question(Question { id, .. }) => {

@@ -18,7 +18,7 @@ pub(super) struct Outline {
     pub(super) mirrored: Vec<(String, String)>,
     /// The request that a notification cancels.
     pub(super) cancels: Option<i64>,
-    /// Whose request it is; `None` for Larder's own.
+    /// The caller of the request; `None` for a request of Larder's own.
     pub(super) caller: Option<Identity>,
 }
 

@@ -22,7 +22,7 @@ use crate::{
 /// The longest id of an upstream's request, in bytes.
 const MAX_ID_BYTES: usize = 1 << 10;
 
-/// Where a message comes from.
+/// The stream that a message comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
     /// A channel for all requests, which may have other text, too.

@@ -36,13 +36,13 @@ const ROOTS_CHANGED: &str = "notifications/roots/list_changed";
 pub(super) struct Outside {
     /// Wakes the task that asks.
     questions: Notify,
-    /// Its ID, while it is asked.
+    /// The ID of the request, while it is asked.
     asked: watch::Sender<Option<RequestId>>,
     /// Wakes the task when a call asks the question instead, or when the upstream withdraws it.
     recalled: Notify,
     /// The question that the upstream has withdrawn while it was asked.
     withdrawn: Mutex<Option<RequestId>>,
-    /// Whose turn it is to bring the upstream up to date: others wait for it.
+    /// The turn to bring the upstream up to date: others wait for it.
     turn: Semaphore,
 }
 

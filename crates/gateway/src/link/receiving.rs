@@ -41,7 +41,7 @@ impl Calls for Link {
 }
 
 impl Link {
-    /// Who pays for a message: the owner of the call that it is for. If that is unknown, the owner
+    /// The payer of a message: the owner of the call that it is for. If that is unknown, the owner
     /// of all calls that run, if they have one.
     pub(super) fn payer(&self, request: Option<i64>) -> Payer {
         let state = self.state.lock();

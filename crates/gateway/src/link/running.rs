@@ -13,7 +13,7 @@ use crate::error::UpstreamError;
 pub(super) struct Running {
     pub(super) reply: oneshot::Sender<Result<Answered, UpstreamError>>,
     pub(super) events: mpsc::Sender<Event>,
-    /// Whose call it is; `None` for Larder's own requests.
+    /// The caller of the request; `None` for requests of Larder's own.
     pub(super) caller: Option<Identity>,
     expects: Expects,
     /// Whether it waits for its client's next round: nobody can be told its progress.

@@ -127,7 +127,7 @@ impl Login {
         Ok(client)
     }
 
-    /// Where a dynamic registration is kept.
+    /// The slot of a dynamic registration.
     fn client_slot(&self, issuer: &str) -> String {
         format!("client/{}/{issuer}", self.name)
     }

@@ -1,4 +1,4 @@
-//! Where an upstream's tokens come from: the metadata of the protected resource (RFC 9728), and
+//! Discovery of the source of an upstream's tokens: the metadata of the protected resource (RFC 9728), and
 //! that of its authorization server (RFC 8414; OpenID Connect Discovery 1.0).
 
 use larder_oauth::{

@@ -33,7 +33,7 @@ const LOGIN_TTL: Duration = Duration::from_secs(600);
 
 const NEW_LINK: &str = "Call a tool of it again for a new link";
 
-/// What a link is for. Sealed, so that nobody learns or changes it.
+/// The purpose of a link. Sealed, so that nobody learns or changes it.
 #[derive(Serialize, Deserialize)]
 struct Ticket {
     owner: Owner,

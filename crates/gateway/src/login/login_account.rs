@@ -56,12 +56,12 @@ pub(crate) struct LoginNeeded {
     changes: watch::Receiver<u64>,
 }
 
-/// What follows after a refused request.
+/// The step after a refused request.
 pub(crate) enum Refused {
     /// Send it again: there is another token.
     Retry,
     Login(Arc<LoginNeeded>),
-    /// It has another reason.
+    /// The refusal has another reason.
     Other,
 }
 
@@ -192,7 +192,7 @@ impl LoginAccount {
         }
     }
 
-    /// What follows after a response with status 401 or 403 to a request with this token.
+    /// The step after a response with status 401 or 403 to a request with this token.
     /// `may_refresh`: the request was not sent again yet.
     pub(crate) async fn refused(
         &self,

@@ -16,7 +16,7 @@ use super::{
 /// How often a change is tried again after another instance's.
 const ATTEMPTS: usize = 10;
 
-/// What is kept of one principal's login.
+/// The record of one principal's login.
 #[derive(Default, Clone, Serialize, Deserialize)]
 pub(super) struct Record {
     pub(super) tokens: Option<Tokens>,

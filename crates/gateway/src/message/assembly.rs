@@ -29,7 +29,7 @@ pub(crate) trait Calls: Sync {
     /// known.
     fn charge(&self, request: Option<i64>, head: &[u8]) -> Charge;
 
-    /// Where long texts of a message go that begins so. `request` is the one that it answers, if
+    /// The receiver of long texts of a message that begins so. `request` is the one that it answers, if
     /// that is known. `None` if its texts are not stored while they arrive.
     fn receiving(&self, request: Option<i64>, head: &[u8]) -> Option<Arc<Receiving>>;
 
@@ -47,7 +47,7 @@ pub(crate) struct Assembly<'a> {
     texts: Texts<'a>,
 }
 
-/// What happens to long texts.
+/// The treatment of long texts.
 enum Texts<'a> {
     /// They are kept.
     Kept,

@@ -13,7 +13,7 @@ use super::{
 /// How much of each end of a discarded line is kept.
 const END_BYTES: usize = 128;
 
-/// What is read next.
+/// The next input to read.
 pub(crate) enum Incoming {
     Message(Arrived),
     /// A message that was discarded.

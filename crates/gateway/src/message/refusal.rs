@@ -3,11 +3,11 @@
 /// Why a message was discarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// It is longer than allowed.
+    /// The message is longer than allowed.
     TooLong,
     /// There is no room for it beside the messages of all upstreams.
     NoRoom,
-    /// It has more JSON values than allowed.
+    /// The message has more JSON values than allowed.
     TooManyValues,
     /// A batch has more messages than allowed.
     TooManyMessages,

@@ -19,7 +19,7 @@ use crate::{
 enum Begun {
     /// The call was sent: its result, with a note about the process for the caller.
     Sent(RawResult, Option<String>),
-    /// It was the tool that logs in, and the caller is logged in.
+    /// The call was of the tool that logs in, and the caller is logged in.
     LoggedIn,
 }
 

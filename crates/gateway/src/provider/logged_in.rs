@@ -14,7 +14,7 @@ use crate::login::LoginNeeded;
 use crate::{catalogue::Catalogue, connections::InUse, error::UpstreamError};
 
 impl Upstream {
-    /// As [`Upstream::listed`]. If the upstream asks for a login, so does this.
+    /// The upstream as [`Upstream::listed`], after a login. If the upstream asks for a login, so does this.
     pub(super) async fn logged_in(
         &self,
         scope: &Arc<Scope>,

@@ -25,7 +25,7 @@ const TITLE_CHARS: usize = 200;
 /// An item that is not offered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LeftOut {
-    /// Its name there, shortened.
+    /// The name at the upstream, shortened.
     pub(crate) name: String,
     pub(crate) why: String,
 }

@@ -47,7 +47,7 @@ pub(crate) enum AnswerTo {
     Foreign,
 }
 
-/// What a request is answered with.
+/// The response to a request.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     Result(RawResult),

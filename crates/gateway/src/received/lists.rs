@@ -65,7 +65,7 @@ pub(crate) struct TemplateList;
 
 /// The definition of a tool.
 pub(crate) struct ToolDefinition {
-    /// Its name there.
+    /// The name at the upstream.
     pub(crate) own_name: String,
     /// Whether a legacy upstream runs it only as a task.
     pub(crate) is_task: bool,
@@ -104,7 +104,7 @@ impl NextPage {
 }
 
 impl<L: List> Page<L> {
-    /// Its definitions as they can be shown, which are not read yet.
+    /// The definitions that can be shown, which are not read yet.
     pub(crate) fn definitions(self) -> impl Iterator<Item = Result<Definition<L>, LeftOut>> {
         self.definitions.into_iter().map(Definition::of)
     }

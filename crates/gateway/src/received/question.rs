@@ -20,7 +20,7 @@ pub(crate) struct Question {
     pub(crate) charge: Charge,
 }
 
-/// What the client is asked.
+/// The question for the client.
 #[derive(Debug, Serialize)]
 pub(crate) struct InputRequest {
     pub(crate) method: String,

@@ -12,11 +12,11 @@ pub(crate) struct RawResult {
     pub(super) value: Value,
     /// How its message was repaired.
     pub(super) repaired: Repaired,
-    /// Its structured content as it was sent, where the value does not keep its numbers.
+    /// The structured content as it was sent, where the value does not keep its numbers.
     pub(super) exact: Option<Box<RawValue>>,
 }
 
-/// What a method answers.
+/// A typed answer of a method, read from its result.
 pub(crate) trait Answer: Sized {
     /// Reads the result.
     fn read(result: RawResult) -> Result<Self, Problem>;

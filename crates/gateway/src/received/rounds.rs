@@ -21,7 +21,7 @@ pub(crate) enum Round {
 /// The questions of a round.
 pub(crate) struct InputRequired {
     pub(crate) requests: BTreeMap<String, InputRequest>,
-    /// What the upstream wants to get back.
+    /// The state that the upstream wants to get back.
     pub(crate) state: Option<String>,
 }
 

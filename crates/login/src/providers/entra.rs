@@ -19,7 +19,7 @@ pub(super) fn issuer(tenant: &str) -> String {
     format!("https://login.microsoftonline.com/{tenant}/v2.0")
 }
 
-/// What is special about Entra.
+/// The specifics of Entra.
 #[derive(Debug)]
 pub(super) struct Entra {
     pub(super) tenant: Option<String>,

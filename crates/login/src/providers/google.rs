@@ -7,7 +7,7 @@ use crate::ProviderError;
 
 pub(super) const ISSUER: &str = "https://accounts.google.com";
 
-/// What is special about Google.
+/// The specifics of Google.
 #[derive(Debug)]
 pub(super) struct Google {
     pub(super) hosted_domain: Option<String>,

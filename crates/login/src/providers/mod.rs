@@ -65,7 +65,7 @@ pub enum ProviderKind {
 pub struct ProviderOptionsError {
     /// The name of the setting within `auth.login`.
     pub setting: &'static str,
-    /// What is wrong.
+    /// The problem, in words for an operator.
     pub problem: String,
 }
 

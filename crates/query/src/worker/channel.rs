@@ -59,12 +59,12 @@ struct Told {
     odd: BTreeMap<Oddity, BTreeSet<u64>>,
 }
 
-/// What a record may be that is told, because others read it otherwise.
+/// A property of a record that is told, because other readers take it otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Oddity {
-    /// It was repaired to be JSON.
+    /// The record was repaired to be JSON.
     Repaired,
-    /// It has a key more than once.
+    /// The record has a key more than once.
     RepeatedKey,
 }
 
@@ -288,7 +288,7 @@ pub(super) struct Content<'a> {
 
     /// The content, if it is here already.
     kept: Option<Vec<u8>>,
-    /// What has come so far, unless it is too much to keep.
+    /// The bytes that have come so far, unless they are too many to keep.
     keeping: Option<Vec<u8>>,
     /// The position in the block.
     at: usize,

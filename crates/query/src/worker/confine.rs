@@ -65,7 +65,7 @@ impl UsedMemory {
     /// The pages of the program that queries need besides those that its start needs.
     const LATER_PROGRAM_BYTES: u64 = 16 << 20;
 
-    /// What `/proc` says; an estimate where it is missing.
+    /// Reads `/proc`; an estimate where it is missing.
     fn read() -> Self {
         let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
         let pages = statm.split_whitespace().map(|pages| pages.parse::<u64>().unwrap_or(0));

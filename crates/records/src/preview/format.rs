@@ -66,7 +66,7 @@ impl Format {
             "text/plain" if json::is_lines(sample) => Self::JsonLines,
             "text/plain" if json::is_value(sample) => Self::Json,
             "text/plain" if seems_json(sample) => Self::LooseJson,
-            // Its records are those of a table, which is not the whole text.
+            // The records of such a text are those of a table, which is not the whole text.
             "text/plain" if markdown::seems_table(sample.text()) => Self::Text,
             "text/plain" => match csv::undeclared(sample) {
                 Verdict::Table(dialect) => Self::Csv(dialect),

@@ -165,7 +165,7 @@ impl<T> Running<T> {
 impl<T> Drop for Running<T> {
     fn drop(&mut self) {
         self.stop.0.store(true, Ordering::Relaxed);
-        // It may hold content: drop it without the lock.
+        // The job may hold content: drop it without the lock.
         let job = self.shared.state.lock().queue.cancel(&self.ticket);
         drop(job);
     }

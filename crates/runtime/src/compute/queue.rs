@@ -32,7 +32,7 @@ pub(super) struct FairQueue<T> {
 struct QueueOwner<T> {
     waiting: BTreeMap<u64, T>,
     running: usize,
-    /// Its key in `turns`.
+    /// The job's key in `turns`.
     turn: Option<u64>,
 }
 

@@ -108,7 +108,7 @@ mod tests {
         let now = |owner: &str| slots.acquire(owner).now_or_never().map(Result::unwrap);
         let first = now("a").unwrap();
         let second = now("a").unwrap();
-        // It waits, and leaves without a trace.
+        // The job of `a` waits, and leaves without a trace.
         assert!(now("a").is_none());
         let mut third = Box::pin(slots.acquire("a"));
         assert!((&mut third).now_or_never().is_none());

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use larder_runtime::metric::{self, Label};
 
-/// What a permit counts.
+/// The use that a permit counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Requests,
@@ -14,7 +14,7 @@ pub(super) enum Kind {
     BodyBytes,
 }
 
-/// Whose usage is limited.
+/// The level at which usage is limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LimitLevel {
     /// One caller's.
@@ -23,7 +23,7 @@ pub enum LimitLevel {
     Total,
 }
 
-/// What may be in use at the same time. Zero means unlimited.
+/// The most that may be in use at the same time. Zero means unlimited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Maximums {
     /// Requests, from authentication to the head of the response.
@@ -95,7 +95,7 @@ pub struct LimitReached {
     pub message: String,
     /// The delay before a retry.
     pub retry_after: Duration,
-    /// Whose limit it is.
+    /// The level of the limit.
     pub level: LimitLevel,
 }
 

@@ -1,4 +1,4 @@
-//! What one caller, and all callers together, may use at the same time. One caller cannot
+//! The limits of one caller, and of all callers together, at the same time. One caller cannot
 //! starve the others, and the server cannot be used beyond its memory.
 
 mod fault;

@@ -1,4 +1,4 @@
-//! What is in use, and the permits that count it.
+//! Counters of use, and the permits that they count.
 
 use std::sync::{
     Arc,

@@ -16,7 +16,7 @@ const MAX_CELL_BYTES: usize = 500;
 /// The most columns of a table.
 pub(super) const MAX_COLUMNS: usize = 200;
 
-/// What a cell shows; `None` for null and for what a record does not have.
+/// The text of a cell; `None` for null and for a column that a record does not have.
 pub(super) type Cell = Option<String>;
 
 /// A column of a table.

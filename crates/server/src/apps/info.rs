@@ -48,7 +48,7 @@ pub(super) struct Info {
     /// Whether lines can be searched.
     pub(super) searches: bool,
 
-    /// What it is compared with.
+    /// The other side of a comparison.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) against: Option<Against>,
     /// Seconds between two looks for a new revision.

@@ -29,7 +29,7 @@ enum Line {
     Whole(String),
     Long {
         text: String,
-        /// Its bytes, as far as they were read.
+        /// The bytes of the line, as far as they were read.
         bytes: usize,
     },
 }

@@ -18,7 +18,7 @@ use crate::{
 /// The URI of the viewer.
 pub(super) const VIEW_URI: &str = "ui://larder/view.html";
 
-/// The same with what draws PDF, which the viewer reads when it has to show one.
+/// The viewer's page with the code that draws PDF, which the viewer reads when it has to show one.
 const PDF_URI: &str = "ui://larder/pdf.html";
 
 const VIEW: &[u8] = include_bytes!("built/view.html");
@@ -27,7 +27,7 @@ const PDF: &[u8] = include_bytes!("built/pdf.html");
 /// How long hosts may cache a page.
 const CACHE: Duration = Duration::from_secs(60 * 60);
 
-/// Where the page with what draws PDF has it: base64 of a gzip stream.
+/// The start of that code in the page: base64 of a gzip stream.
 const PDF_SCRIPT_START: &str = "<script id=\"pdf-code\" type=\"text/plain\">";
 
 /// The script that draws PDF, compressed by gzip. Its one copy in the binary is that of the page.

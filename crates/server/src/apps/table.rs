@@ -165,7 +165,7 @@ impl RowWindow {
     }
 }
 
-/// What is between the braces of an object that is on one line.
+/// The text between the braces of an object that is on one line.
 pub(super) fn inside(line: &[u8]) -> &[u8] {
     line.strip_prefix(b"{").and_then(|line| line.strip_suffix(b"}")).unwrap_or(line)
 }

@@ -48,7 +48,7 @@ enum Shape {
     /// A large one, whose children are read when it is opened.
     Large {
         r#type: &'static str,
-        /// Its items or members, or the bytes of a text, if they are counted.
+        /// The number of items or members, or the bytes of a text, if they are counted.
         #[serde(skip_serializing_if = "Option::is_none")]
         size: Option<usize>,
         preview: String,

@@ -35,7 +35,7 @@ const MAX_CURSOR: usize = 16 << 10;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ViewList {
-    /// What to sort by. `uri` by default.
+    /// The sort key. `uri` by default.
     #[serde(default)]
     sort: Sort,
     /// Whether the greatest come first.
@@ -174,7 +174,7 @@ struct Folders {
     more: BTreeSet<u64>,
 }
 
-/// What is in a folder, and in those below it.
+/// The number and size of the resources in a folder and below it.
 #[derive(Debug, Default)]
 struct FolderCount {
     resources: u64,
@@ -183,7 +183,7 @@ struct FolderCount {
 
 #[derive(Debug, Serialize)]
 struct Folder {
-    /// What the URIs in it begin with.
+    /// The prefix of the URIs in the folder.
     prefix: String,
     resources: u64,
     bytes: u64,

@@ -28,7 +28,7 @@ const PREVIEW_BYTES: usize = 2_000;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ViewResource {
-    /// Its URI.
+    /// The URI.
     uri: String,
     /// By default what fits best.
     #[serde(default)]
@@ -110,7 +110,7 @@ async fn view<S>(
     result(text(ctx, &found).await?, &info)
 }
 
-/// What the content is compared with.
+/// The content that the resource is compared with.
 async fn other_side<S>(
     ctx: &Context<S>,
     args: &ViewResource,

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// What a path segment may contain unencoded (RFC 3986: unreserved).
+/// The characters that a path segment may contain unencoded (RFC 3986: unreserved).
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// An origin and the path in front of the server's own paths, such as

@@ -33,7 +33,7 @@ pub struct Download {
     pub(crate) nonce: String,
 }
 
-/// What a browser does with content.
+/// The way in which a browser treats content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Disposition {
     /// Saves it.

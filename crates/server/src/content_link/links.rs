@@ -31,7 +31,7 @@ pub struct ContentLinks {
     pub(super) signer: LinkSigner,
     /// Known once the server listens, if it has no public URL.
     base: OnceLock<BaseUrl>,
-    /// Where the use of links is noted that work once, for all instances.
+    /// The slots that note the use of links that work once, for all instances.
     pub(super) used: Arc<dyn Slots>,
     /// The longest lifetime of a link.
     pub(crate) max_expires: Duration,
@@ -70,7 +70,7 @@ impl ContentLinks {
         Some(format!("{base}{DOWNLOAD_PATH}/{token}/{}", encode_segment(file_name)))
     }
 
-    /// What a link to download permits, if it is one of this server that has not expired.
+    /// The permission of a link to download, if it is one of this server that has not expired.
     pub(crate) fn download(&self, token: &str, file_name: &str) -> Option<Download> {
         self.open(token, &[file_name])
     }
@@ -82,7 +82,7 @@ impl ContentLinks {
         Some(format!("{base}{ONCE_PATH}/{token}"))
     }
 
-    /// What a link that works once permits, if it is one of this server that has not expired.
+    /// The permission of a link that works once, if it is one of this server that has not expired.
     pub(crate) fn once(&self, token: &str) -> Option<Once> {
         self.open(token, &[])
     }

@@ -8,7 +8,7 @@ use super::{Claims, Download};
 /// A link that gives one link to download, to whoever asks first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Once {
-    /// What may be downloaded. Its nonce names the link.
+    /// The download that the link permits. Its nonce names the link.
     #[serde(flatten)]
     pub(crate) download: Download,
     #[serde(rename = "f")]

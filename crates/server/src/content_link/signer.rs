@@ -20,9 +20,9 @@ const KEY_LABEL: &[u8] = b"larder content links 1";
 /// The size of a tag in bytes.
 const TAG_BYTES: usize = 32;
 
-/// What a link permits.
+/// The permission that a link carries.
 pub trait Claims: Serialize + DeserializeOwned {
-    /// What the link is for, and by which methods, such as `download GET`. A token of one
+    /// The purpose of the link and its methods, such as `download GET`. A token of one
     /// purpose is invalid for any other.
     const PURPOSE: &'static str;
 

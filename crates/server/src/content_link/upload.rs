@@ -45,7 +45,7 @@ impl Claims for Upload {
     }
 }
 
-/// What an ID says about the link that it was given for.
+/// The link that an ID was given for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Receipt {
     #[serde(rename = "n")]

@@ -36,7 +36,7 @@ impl ContentLinks {
         Some(format!("{base}{UPLOAD_PATH}/{token}"))
     }
 
-    /// What a link to upload permits, if it is one of this server that has not expired.
+    /// The permission of a link to upload, if it is one of this server that has not expired.
     pub(crate) fn upload(&self, token: &str) -> Option<Upload> {
         self.open(token, &[])
     }
@@ -53,7 +53,7 @@ impl ContentLinks {
         self.signer.sign(&receipt, &[claims.owner.as_str()])
     }
 
-    /// What an ID of that owner says, as long as it is known what became of the link.
+    /// The receipt of an ID of that owner, as long as the end of the link is known.
     pub(crate) fn receipt(&self, id: &str, owner: &Owner) -> Option<Receipt> {
         self.signer.open(id, &[owner.as_str()])
     }
@@ -165,11 +165,11 @@ impl ContentLinks {
     }
 }
 
-/// What becomes of the use of a link.
+/// The new state of a link's use.
 enum Change {
-    /// It is another one.
+    /// The use changes to this one.
     To(UploadUse),
-    /// It stays; and whether it is as it should be.
+    /// The use stays; the value says whether it is as it should be.
     None(bool),
 }
 

@@ -25,7 +25,7 @@ pub struct AccessLog {
     done: AtomicU64,
 }
 
-/// What a line says of a call before it runs. Only kept while there are lines.
+/// The facts of a call that a line has, known before it runs. Only kept while calls are logged.
 #[derive(Debug)]
 pub(super) struct Caller {
     identity: Identity,
@@ -52,7 +52,7 @@ impl AccessLog {
         is_error || self.done.fetch_add(1, Relaxed).is_multiple_of(every)
     }
 
-    /// What a line will say of a call, if there are lines. `has_uri` says whether the request names a
+    /// The facts of a call for its line, if calls are logged. `has_uri` says whether the request names a
     /// resource: an argument of a tool of another server may be anything.
     pub(super) fn caller(
         &self,

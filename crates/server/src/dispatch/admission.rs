@@ -13,7 +13,7 @@ use crate::{
 };
 
 impl Dispatcher {
-    /// What the access log says of a call, if it has lines.
+    /// The caller of a line in the access log, if calls are logged.
     pub(super) fn logged_caller(
         &self,
         call: &Call,
@@ -63,7 +63,7 @@ impl Dispatcher {
         authorize(&self.registry, method, target(method, params).as_deref(), identity)
     }
 
-    /// The same for reading a URI without an MCP message.
+    /// Checks the permission to read a URI, without an MCP message.
     ///
     /// # Errors
     /// [`Fault::InsufficientScope`].
@@ -71,7 +71,7 @@ impl Dispatcher {
         authorize(&self.registry, Method::ReadResource, Some(uri), identity)
     }
 
-    /// The same for what a tool does, without an MCP message.
+    /// Checks the permission for what a tool does, without an MCP message.
     ///
     /// # Errors
     /// [`Fault::InsufficientScope`].
@@ -79,7 +79,7 @@ impl Dispatcher {
         authorize(&self.registry, Method::CallTool, Some(tool), identity)
     }
 
-    /// The same for notifications, responses, streams and the end of a session.
+    /// Checks the permission of notifications, responses, streams and the end of a session.
     ///
     /// # Errors
     /// [`Fault::InsufficientScope`].

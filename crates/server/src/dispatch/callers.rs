@@ -47,7 +47,7 @@ impl Place {
     }
 }
 
-/// What a caller has done.
+/// The calls of one caller.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct CallerCounts {
     /// The name of the caller in the audit log, cut if it is long.

@@ -21,7 +21,7 @@ pub enum End {
     Stopped,
     /// The caller's token expired, or was revoked.
     Expired,
-    /// It took longer than a call may take.
+    /// The call took longer than a call may take.
     TimedOut,
     /// The client cancelled it.
     Cancelled,

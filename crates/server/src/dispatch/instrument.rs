@@ -119,7 +119,7 @@ impl CallMetrics {
         Self { caller, ..self }
     }
 
-    /// Who reads the result.
+    /// The reader of the result.
     pub(super) fn reader(&self) -> Reader {
         self.reader
     }

@@ -15,10 +15,10 @@ use crate::{admission::Permit, handler::Cancellation};
 /// The most time that a call of many steps keeps for its answer.
 const TIME_TO_ANSWER: Duration = Duration::from_secs(10);
 
-/// What interrupts a call.
+/// The time and the events that interrupt a call.
 #[derive(Debug, Clone)]
 pub(super) struct Deadline {
-    /// What notices that the caller's token is no longer valid, if that ends the call.
+    /// Notices when the caller's token is no longer valid, if that ends the call.
     pub(super) validity: Option<Validity>,
     /// When the call has taken as long as it may.
     time_out: Option<TimeOut>,
@@ -111,7 +111,7 @@ impl Lifecycle {
         &self.deadline
     }
 
-    /// Who reads the result.
+    /// The reader of the result.
     pub(super) fn reader(&self) -> Reader {
         self.metrics.reader()
     }

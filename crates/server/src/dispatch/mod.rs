@@ -78,7 +78,7 @@ pub struct Call {
     pub identity: Identity,
     /// The client's own description of itself.
     pub client: Arc<ClientFacts>,
-    /// Who reads the result, if the called tool is not for pages only.
+    /// The reader of the result, if the called tool is not for pages only.
     pub reader: Reader,
     /// The session whose end deletes the resources that this call creates, if any.
     pub session: Option<Arc<str>>,
@@ -89,7 +89,7 @@ pub struct Call {
     pub log_level: Option<LogLevel>,
     /// How the call can ask its client for input.
     pub asking: AskMode,
-    /// What notices that the caller's token is no longer valid. None if the call continues
+    /// Notices when the caller's token is no longer valid. None if the call continues
     /// without its client.
     pub validity: Option<Validity>,
 }
@@ -260,7 +260,7 @@ impl Dispatcher {
         Ok(Running::new(InSpan::new(span, outcome), messages, cancellation))
     }
 
-    /// Who reads the result of a call. Tools for pages are for people only.
+    /// The reader of a call's result. Tools for pages are for people only.
     fn reader(&self, call: &Call, tool: Option<&str>) -> Reader {
         let is_for_pages = tool.is_some_and(|tool| self.registry.is_app_only(tool));
         if is_for_pages { Reader::Person } else { call.reader }

@@ -47,9 +47,9 @@ pub enum Reply {
 pub struct ToolReply {
     /// The result.
     pub result: model::CallToolResult,
-    /// Its structured content as it was sent, where a value does not keep its numbers.
+    /// The structured content as it was sent, where a value does not keep its numbers.
     pub exact: Option<Box<RawValue>>,
-    /// Who reads it.
+    /// The reader of the result.
     pub reader: Reader,
 }
 
@@ -73,7 +73,7 @@ impl Reply {
 pub struct HeldReply {
     /// The reply.
     pub reply: Reply,
-    /// Its memory.
+    /// The memory that the result holds.
     pub held: Held,
 }
 
@@ -93,7 +93,7 @@ pub struct ReadReply {
 
 /// One content of a resource, as a stream.
 pub struct ContentReply {
-    /// Its URI.
+    /// The URI of the resource.
     pub uri: String,
     /// The media type.
     pub mime_type: String,
@@ -101,7 +101,7 @@ pub struct ContentReply {
     pub kind: Kind,
     /// The content. Chunks of text may end within a character.
     pub chunks: Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>,
-    /// Its `_meta`.
+    /// The `_meta` of the result.
     pub meta: Option<model::JsonObject>,
 }
 
@@ -110,7 +110,7 @@ pub struct ContentReply {
 pub struct CacheHint {
     /// How long the reply is fresh, in milliseconds.
     pub ttl_ms: u64,
-    /// Who may share the cached reply.
+    /// The sharing of the cached reply.
     pub scope: model::CacheScope,
 }
 

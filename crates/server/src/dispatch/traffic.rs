@@ -1,4 +1,4 @@
-//! What the calls of a server have done since its start. Counted where the metrics are, which
+//! The calls of a server since its start. Counted where the metrics are, which
 //! only their recorder can read.
 
 use std::{
@@ -18,7 +18,7 @@ use quick_cache::Equivalent;
 use super::{AccessLog, Callers, End};
 use crate::registry::ListedBy;
 
-/// Who reads the result of a call. Traffic counts what models get.
+/// The reader of a call's result. Traffic counts the bytes that models get.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Reader {
     /// A model, or a program in its place.
@@ -43,7 +43,7 @@ pub struct Traffic {
 
     /// The lines of ended calls.
     access: AccessLog,
-    /// What each caller has done.
+    /// The calls of each caller.
     callers: Callers,
 
     durations: Histograms<CallLabels>,
@@ -56,7 +56,7 @@ pub struct Traffic {
 pub struct TrafficCounts {
     /// The calls that have ended, of all methods.
     pub calls: u64,
-    /// Those of them that [ended with an error](End::is_error).
+    /// The number of calls that [ended with an error](End::is_error).
     pub errors: u64,
     /// The bytes of the messages with results of tools.
     pub returned_bytes: u64,
@@ -82,7 +82,7 @@ impl Traffic {
         }
     }
 
-    /// What each caller has done.
+    /// The calls of each caller.
     pub fn callers(&self) -> &Callers {
         &self.callers
     }

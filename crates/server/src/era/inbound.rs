@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::Era;
 
-/// What a transport knows about a message besides its body.
+/// The transport's facts about a message, apart from its body.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct MessageContext<'a> {
     /// The `MCP-Protocol-Version` header. A transport without headers has none.
@@ -32,7 +32,7 @@ pub enum Inbound {
     Notification {
         /// The notification's method.
         method: String,
-        /// Its parameters.
+        /// The parameters of the method.
         params: Params,
     },
     /// The client's response to a request of the server (legacy era).

@@ -14,7 +14,7 @@ use crate::dispatch::Dispatcher;
 /// Why a message is not read.
 #[derive(Debug)]
 pub enum Unread {
-    /// It has too many JSON values.
+    /// The message has too many JSON values.
     TooManyValues,
     /// The server is busy with others.
     Busy(Fault),

@@ -18,7 +18,7 @@ pub(in crate::http) fn zstd_tag(entry: &Entry) -> String {
 /// The end of the tags of encoded content.
 const ZSTD_TAG: &str = "-zstd\"";
 
-/// What the preconditions of a request demand.
+/// The outcome of a request's preconditions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::http) enum Precondition {
     /// The request is served.

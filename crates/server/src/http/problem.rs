@@ -25,7 +25,7 @@ pub(super) struct Problem {
     pub(super) headers: Vec<(HeaderName, HeaderValue)>,
     /// The registered type, if the status alone does not say enough.
     kind: Option<&'static str>,
-    /// What the type adds, as members of the document.
+    /// The members that the problem type adds to the document.
     members: Vec<(&'static str, Value)>,
 }
 

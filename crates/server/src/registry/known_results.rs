@@ -13,7 +13,7 @@ use crate::handler::Scope;
 /// The number of results that are known, of all callers together.
 const KNOWN_RESULTS: usize = 4_096;
 
-/// What identifies a call: the caller, its session, the tool and its arguments.
+/// The identity of a call: the caller, its session, the tool and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct CallKey([u8; 32]);
 

@@ -91,7 +91,7 @@ impl Registry {
         Some(projector.fan_out(tool, common, projection, paging, scope).await)
     }
 
-    /// Where a tool takes the cursor of a page.
+    /// The argument by which a tool takes the cursor of a page.
     fn paging_of(&self, tool: &str) -> Paging {
         let known = self.known_tool(tool);
         let schema = match self.catalog().input_schema(tool) {

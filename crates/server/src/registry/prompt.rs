@@ -27,7 +27,7 @@ type Handler<S> = Box<dyn Fn(Context<S>, Value) -> Started + Send + Sync>;
 
 /// A prompt: a handler and its definition.
 ///
-/// As with [`Tool`](super::Tool), the argument struct's name, doc comment and
+/// The argument struct's name, doc comment and
 /// fields are the prompt's name, description and arguments. Clients send
 /// arguments as strings; fields can be strings, numbers or booleans. Arguments
 /// that do not match never reach the handler.

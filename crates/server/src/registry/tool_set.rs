@@ -23,13 +23,13 @@ pub enum ToolSet {
 /// The part that a built-in tool has in a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BuiltIn {
-    /// It reads stored results, which previews propose.
+    /// Tools that read stored results, which previews propose.
     Essential,
-    /// It reads.
+    /// Tools that read.
     Reading,
-    /// It shows content to people, or a page of the viewer calls it.
+    /// Tools that show content to people, or that pages of the viewer call.
     Viewing,
-    /// It writes, or makes links.
+    /// Tools that write, or make links.
     Writing,
     /// Without it a feature that is configured does not work.
     Feature,

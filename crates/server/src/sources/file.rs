@@ -31,7 +31,7 @@ const READ_BYTES: usize = 64 << 10;
 /// A file that is read for each request. Its media type depends on the file
 /// extension.
 ///
-/// It can be registered as a resource, or returned by the handler of a
+/// A `FileResource` can be registered as a resource, or returned by the handler of a
 /// resource or a template:
 ///
 /// ```

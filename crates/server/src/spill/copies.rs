@@ -10,11 +10,11 @@ use super::received::Received;
 /// How a text block repeats the structured content.
 #[derive(Clone, Copy)]
 pub(super) enum CopyKind {
-    /// It is the value's JSON.
+    /// The text is the value's JSON.
     Json,
     /// The JSON of the value's only member.
     Member,
-    /// It is the value's only member, a string.
+    /// The text is the value's only member, a string.
     Text,
 }
 

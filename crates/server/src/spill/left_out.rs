@@ -1,4 +1,4 @@
-//! What a server says that it has left out of its own result: a further page, or a cut.
+//! The parts that a server says it has left out of its own result: a further page, or a cut.
 
 use std::{borrow::Cow, fmt};
 
@@ -115,7 +115,7 @@ pub(super) fn left_out_warning(reason: &str) -> String {
 /// The reason in a structured value.
 fn of_value(value: &Value) -> Option<String> {
     let mut found = None;
-    // It only reads.
+    // The deserializer stores nothing, so its errors say nothing.
     let _ = Members { found: &mut found, depth: 0 }.deserialize(value);
     found
 }

@@ -5,10 +5,10 @@ use rmcp::model::{Annotations, CallToolResult, ContentBlock, MetaObject, Resourc
 
 use super::received::Received;
 
-/// What the links of a result may take in any case, in bytes: without the link to what a tool has
+/// The bytes that the links of a result may take in any case: without the link to what a tool has
 /// stored, its result is useless. The metadata of a stored resource is smaller.
 pub(super) const FEW_LINKS_BYTES: usize = 8_000;
-/// What surrounds the content may take in any case, in bytes: the JSON of some blocks, and their
+/// The bytes that surround the content, which they may take in any case: the JSON of some blocks, and their
 /// metadata.
 pub(super) const FRAME_BYTES: usize = 4_000;
 

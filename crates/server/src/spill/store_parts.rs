@@ -288,11 +288,11 @@ struct Prepared {
     preview: Preview,
 }
 
-/// What is stored.
+/// The body to store.
 enum PreparedBody {
     Text(Vec<Bytes>),
     Bytes(Bytes),
-    /// It is in the store already, unless that has failed.
+    /// The content is in the store already, unless that has failed.
     Arrived(Result<Arrived, StoreError>),
 }
 

@@ -26,7 +26,7 @@ struct CheckUpload {
 struct Checked {
     /// Whether the file is stored.
     state: State,
-    /// What was stored, unless it was deleted or has expired since.
+    /// The stored file, unless it was deleted or has expired since.
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<StoredFile>,
     /// How many bytes have arrived of an upload that can be resumed.

@@ -17,7 +17,7 @@ const MAX_BY_PREFIX: usize = 1_000;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct DeleteResource {
-    /// Its URI.
+    /// The URI.
     #[serde(default)]
     uri: Option<String>,
     /// With scheme and colon.

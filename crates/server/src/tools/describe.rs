@@ -26,7 +26,7 @@ const PREVIEW_BYTES: usize = 3_000;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct DescribeResource {
-    /// Its URI.
+    /// The URI.
     uri: String,
     /// An earlier one.
     #[serde(default)]

@@ -25,7 +25,7 @@ const DEFAULT_EXPIRES: Duration = Duration::from_secs(600);
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct DownloadUrl {
-    /// Its URI.
+    /// The URI.
     uri: String,
     /// An earlier one.
     #[serde(default)]
@@ -40,7 +40,7 @@ struct DownloadUrl {
     /// Shown by browsers.
     #[serde(default)]
     inline: bool,
-    /// Its name.
+    /// The name.
     #[serde(default)]
     filename: Option<String>,
 }
@@ -48,7 +48,7 @@ struct DownloadUrl {
 /// A file, and how to download it.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Downloadable {
-    /// What the URL gives.
+    /// The file that the URL gives.
     file: StoredFile,
     /// The request that downloads it.
     download: Request,

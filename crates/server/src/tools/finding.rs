@@ -41,9 +41,9 @@ struct FindTools {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CallTool {
-    /// Its name.
+    /// The name.
     name: String,
-    /// Its arguments.
+    /// The arguments.
     #[serde(default)]
     arguments: JsonObject,
 }

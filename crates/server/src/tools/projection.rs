@@ -208,7 +208,7 @@ async fn repeated_pages(
 }
 
 impl Repeated {
-    /// Where the table is.
+    /// A sentence about the place of the table.
     fn stored(&self) -> String {
         format!(
             "{}{}) are stored until {}:\n{}",

@@ -1,4 +1,4 @@
-//! What the result of a list says about its next page.
+//! The next page, as the result of a list names it.
 
 use rmcp::model::JsonObject;
 use serde_json::Value;

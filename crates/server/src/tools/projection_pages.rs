@@ -140,7 +140,7 @@ struct Run<'a> {
     arguments: JsonObject,
     /// The arguments of earlier pages.
     seen: HashSet<String>,
-    /// Where the first page has its records, once it was read.
+    /// The place of the records in the first page, once it was read.
     place: Option<RecordPlace>,
     /// The records of the page before, as lines, and their number.
     before: (String, usize),
@@ -151,11 +151,11 @@ struct Run<'a> {
     cut: Option<String>,
 }
 
-/// Where a page has its records.
+/// The place of the records in a page.
 enum RecordPlace {
     /// In the list at this path.
     List(Vec<String>),
-    /// Its value is the only one.
+    /// The records are the object's only value.
     Value,
 }
 

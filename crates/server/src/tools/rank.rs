@@ -27,7 +27,7 @@ pub(super) struct Query {
     /// A regular expression that matches any of them, for `search_resource`.
     pub(super) pattern: String,
     any: SharedMatcher,
-    /// What each line with a term contains.
+    /// The text that each line with a term contains.
     pub(super) required: Option<RequiredText>,
     each: Vec<SharedMatcher>,
 }

@@ -31,7 +31,7 @@ const HEAD_BYTES: usize = 600;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ReadResource {
-    /// Its URI.
+    /// The URI.
     uri: String,
     /// To skip.
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! What all records of a resource have in common: their number and columns, and the
+//! The facts that all records of a resource share: their number and columns, and the
 //! JSON Pointers of lists. Reads the whole content in bounded memory.
 
 use std::fmt::Write;

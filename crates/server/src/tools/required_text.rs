@@ -17,7 +17,7 @@ const MAX_TEXTS: usize = 32;
 /// blocks knows them.
 const FOLDED_TO_ASCII: [char; 2] = ['\u{17F}', '\u{212A}'];
 
-/// What each match of the query contains, if that is long enough to leave out blocks.
+/// The text that each match of the query contains, if that is long enough to leave out blocks.
 pub(super) fn required_text(query: &str, syntax: Syntax) -> Option<RequiredText> {
     let escaped = syntax.literal.then(|| escape(query));
     let mut parser = ParserBuilder::new();
@@ -30,7 +30,7 @@ pub(super) fn required_text(query: &str, syntax: Syntax) -> Option<RequiredText>
     }
 }
 
-/// What is known of the matches of an expression. Letters are without case.
+/// The text that matches of an expression must contain. Letters are without case.
 enum Requirement {
     /// Each match is this text.
     Exactly(Vec<u8>),

@@ -118,7 +118,7 @@ fn no_slot() -> ToolError {
     )
 }
 
-/// What a search has covered.
+/// The resources that a search has covered.
 #[derive(Debug, Default)]
 struct Coverage {
     searched: usize,
@@ -219,11 +219,11 @@ impl Coverage {
 enum Outcome {
     /// Matches in its content or metadata, if any.
     Searched(Option<Hits>),
-    /// It is binary: only its metadata was searched.
+    /// The resource is binary: only its metadata was searched.
     Binary(Option<Hits>),
     TimedOut,
     Unreadable,
-    /// It was deleted or expired meanwhile.
+    /// The resource was deleted or expired meanwhile.
     Gone,
 }
 

@@ -17,7 +17,7 @@ use crate::{
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ShareResource {
-    /// Its URI.
+    /// The URI.
     uri: String,
     /// Readers.
     with: With,

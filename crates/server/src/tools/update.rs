@@ -23,7 +23,7 @@ use crate::{
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct UpdateResource {
-    /// Its URI.
+    /// The URI.
     uri: String,
     /// New text.
     #[serde(default)]

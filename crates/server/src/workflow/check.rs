@@ -21,7 +21,7 @@ pub struct Problem {
     pub workflow: String,
     /// The name of the step, if the problem is in one.
     pub step: Option<String>,
-    /// What is wrong.
+    /// The problem, in words for the author.
     pub message: String,
 }
 

@@ -28,7 +28,7 @@ pub struct SequentialWorkflow {
     pub(super) steps: Vec<WorkflowStep>,
 }
 
-/// What a workflow is in addition to a prompt.
+/// The further items that a workflow is beside a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Also {

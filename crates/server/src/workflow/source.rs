@@ -129,7 +129,7 @@ pub enum SourceError {
         binding: String,
         /// The path of the field.
         path: String,
-        /// Where the path ends.
+        /// The reason why the path ends.
         problem: String,
     },
     /// The value is not text.

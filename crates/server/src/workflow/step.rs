@@ -45,7 +45,7 @@ impl ResourceHandle {
     }
 }
 
-/// What a step calls or reads.
+/// The tool that a step calls, or the resource that it reads.
 pub enum Handle {
     /// A tool.
     Tool(ToolHandle),
@@ -117,7 +117,7 @@ pub(super) struct When {
     pub(super) is: Condition,
 }
 
-/// What a `for_each` step does when a resource cannot be read.
+/// The rule for a `for_each` step when a resource cannot be read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnError {

@@ -14,7 +14,7 @@ const PREVIEW_BYTES: usize = 3_000;
 /// A shorter preview is left out: it would show too little.
 const LEAST_PREVIEW_BYTES: usize = 300;
 
-/// What a message may take when the transcript is full: enough for the preview of a stored
+/// The bytes of a message when the transcript is full: enough for the preview of a stored
 /// result, with its URI and the next call.
 const LAST_BYTES: usize = 2_000;
 

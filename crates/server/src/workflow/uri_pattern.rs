@@ -47,7 +47,7 @@ pub enum PatternError {
         name: String,
         /// The beginning of the value.
         value: String,
-        /// What is wrong with it.
+        /// The problem of the pattern.
         problem: &'static str,
     },
 }

@@ -31,7 +31,7 @@ impl Store {
             let Some(entry) = page.entries.first() else { break };
             let path = entry.uri.as_str().strip_prefix(RECORD_PREFIX).unwrap_or_default();
             let id = path.split('/').next().unwrap_or_default();
-            // Its parts have a slash behind the ID, before which a digit sorts nothing.
+            // The parts of an upload have a slash behind its ID, before which a digit sorts nothing.
             after = Some(format!("{RECORD_PREFIX}{id}0"));
 
             match self.upload_in_parts(owner, id).await {

@@ -342,7 +342,7 @@ impl PartialUpload {
         self.reserve(record.counted_bytes()).await?;
         let replaced = self.replace(record).await;
 
-        // Whoever has removed the upload meanwhile has ended the reservation before it grew.
+        // An upload that was removed meanwhile has ended its reservation before it grew.
         if matches!(replaced, Err(AppendError::Changed))
             && let Err(error) = self.store.get(&self.entry.owner, &self.entry.uri).await
             && error.is_not_found()

@@ -27,7 +27,7 @@ pub struct TextView {
     pub text: StoredResource,
     /// How the stored bytes are text.
     pub encoding: TextEncoding,
-    /// Its share of the memory for decoded texts, to be held as long as the text.
+    /// The text's share of the memory for decoded texts, to be held as long as the text.
     pub slot: Slot,
 }
 

@@ -98,7 +98,7 @@ impl Vault {
         Ok((value, version))
     }
 
-    /// As [`Vault::read`], for a slot that holders of other keys use as well.
+    /// Does what [`Vault::read`] does, for a slot that holders of other keys use as well.
     ///
     /// # Errors
     /// The slots are not available.

@@ -15,7 +15,7 @@ const MAX_STRINGS: usize = 64;
 /// all strings in `result.structuredContent`. If there is one, the structured content is copied as it is.
 /// Of a resource, these are the texts and blobs in `result.contents`.
 ///
-/// What is kept is valid JSON exactly if the message is, repaired as `received::repair` does it,
+/// The kept part is valid JSON exactly if the message is, repaired as `received::repair` does it,
 /// because only the inside of strings is taken out, and is checked here. The rest is checked when it
 /// is parsed.
 pub(super) struct Extractor {
@@ -66,7 +66,7 @@ enum Structure {
     Copied {
         left: usize,
     },
-    /// It has ended. Another one is kept as it is.
+    /// The structured content has ended. Another one is kept as it is.
     Over,
 }
 
@@ -95,13 +95,13 @@ enum Reading {
     },
 }
 
-/// What the extractor has come to.
+/// The position that the extractor has come to.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// A long text of a block begins, or base64 of binary content. What stands for it is to be kept
     /// now.
     Begins(Kind),
-    /// The same for a string of the structured content.
+    /// A string of the structured content begins.
     StringBegins,
     /// A piece of it, decoded.
     Piece(Vec<u8>),

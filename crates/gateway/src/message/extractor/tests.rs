@@ -10,7 +10,7 @@ use crate::received::repair;
 
 const LONGEST: Longest = Longest { text: 5, media: 9 };
 
-/// What an extractor makes of a message.
+/// The output of an extractor for one message.
 #[derive(Default)]
 struct Extracted {
     kept: Vec<u8>,
@@ -22,7 +22,7 @@ struct Extracted {
     has_structure: bool,
 }
 
-/// What is kept of a message in pieces of these sizes. `None` if it is found to be invalid.
+/// The kept part of a message in pieces of these sizes. `None` if it is found to be invalid.
 fn extract(message: &[u8], sizes: &[usize]) -> Option<Extracted> {
     extract_of(&Source::Tool("tool".to_owned()), message, sizes)
 }

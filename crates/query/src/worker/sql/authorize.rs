@@ -17,12 +17,12 @@ const FUNCTIONS: &str = " -> ->> abs avg char coalesce concat concat_ws count cu
     row_number rtrim sign soundex sqlite_version strftime string_agg substr substring sum time timediff \
     total trim typeof unhex unicode unistr unistr_quote unixepoch unlikely upper ";
 
-/// What SQLite has asked about the present statement.
+/// The names that SQLite has asked about for the present statement.
 #[derive(Default)]
 struct Seen {
     /// Table, in lower case, and column.
     read: BTreeSet<(String, String)>,
-    /// What was refused: the name of a function or of a table.
+    /// The refused function or table.
     refused: Option<Refused>,
 }
 

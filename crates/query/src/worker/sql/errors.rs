@@ -13,7 +13,7 @@ const MAX_LISTED: usize = 60;
 /// Why a query does not run.
 pub(super) enum QueryProblem {
     Sqlite(Error),
-    /// It is another statement than one SELECT without parameters.
+    /// The statement is another than one SELECT without parameters.
     NoSelect,
 }
 
@@ -30,7 +30,7 @@ pub(super) fn internal(error: &Error, question: &Question) -> QueryError {
     }
 }
 
-/// It is no SELECT.
+/// The error for a statement that is no SELECT.
 pub(super) fn no_select() -> QueryError {
     QueryError::Refused(ONE_SELECT.into())
 }

@@ -36,7 +36,7 @@ struct ViewWindow {
     #[serde(default)]
     #[schemars(range(min = 1))]
     revision: Option<u64>,
-    /// What to read.
+    /// The part to read.
     r#as: Part,
     /// How many items to skip. 0 by default.
     #[serde(default)]
@@ -114,7 +114,7 @@ enum Op {
     Filled,
 }
 
-/// What is sent, marked with its kind and revision.
+/// The content of a response, marked with its kind and revision.
 #[derive(Debug, Serialize)]
 struct Window<T> {
     r#as: Part,

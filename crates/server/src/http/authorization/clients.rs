@@ -1,4 +1,4 @@
-//! What clients ask for: JSON, readable by pages of any origin, because nothing depends on
+//! The endpoints for clients: JSON, readable by pages of any origin, because nothing depends on
 //! cookies.
 
 use axum::response::Response;

@@ -18,7 +18,7 @@ use super::{
 /// The longest time for a form or a registration.
 const BODY_TIME: Duration = Duration::from_secs(10);
 
-/// Where clients look for the metadata (RFC 8414, section 3), and below which path.
+/// The path of the metadata (RFC 8414, section 3).
 const WELL_KNOWN: &str = "/.well-known/oauth-authorization-server";
 
 /// The paths of the metadata of the server at that URL, whose endpoint has that path here.

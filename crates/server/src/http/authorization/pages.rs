@@ -1,4 +1,4 @@
-//! What browsers see: redirects, the question, and pages that say why a login fails.
+//! The responses for browsers: redirects, the question, and pages that say why a login fails.
 
 use std::time::Duration;
 

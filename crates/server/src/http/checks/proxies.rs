@@ -27,8 +27,8 @@ impl TrustedProxies {
         networks.iter().map(parsed).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Where a request comes from that arrived from this address: the rightmost forwarded
-    /// address that is not a trusted proxy's. What is left of it, anybody could have sent.
+    /// The client's address of a request that arrived from `peer`: the rightmost forwarded
+    /// address that is not a trusted proxy's. Addresses left of it, anybody could have sent.
     pub(in crate::http) fn client(&self, peer: IpAddr, head: &Head) -> IpAddr {
         let mut client = peer.to_canonical();
         // Fast path: most servers have no trusted proxy.

@@ -1,4 +1,4 @@
-//! What is wrong with the server's TLS certificate, in a build with or without TLS.
+//! The problems of the server's TLS certificate, in a build with or without TLS.
 
 use std::path::PathBuf;
 
@@ -10,6 +10,6 @@ pub struct CertificateError {
     pub setting: &'static str,
     /// The file.
     pub file: PathBuf,
-    /// What is wrong with the file.
+    /// The problem of the file.
     pub problem: String,
 }

@@ -5,7 +5,7 @@
 
 use tokio::io::ReadBuf;
 
-/// What each connection of HTTP/2 begins with (RFC 9113, section 3.4).
+/// The first bytes of each connection of HTTP/2 (RFC 9113, section 3.4).
 const PREFACE: [u8; 24] = *b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Bytes that were received and are not read yet.

@@ -18,7 +18,7 @@ const PART_BYTES: usize = 16 << 10;
 /// A response body. The request is in progress until it is dropped.
 pub(super) struct ResponseBody {
     body: Body,
-    /// What remains of a frame. Empty in HTTP/1, which needs no parts.
+    /// The rest of a frame that was sent in part. Empty in HTTP/1, which needs no parts.
     rest: Bytes,
     is_http2: bool,
     _request: RequestInProgress,

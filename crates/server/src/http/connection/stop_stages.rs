@@ -1,4 +1,4 @@
-//! What happens at a stop, in order: proxies must learn of it before connections are refused,
+//! The stages of a stop, in order: proxies must learn of it before connections are refused,
 //! and connections be refused before clients reconnect.
 
 use tokio_util::sync::CancellationToken;

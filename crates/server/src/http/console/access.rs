@@ -1,4 +1,4 @@
-//! Who sends a request of the console: the identity of the token of its session.
+//! The caller of a request of the console: the identity of the token of its session.
 
 use std::fmt::Display;
 

@@ -30,7 +30,7 @@ use crate::http::{
 const FORM_BYTES: usize = 3 * MAX_TOKEN_BYTES + 64;
 const FORM_TIME: Duration = Duration::from_secs(10);
 
-/// Who is logged in.
+/// Answers with the person who is logged in.
 pub(in crate::http) async fn session(Incoming { endpoint, head, .. }: Incoming) -> Reply {
     let console = console(&endpoint);
     let mut body = json!({ "login": endpoint.authenticator.is_required() });

@@ -102,7 +102,7 @@ impl Console {
         &self.path
     }
 
-    /// Where browsers come back to from the authorization server.
+    /// The path to which the authorization server sends browsers back.
     pub(super) fn callback_path(&self) -> String {
         format!("{}/callback", self.path)
     }

@@ -153,7 +153,7 @@ impl OidcLogin {
         self.server.check().await
     }
 
-    /// Where people log in: the host of the authorization server, or the name of the provider.
+    /// The place of the login: the host of the authorization server, or the name of the provider.
     pub(super) fn host(&self) -> String {
         self.server.name()
     }

@@ -1,4 +1,4 @@
-//! Who is an operator, and what operators see of the servers behind this one.
+//! The permission of operators, and their view of the servers behind this one.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! What operators see of the owners of the store, and how they delete what one has stored.
+//! The owners of the store as operators see them, and the deletion of what one has stored.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 

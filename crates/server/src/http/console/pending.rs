@@ -23,7 +23,7 @@ pub(super) struct PendingLogins {
     random: Random,
 }
 
-/// What a login began with.
+/// A login that was begun, on the server.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct PendingLogin {
     pub(super) state: LoginState,
@@ -34,7 +34,7 @@ pub(super) struct PendingLogin {
     pub(super) before: Option<String>,
 }
 
-/// What the browser of a pending login keeps: its slot, and the key that opens it.
+/// A pending login in its browser: the slot, and the key that opens it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PendingKey {
     slot: u16,

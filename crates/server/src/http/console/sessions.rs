@@ -51,7 +51,7 @@ pub(super) struct Sessions {
     random: Random,
 }
 
-/// What the server knows of a session.
+/// A session of the console on the server.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Session {
     /// The bearer token of its requests.

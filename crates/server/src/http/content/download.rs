@@ -22,7 +22,7 @@ pub(in crate::http) async fn handle(Incoming { endpoint, head, .. }: Incoming) -
     representation.response(&head, || limits.transfer(&claims.owner))
 }
 
-/// What a request is permitted by its link, and the file name. None without a valid one.
+/// The link's permission for the request, and the file name. None without a valid one.
 fn permitted(endpoint: &Endpoint, head: &Head) -> Option<(Download, String)> {
     if !matches!(*head.method(), Method::GET | Method::HEAD) {
         return None;

@@ -1,4 +1,4 @@
-//! What requests to signed links have in common.
+//! The checks that all requests to signed links share.
 
 use std::sync::Arc;
 

@@ -17,7 +17,7 @@ pub(super) enum Selection {
     Unsatisfiable,
 }
 
-/// What a request selects of content of that size.
+/// The part of content of that size that a request selects.
 pub(super) fn selection(head: &Head, size: u64) -> Selection {
     let value = match head.only(&header::RANGE) {
         Ok(value) => value.and_then(|value| value.to_str().ok()),

@@ -30,7 +30,7 @@ const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
 /// How content is sent.
 pub(super) struct Representation<'a> {
     pub(super) found: &'a StoredResource,
-    /// What a browser shall do with it. It shows only what is safe to show.
+    /// The disposition that the link asks for. A browser shows only what is safe to show.
     pub(super) wanted: Disposition,
     pub(super) file_name: &'a str,
 }

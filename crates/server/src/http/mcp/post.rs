@@ -13,7 +13,7 @@ pub(super) struct Post<'a> {
     pub(super) endpoint: &'a Endpoint,
     pub(super) head: &'a Head,
     pub(super) identity: Identity,
-    /// Who reads what the request returns.
+    /// The reader of the response: a model or a person.
     pub(super) reader: Reader,
     /// The kinds of messages that the caller accepts.
     pub(super) accepts: Accepts,

@@ -1,4 +1,4 @@
-//! Who may store content, and how much.
+//! The permission to store content, and its limits.
 
 use http::StatusCode;
 use larder_oauth::{Grant, Identity, Owner};

@@ -1,4 +1,4 @@
-//! What the headers of an upload say about its content.
+//! The facts that the headers of an upload announce about its content.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use http::{HeaderName, StatusCode, header};
@@ -17,10 +17,10 @@ use crate::{
 const CONTENT_DIGEST: HeaderName = HeaderName::from_static("content-digest");
 const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
 
-/// What `curl -d` sends unless it is told otherwise, so it says nothing about the content.
+/// The type that `curl -d` sends unless it is told otherwise, so it says nothing about the content.
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// What a sender announces.
+/// The facts that a sender announces.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Announced {
     pub(super) expected: Expected,

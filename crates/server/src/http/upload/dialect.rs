@@ -105,7 +105,7 @@ impl Dialect {
     }
 }
 
-/// What `OPTIONS` says: the limits, and both dialects.
+/// Adds the response headers of `OPTIONS`: the limits, and both dialects.
 pub(super) fn add_options(headers: &mut HeaderMap, max: u64, max_age: Duration) {
     add_limit(headers, max, Some(max_age));
     headers.insert(TUS_RESUMABLE, HeaderValue::from_static(TUS));

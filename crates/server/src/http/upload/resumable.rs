@@ -93,7 +93,7 @@ pub(super) async fn begin(
     Ok(described(endpoint, response, &upload, dialect))
 }
 
-/// What tus says of the content, which has no headers of its own.
+/// The metadata in tus's `Upload-Metadata`: its content has no headers of its own.
 fn tus_metadata(
     head: &Head,
     uploader: &Uploader<'_>,

@@ -1,4 +1,4 @@
-//! Who uploads, and what that fixes: a caller with a bearer token, or anyone with a link.
+//! The sender of an upload, a caller with a bearer token or anyone with a link, and what depends on it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,7 +23,7 @@ use crate::{
 /// request begins another one.
 const MAX_UPLOADS: usize = 2;
 
-/// Who uploads.
+/// The sender of an upload.
 pub(in crate::http) enum Uploader<'a> {
     /// A caller with a bearer token.
     Caller(&'a Identity),
@@ -47,7 +47,7 @@ impl Uploader<'_> {
         }
     }
 
-    /// What counts towards the quota of the owner before it has arrived. The holder of a link could
+    /// The bytes that count towards the owner's quota before they arrive. The holder of a link could
     /// announce content that never comes, and nobody else could store anything meanwhile.
     pub(super) fn reserves(&self) -> Reserves {
         match self {
@@ -109,7 +109,7 @@ impl Uploader<'_> {
         matches!(self, Self::Caller(_)) || name == "name"
     }
 
-    /// What is announced, by the headers and by the link.
+    /// The announcement of the headers, which the link must not contradict.
     ///
     /// # Errors
     /// 400 if they differ.
@@ -179,7 +179,7 @@ impl Uploader<'_> {
         }
     }
 
-    /// What has to be claimed before the content of that upload becomes visible.
+    /// The use of a link that is claimed before the content of that upload becomes visible.
     pub(super) fn claim(&self, upload: &str) -> Claim {
         Claim(match self {
             Self::Caller(_) => None,

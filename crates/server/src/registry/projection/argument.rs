@@ -116,7 +116,7 @@ fn pages(value: Option<Value>) -> Result<Option<u64>, String> {
     pages.map(Some).ok_or_else(|| format!("pages is a number from 1 to {MAX_PAGES}"))
 }
 
-/// Where the answer is stored.
+/// The place where the answer is stored.
 fn into(value: Option<Value>) -> Result<Option<Value>, String> {
     match value {
         None | Some(Value::Bool(false)) => Ok(None),

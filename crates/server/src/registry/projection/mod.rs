@@ -17,11 +17,11 @@ use crate::handler::{IntoToolResult, Scope, ToolError};
 /// The name of the argument.
 pub(crate) const RESERVED: &str = "_larder";
 
-/// What a caller wants of a result.
+/// The part of a result that a caller wants.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Projection {
     pub(crate) form: Form,
-    /// Where the answer is stored, as the argument `into` of `query_resource`.
+    /// The place where the answer is stored, as the argument `into` of `query_resource`.
     pub(crate) into: Option<Value>,
     /// The arguments of several calls: a list, or the URI of records. The answer is computed from
     /// their table.
@@ -35,7 +35,7 @@ pub(crate) struct Projection {
 /// How the answer is computed.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Form {
-    /// It is the result itself.
+    /// The records are the result itself.
     Whole,
     /// By a jq filter over the whole value.
     Jq(String),
@@ -49,7 +49,7 @@ pub(crate) enum Form {
     Head(u64),
 }
 
-/// Where a tool takes the cursor of a page.
+/// The argument by which a tool takes the cursor of a page.
 #[derive(Debug, Clone)]
 pub(crate) struct Paging {
     /// The names of its arguments.

@@ -74,7 +74,7 @@ impl Note {
 /// Whether the whole result is stored.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Stored<'a> {
-    /// It is stored.
+    /// The answer is stored.
     At(&'a Entry),
     /// The caller can store it by `into`.
     No,

@@ -1,4 +1,4 @@
-//! What a query reads: the resources and how they are divided into rows.
+//! The resources that a query reads, and how they are divided into rows.
 
 use larder_protocol::quote::quoted;
 use larder_query::Table;

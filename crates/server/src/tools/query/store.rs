@@ -15,7 +15,7 @@ use crate::handler::{Context, ToolError};
 /// How many parts of the result may wait for the store.
 const WAITING_PARTS: usize = 4;
 
-/// Where and how to store a result.
+/// The place and form of a stored result.
 #[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Into {

@@ -116,7 +116,7 @@ pub(super) fn find_hits(search: &Search, text: &[u8], stop: &Stop) -> Vec<Hit> {
     collector.hits
 }
 
-/// Where to cut a text after about so many bytes, at the end of a line.
+/// The end of a slice of about that many bytes, at the end of a line.
 fn slice_end(text: &[u8], bytes: usize) -> usize {
     if text.len() <= bytes {
         return text.len();

@@ -14,7 +14,7 @@ pub(crate) struct Matches<'a> {
     matcher: &'a LineMatcher,
     text: &'a [u8],
     stop: &'a Stop,
-    /// Where the next match may begin, and before which offset.
+    /// The offsets where the next match may begin.
     starts: Range<usize>,
     /// The end of the last match: an empty match there is part of it.
     last_end: Option<usize>,

@@ -29,11 +29,11 @@ use super::regex::SharedMatcher;
 /// How many searched blocks are joined at once, if they are ready.
 const MAX_JOINED: usize = 8;
 
-/// What a scan reports.
+/// The results of a scan.
 #[derive(Clone)]
 pub(super) struct Search {
     pub(super) matcher: SharedMatcher,
-    /// What each match contains, if that is known.
+    /// The text that each match contains, if that is known.
     pub(super) required: Option<RequiredText>,
     /// The lines of context before and after each.
     pub(super) context: usize,

@@ -13,9 +13,9 @@ use crate::tools::regex::LineMatcher;
 pub(in crate::tools) const WHOLE_LINE_BYTES: usize = 1 << 20;
 /// The longest match that is certainly found in such a line, in bytes.
 pub(in crate::tools) const PIECE_MATCH_BYTES: usize = 64 << 10;
-/// What is kept before a piece: the text to show before a match in it.
+/// The bytes that are kept before a piece: the text to show before a match in it.
 const LOOK_BEHIND: usize = 1 << 10;
-/// What is kept of the beginning of such a line, to show it as context.
+/// The bytes that are kept of the beginning of such a line, to show it as context.
 const HEAD_BYTES: usize = 4 << 10;
 
 /// The part of a line that is in memory.
@@ -30,7 +30,7 @@ pub(super) struct PartialLine {
     pub(super) head: Option<Bytes>,
     /// Whether a match has been found.
     pub(super) has_match: bool,
-    /// Where the next match may begin in `text`.
+    /// The offset in `text` where the next match may begin.
     next_start: usize,
     /// The end of the last match in `text`.
     last_end: Option<usize>,

@@ -52,7 +52,7 @@ const LINE_BYTES: usize = 400;
 #[serde(deny_unknown_fields)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an argument of the tool")]
 struct SearchResource {
-    /// Its URI.
+    /// The URI.
     uri: String,
     /// In Rust's syntax.
     query: String,

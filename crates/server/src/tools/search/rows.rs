@@ -47,7 +47,7 @@ pub(super) struct MatchRow {
     pub(super) len: usize,
 }
 
-/// What to show.
+/// The rows and columns to show.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted {
     /// The most bytes of text.

@@ -60,7 +60,7 @@ pub trait KeyValueStore: fmt::Debug + Send + Sync + 'static {
     ) -> Result<Vec<(String, Timestamp)>, KeyValueError>;
 }
 
-/// What the value of an object's own key says.
+/// The value of an object's own key.
 enum Head {
     /// The whole object.
     Whole(Bytes),
