@@ -24,6 +24,7 @@ QUESTIONS_PACKAGES := $(abspath $(or $(CARGO_TARGET_DIR),target)/questions/packa
 BENCH := bench
 BENCH_TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target)/bench)
 BENCH_VENV := $(BENCH_TARGET)/venv
+BENCH_CONTEXT_VENVS := $(addsuffix -venv/requirements.txt,$(addprefix $(BENCH_TARGET)/,context context-sqlite context-fastmcp))
 
 # A program, and the package that it comes in if it is missing.
 debian-package = @command -v $(1) >/dev/null || { \
@@ -32,7 +33,7 @@ debian-package = @command -v $(1) >/dev/null || { \
 	}
 
 .DEFAULT_GOAL := help
-.PHONY: build dist cargo-auditable sbom test test-large browser-test web web-check chromium new-project redis-server jq s3-server lint fmt-check clippy doc features docs-reference deny demo manifests kubernetes compose-secrets fuzz conformance interop questions proxies windows container image bench bench-store ripgrep sqlite3 nginx caddy help
+.PHONY: build dist cargo-auditable sbom test test-large browser-test web web-check chromium new-project redis-server jq s3-server lint fmt-check clippy doc features docs-reference deny demo manifests kubernetes compose-secrets fuzz conformance interop questions proxies windows container image bench bench-context bench-store ripgrep sqlite3 nginx caddy help
 
 build: ## Build the release binary
 	cargo build --release --locked
@@ -231,6 +232,9 @@ bench: $(BENCH)/peers/typescript/node_modules/.package-lock.json $(BENCH_VENV)/r
 	taskset --cpu-list 1 $(BENCH_TARGET)/release/larder-bench --python $(abspath $(BENCH_VENV))/bin/python --plots $(BENCH) $(ARGS)
 	$(if $(ARGS),,$(MAKE) bench-store)
 
+bench-context: $(UPSTREAMS)/node_modules/.package-lock.json $(QUESTIONS)/node_modules/.package-lock.json $(BENCH)/context/node_modules/.package-lock.json $(BENCH_CONTEXT_VENVS) chromium ## Measure the bytes of context that answers cost, by Larder and other ways (ARGS=--check, or --only and a server); needs the release build
+	$(BENCH)/context/run $(ARGS)
+
 bench-store: redis-server ripgrep jq sqlite3 ## Measure the store alone, by where resources lie
 	cargo bench --locked --bench store --bench redis --bench workflow
 
@@ -249,6 +253,18 @@ $(BENCH)/peers/typescript/node_modules/.package-lock.json: $(BENCH)/peers/typesc
 $(BENCH_VENV)/requirements.txt: $(BENCH)/peers/fastmcp/requirements.txt
 	python3 -m venv --clear $(BENCH_VENV)
 	$(BENCH_VENV)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	cp $< $@
+
+$(BENCH)/context/node_modules/.package-lock.json: $(BENCH)/context/package.json $(BENCH)/context/package-lock.json
+	cd $(BENCH)/context && npm ci --ignore-scripts
+
+# Each has a release of the Python SDK of its own.
+$(BENCH_TARGET)/context-venv/requirements.txt: $(BENCH)/context/requirements.txt
+$(BENCH_TARGET)/context-sqlite-venv/requirements.txt: $(BENCH)/context/requirements-sqlite.txt
+$(BENCH_TARGET)/context-fastmcp-venv/requirements.txt: $(BENCH)/context/requirements-fastmcp.txt
+$(BENCH_CONTEXT_VENVS):
+	python3 -m venv --clear $(@D)
+	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-deps --requirement $<
 	cp $< $@
 
 help: ## Show this list

@@ -21,11 +21,12 @@ VARIANTS = ("plain", "wandering", "retrying")
 
 # Words of SQL, jq, Python and regular expressions, which a model knows.
 KNOWN = set(
-    """select from where group order by desc count sum limit like and substr avg max min length floor sort map add
+    """select from where group order by desc count sum limit offset like and substr avg max min length floor sort map add
     arrays max_by true false null import json re collections counter most_common findall return await call_tool if
     else for in isinstance str dict list values split startswith key lambda sorted int loads none int len not is or
     content result t_zA_Z""".lower().split()
 )
+CELL = re.compile(r"[a-z]{1,3}[0-9]+")
 WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]{2,}")
 URI = re.compile(r"larder://[^\s\",}]+")
 
@@ -76,7 +77,7 @@ class Conversation:
 
     def check(self, arguments):
         for word in WORD.findall(json.dumps(arguments).replace("\\n", " ").replace("\\\"", '"').lower()):
-            if word not in KNOWN and not any(word in text for text in self.shown):
+            if word not in KNOWN and not CELL.fullmatch(word) and not any(word in text for text in self.shown):
                 raise NotShown(f"nothing showed {word}")
 
 
@@ -113,16 +114,22 @@ class Way:
         return Measured(answer, talk.definitions, talk.results, talk.arguments, talk.calls, talk.seconds, failure)
 
     def vary(self, talk, task, variant, seed, others, folder):
+        self.discover(talk, task)
         if variant == "wandering":
             # Another large result of the server, or the right one without its question.
             other = placed(seed.choice(others or (task,)), folder)
             talk.shown.append(other.words.lower())
+            if other.calls != task.calls:
+                self.discover(talk, other)
             self.look(talk, other)
             return self.answer(talk, task)
         if variant == "retrying":
             self.mistake(talk, task, seed)
             self.answer(talk, task)
         return self.answer(talk, task)
+
+    def discover(self, talk, task):
+        """Find the tools of a task, where they are not listed."""
 
     def look(self, talk, task):
         """The result of a task's calls, as far as this way shows it."""
@@ -315,10 +322,9 @@ class LarderFound(LarderProjections):
     name = "Larder's projections, tools by search"
     environment = LarderProjections.environment | {"LARDER_TOOLS__LISTING": "search"}
 
-    def vary(self, talk, task, *rest):
+    def discover(self, talk, task):
         for call in task.calls:
             find(talk, "find_tools", call.tool)
-        return super().vary(talk, task, *rest)
 
     def tool(self, talk, name, arguments):
         if name == "query_resource":
@@ -377,18 +383,18 @@ class CodeMode(Way):
     mode = "code"
     command = Limiting.command
 
-    def vary(self, talk, task, *rest):
+    def discover(self, talk, task):
         for call in task.calls:
             find(talk, "search", call.tool)
         talk.call("get_schema", {"tools": [call.tool for call in task.calls]})
-        return super().vary(talk, task, *rest)
 
     def answer(self, talk, task):
         try:
-            return self.execute(talk, task, task.python)
+            text = self.execute(talk, task, task.python)
         except NotShown:
             self.look(talk, task)
-            return self.execute(talk, task, task.python)
+            text = self.execute(talk, task, task.python)
+        return unwrapped(text) if task.large else task.read(contents(text))
 
     def look(self, talk, task):
         return self.execute(talk, task, f"return str(t)[:{LOOK}]")
@@ -404,13 +410,13 @@ class CodeMode(Way):
         text, failed = talk.call("execute", {"code": code}, unchecked)
         if failed:
             raise GivesUp(f"execute: {text[:200]}")
-        return unwrapped(text) if task.large else task.read(contents(text))
+        return text
 
     def fetching(self, task):
         """The lines that leave the last result in `t`. Text is in a member where a server has a schema for it."""
         lines = []
         for call in task.calls:
-            arguments = json.dumps(call.arguments) if not callable(call.arguments) else '{"paths": paths}'
+            arguments = repr(call.arguments) if not callable(call.arguments) else '{"paths": paths}'
             if callable(call.arguments):
                 lines.append("paths = ['manifests/' + l.split(' ')[1] for l in t.split('\\n') if l]")
             lines.append(f'r = await call_tool("{call.tool}", {arguments})')
