@@ -88,7 +88,7 @@ def goals(found):
     plain = defaultdict(dict)
     for each in found:
         if each.variant == "plain":
-            plain[each.task][each.way] = each
+            plain[each.task.name][each.way] = each
     lines = [
         "| Goal | " + " | ".join(way.name for way in ways_of(found) if way.ours) + " |",
         "|---" * (1 + sum(way.ours for way in ways_of(found))) + "|",
@@ -107,7 +107,8 @@ def goals(found):
 def factors(plain, way, weigh):
     """By how much the best peer's bytes are more than a way's, task by task; 0 where the way is not right."""
     found = []
-    for task, row in plain.items():
+    for row in plain.values():
+        task = next(iter(row.values())).task
         peers = [weigh(each) for each in row.values() if each.way.peer and each.right]
         if task.large and peers:
             found.append(min(peers) / weigh(row[way]) if row[way].right else 0)
@@ -130,8 +131,8 @@ def reached(found):
 def direct_factor(plain, way):
     found = [
         next(each for each in row.values() if each.way.name == "direct").bytes / row[way].bytes
-        for task, row in plain.items()
-        if task.large and row[way].right
+        for row in plain.values()
+        if row[way].task.large and row[way].right
     ]
     return f"{statistics.median(found):.0f} times" if found else "–"
 
@@ -139,8 +140,8 @@ def direct_factor(plain, way):
 def small_goal(plain, way):
     excesses = [
         row[way].bytes - next(each for each in row.values() if each.way.name == "direct").bytes
-        for task, row in plain.items()
-        if not task.large
+        for row in plain.values()
+        if not row[way].task.large
     ]
     return f"{sum(excess <= SMALL_EXCESS for excess in excesses)} of {len(excesses)}; most {max(excesses):+,}"
 

@@ -336,7 +336,7 @@ PAGES = (
         lambda folder: sum(order["region"] == "west" for order in workspace.orders()),
         lambda text: len(re.findall(r"\bwest\b", text)),
         projection={"sql": "SELECT count(*) FROM t WHERE line LIKE '%west%'"},
-        grep=Grep(r"\bwest\b"),
+        grep=Grep("west"),
         python="return t.count('west')",
         page=lambda number: {"url": PAGE, "max_length": 20000, "start_index": number * 20000, "raw": True} if number < 5 else None,
     ),
