@@ -45,7 +45,7 @@ pub(super) async fn run(args: DemoArgs) -> Result<(), ClientError> {
         None => find_text()?,
     };
 
-    let server = Server::start().await?;
+    let server = DemoServer::start().await?;
     let client = McpClient::new(ServerArgs::new(server.url.clone())).await?;
     let mut model = Model { client, style: Style::detect(), seen_bytes: 0 };
 
@@ -94,12 +94,12 @@ pub(super) async fn run(args: DemoArgs) -> Result<(), ClientError> {
 
 /// A server with the binary's tools, in memory, with default settings. It ends
 /// when dropped.
-struct Server {
+struct DemoServer {
     url: String,
     _serving: AbortOnDropHandle<std::io::Result<bool>>,
 }
 
-impl Server {
+impl DemoServer {
     async fn start() -> Result<Self, ClientError> {
         let failed = |error: &dyn std::fmt::Display| ClientError::Failed(error.to_string());
         let config = Config::default();

@@ -45,7 +45,7 @@ pub(super) async fn run(args: HealthArgs) -> ExitCode {
         _ => "healthz",
     };
 
-    let target = Target::find(args.listen, args.config.as_deref(), variable);
+    let target = HealthTarget::find(args.listen, args.config.as_deref(), variable);
     // The certificate is not issued for this address, so it is not verified.
     let client = reqwest::Client::builder()
         .no_proxy()
@@ -83,13 +83,13 @@ pub(super) async fn run(args: HealthArgs) -> ExitCode {
 /// The address where the server listens. Only these settings are read, each as far as it can be: a running
 /// server is healthy even if its file was changed into something invalid.
 #[derive(Debug, PartialEq, Eq)]
-struct Target {
+struct HealthTarget {
     address: SocketAddr,
     /// The schemes that may be spoken at the address.
     schemes: &'static [&'static str],
 }
 
-impl Target {
+impl HealthTarget {
     fn find(
         listen: Option<SocketAddr>,
         file: Option<&Path>,
@@ -146,7 +146,7 @@ mod tests {
             found.map(|(_, value)| (*value).to_owned())
         };
 
-        let target = Target::find(None, Some(toml.path()), variable);
+        let target = HealthTarget::find(None, Some(toml.path()), variable);
         (target.address.to_string(), target.schemes)
     }
 

@@ -46,7 +46,7 @@ pub(super) struct AnyServerArgs {
     headers: Vec<(String, String)>,
     /// The least severe log messages to show: debug, info, notice, warning, error, or none.
     #[arg(long, value_name = "LEVEL", default_value = "info", value_parser = parse_level)]
-    log_level: Wanted,
+    log_level: WantedLogs,
     /// How long to wait without an answer or progress, such as 90s or 1h.
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = humantime::parse_duration)]
     timeout: Duration,
@@ -57,14 +57,14 @@ pub(super) struct AnyServerArgs {
 
 /// The log messages that are wanted.
 #[derive(Debug, Clone, Copy)]
-struct Wanted(Option<LogLevel>);
+struct WantedLogs(Option<LogLevel>);
 
-fn parse_level(text: &str) -> Result<Wanted, String> {
+fn parse_level(text: &str) -> Result<WantedLogs, String> {
     if text == "none" {
-        return Ok(Wanted(None));
+        return Ok(WantedLogs(None));
     }
     let level = LogLevel::deserialize(json!(text));
-    level.map(|level| Wanted(Some(level))).map_err(|_| {
+    level.map(|level| WantedLogs(Some(level))).map_err(|_| {
         "write debug, info, notice, warning, error, critical, alert, emergency or none".into()
     })
 }
@@ -83,11 +83,11 @@ pub(super) fn parse_pair(text: &str) -> Result<(String, String), String> {
 pub(super) struct AnyServer {
     direct: Direct,
     terminal: Terminal,
-    place: Place,
+    place: NamedPlace,
 }
 
 /// The server as it was named.
-struct Place {
+struct NamedPlace {
     /// The URL, or the program.
     name: String,
     /// The URL; `None` for a program.
@@ -138,7 +138,7 @@ impl AnyServerArgs {
         }
     }
 
-    fn place(&self) -> Result<Place, ClientError> {
+    fn place(&self) -> Result<NamedPlace, ClientError> {
         let args = self.server.clone();
         let timeout = self.timeout;
         if let Some(program) = self.command.first() {
@@ -148,7 +148,13 @@ impl AnyServerArgs {
             }
             is_startable(program).map_err(ClientError::Usage)?;
             let headers = BTreeMap::new();
-            return Ok(Place { name: program.clone(), endpoint: None, headers, args, timeout });
+            return Ok(NamedPlace {
+                name: program.clone(),
+                endpoint: None,
+                headers,
+                args,
+                timeout,
+            });
         }
 
         let endpoint = Endpoint::of_any_server(args.url()).map_err(ClientError::Usage)?;
@@ -157,11 +163,15 @@ impl AnyServerArgs {
             Ok((name.clone(), value))
         });
         let headers = headers.collect::<Result<_, ClientError>>()?;
-        Ok(Place { name: endpoint.shown(), endpoint: Some(endpoint), headers, args, timeout })
+        Ok(NamedPlace { name: endpoint.shown(), endpoint: Some(endpoint), headers, args, timeout })
     }
 
     /// The settings of the server. `site` has the logins of the person, if there are any.
-    fn settings(&self, place: &Place, site: Option<&LoginSite>) -> Result<Settings, ClientError> {
+    fn settings(
+        &self,
+        place: &NamedPlace,
+        site: Option<&LoginSite>,
+    ) -> Result<Settings, ClientError> {
         let Some(endpoint) = &place.endpoint else {
             let inherits = Inherited::AllBut(BTreeSet::default());
             let command = Command { line: self.command.clone(), env: BTreeMap::new(), inherits };
@@ -298,7 +308,7 @@ fn says_unknown(name: &str, error: &ErrorResponse) -> bool {
     }
 }
 
-impl Place {
+impl NamedPlace {
     /// An error for a person.
     async fn told(&self, error: DirectError) -> ClientError {
         let name = &self.name;

@@ -32,7 +32,7 @@ pub(super) async fn run(args: LsArgs) -> Result<(), ClientError> {
         arguments["prefix"] = json!(prefix);
     }
 
-    let mut rows = Rows::new(args.json);
+    let mut rows = RowStyle::new(args.json);
     let mut is_empty = true;
     loop {
         let output = client.ask("list_resources", &arguments).await?;
@@ -61,13 +61,13 @@ pub(super) async fn run(args: LsArgs) -> Result<(), ClientError> {
 }
 
 /// How the rows are printed.
-enum Rows {
+enum RowStyle {
     Json,
     Tabs,
     Table(Box<Table<4>>, Timestamp),
 }
 
-impl Rows {
+impl RowStyle {
     fn new(json: bool) -> Self {
         if json {
             return Self::Json;

@@ -65,11 +65,11 @@ fn parse_type(text: &str) -> Result<String, String> {
     }
 }
 
-type Reader = Pin<Box<dyn AsyncRead + Send>>;
+type FileReader = Pin<Box<dyn AsyncRead + Send>>;
 
 /// The content to store, from a file or standard input.
 struct Input {
-    reader: Reader,
+    reader: FileReader,
     /// The name in errors.
     label: String,
     is_stdin: bool,
@@ -80,7 +80,7 @@ struct Input {
 impl Input {
     async fn open(file: &Path) -> Result<Self, ClientError> {
         if file.as_os_str() == "-" {
-            let reader: Reader = Box::pin(tokio::io::stdin());
+            let reader: FileReader = Box::pin(tokio::io::stdin());
             let label = "standard input".to_owned();
             return Ok(Self { reader, label, is_stdin: true, size: None });
         }
@@ -142,7 +142,7 @@ async fn put(client: &McpClient, args: &PutArgs, file: &Path) -> Result<(), Clie
     let guessed = guessing.and_then(|name| mime_guess::from_path(name).first());
     let mime_type = args.mime_type.clone().or_else(|| guessed.map(|guess| guess.to_string()));
 
-    let storing = Storing {
+    let storing = FileUpload {
         file,
         uri: args.uri.as_deref(),
         ttl: args.ttl,
@@ -169,7 +169,7 @@ async fn put(client: &McpClient, args: &PutArgs, file: &Path) -> Result<(), Clie
 
 /// How one file is stored.
 #[derive(Clone, Copy)]
-struct Storing<'a> {
+struct FileUpload<'a> {
     file: &'a Path,
     uri: Option<&'a str>,
     ttl: Option<f64>,
@@ -181,7 +181,7 @@ struct Storing<'a> {
 /// Stores content over plain HTTP. Returns the URI.
 async fn by_http(
     resources: &Resources<'_>,
-    storing: Storing<'_>,
+    storing: FileUpload<'_>,
     input: Input,
     bar: &ProgressBar,
 ) -> Result<String, ClientError> {
@@ -207,7 +207,7 @@ async fn by_http(
 /// Stores content with `create_resource`. Returns the URI.
 async fn by_tool(
     client: &McpClient,
-    storing: Storing<'_>,
+    storing: FileUpload<'_>,
     mut input: Input,
     bar: &ProgressBar,
 ) -> Result<String, ClientError> {
@@ -256,7 +256,7 @@ async fn by_tool(
 
 /// The input as it is.
 fn pieces(
-    reader: Reader,
+    reader: FileReader,
     input_name: String,
 ) -> impl Stream<Item = Result<Bytes, ClientError>> + Send {
     stream::try_unfold((reader, input_name), |(mut reader, input_name)| async move {
@@ -267,7 +267,7 @@ fn pieces(
 }
 
 /// The next piece; shorter only at the end.
-async fn read_piece(reader: &mut Reader) -> std::io::Result<Vec<u8>> {
+async fn read_piece(reader: &mut FileReader) -> std::io::Result<Vec<u8>> {
     let mut piece = Vec::with_capacity(PIECE_BYTES);
     reader.take(PIECE_BYTES as u64).read_to_end(&mut piece).await?;
     Ok(piece)
@@ -275,7 +275,7 @@ async fn read_piece(reader: &mut Reader) -> std::io::Result<Vec<u8>> {
 
 /// Encodes content as the inside of a JSON string: escaped text, or base64.
 struct Encoder {
-    reader: Reader,
+    reader: FileReader,
     /// Bytes read and not yet sent.
     piece: Vec<u8>,
     /// The first bytes of a character whose end has not been read.
@@ -331,7 +331,7 @@ fn is_utf8_prefix(bytes: &[u8]) -> bool {
 }
 
 async fn is_utf8(file: &Path) -> std::io::Result<bool> {
-    let mut reader: Reader = Box::pin(tokio::fs::File::open(file).await?);
+    let mut reader: FileReader = Box::pin(tokio::fs::File::open(file).await?);
     let mut rest = Vec::new();
 
     loop {

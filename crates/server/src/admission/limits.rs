@@ -6,7 +6,7 @@ use larder_runtime::metric::{self, Label};
 
 /// The use that a permit counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PermitKind {
     Requests,
     Calls,
     Streams,
@@ -39,13 +39,13 @@ pub struct Maximums {
 }
 
 impl Maximums {
-    pub(super) fn of(&self, kind: Kind) -> usize {
+    pub(super) fn of(&self, kind: PermitKind) -> usize {
         match kind {
-            Kind::Requests => self.requests,
-            Kind::Calls => self.calls,
-            Kind::Streams => self.streams,
-            Kind::Transfers => self.transfers,
-            Kind::BodyBytes => self.body_bytes,
+            PermitKind::Requests => self.requests,
+            PermitKind::Calls => self.calls,
+            PermitKind::Streams => self.streams,
+            PermitKind::Transfers => self.transfers,
+            PermitKind::BodyBytes => self.body_bytes,
         }
     }
 }
@@ -106,31 +106,31 @@ fn reached(setting: &'static str) {
 }
 
 impl LimitReached {
-    pub(super) fn new(kind: Kind, level: LimitLevel, max: usize) -> Self {
+    pub(super) fn new(kind: PermitKind, level: LimitLevel, max: usize) -> Self {
         let what = match kind {
-            Kind::Requests => "requests",
-            Kind::Calls => "calls",
-            Kind::Streams => "open streams",
-            Kind::Transfers => "transfers of content",
-            Kind::BodyBytes => "bytes of request bodies",
+            PermitKind::Requests => "requests",
+            PermitKind::Calls => "calls",
+            PermitKind::Streams => "open streams",
+            PermitKind::Transfers => "transfers of content",
+            PermitKind::BodyBytes => "bytes of request bodies",
         };
 
         let setting = match (level, kind) {
-            (LimitLevel::Caller, Kind::Requests) => "limits.concurrent_requests",
-            (LimitLevel::Caller, Kind::Calls) => "limits.concurrent_calls",
-            (LimitLevel::Caller, Kind::Streams) => "limits.open_streams",
-            (LimitLevel::Caller, Kind::Transfers) => "limits.transfers",
-            (LimitLevel::Caller, Kind::BodyBytes) => "limits.caller_body_bytes",
-            (LimitLevel::Total, Kind::Requests) => "limits.total_requests",
-            (LimitLevel::Total, Kind::Calls) => "limits.total_calls",
-            (LimitLevel::Total, Kind::Streams) => "limits.total_streams",
-            (LimitLevel::Total, Kind::Transfers) => "limits.total_transfers",
-            (LimitLevel::Total, Kind::BodyBytes) => "limits.total_body_bytes",
+            (LimitLevel::Caller, PermitKind::Requests) => "limits.concurrent_requests",
+            (LimitLevel::Caller, PermitKind::Calls) => "limits.concurrent_calls",
+            (LimitLevel::Caller, PermitKind::Streams) => "limits.open_streams",
+            (LimitLevel::Caller, PermitKind::Transfers) => "limits.transfers",
+            (LimitLevel::Caller, PermitKind::BodyBytes) => "limits.caller_body_bytes",
+            (LimitLevel::Total, PermitKind::Requests) => "limits.total_requests",
+            (LimitLevel::Total, PermitKind::Calls) => "limits.total_calls",
+            (LimitLevel::Total, PermitKind::Streams) => "limits.total_streams",
+            (LimitLevel::Total, PermitKind::Transfers) => "limits.total_transfers",
+            (LimitLevel::Total, PermitKind::BodyBytes) => "limits.total_body_bytes",
         };
 
         reached(setting);
         let message = match (level, kind) {
-            (LimitLevel::Caller, Kind::Streams) => {
+            (LimitLevel::Caller, PermitKind::Streams) => {
                 format!("One caller may have at most {max} {what} ({setting}). Close one.")
             }
             (LimitLevel::Caller, _) => format!(

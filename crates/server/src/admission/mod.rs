@@ -14,8 +14,8 @@ use larder_runtime::rate::Bucket;
 use parking_lot::Mutex;
 
 use self::{
-    limits::Kind,
-    permit::{Caller, Shared, Usage},
+    limits::PermitKind,
+    permit::{CallerUse, SharedUse, Usage},
 };
 pub use self::{
     limits::{AdmissionLimits, LimitLevel, LimitReached, Maximums},
@@ -29,14 +29,14 @@ const MAX_PRINCIPALS: usize = 100_000;
 /// principals are removed.
 #[derive(Debug)]
 pub struct Limits {
-    shared: Arc<Shared>,
+    shared: Arc<SharedUse>,
     clock: Arc<dyn Clock>,
-    table: Mutex<Table>,
+    table: Mutex<CallerTable>,
 }
 
 #[derive(Debug, Default)]
-struct Table {
-    callers: HashMap<Owner, Arc<Caller>>,
+struct CallerTable {
+    callers: HashMap<Owner, Arc<CallerUse>>,
     last_sweep: Option<Timestamp>,
 }
 
@@ -44,7 +44,7 @@ impl Limits {
     /// Enforces these limits.
     pub fn new(limits: AdmissionLimits, clock: Arc<dyn Clock>) -> Arc<Self> {
         let limits = ArcSwap::from_pointee(limits);
-        let shared = Arc::new(Shared { limits, usage: Usage::default() });
+        let shared = Arc::new(SharedUse { limits, usage: Usage::default() });
         Arc::new(Self { shared, clock, table: Mutex::default() })
     }
 
@@ -75,7 +75,7 @@ impl Limits {
             taken.map_err(|retry_after| LimitReached::rate(requests, window, retry_after))?;
         }
 
-        Permit::acquire(Arc::clone(&self.shared), caller, Kind::Requests).map(RequestPermit)
+        Permit::acquire(Arc::clone(&self.shared), caller, PermitKind::Requests).map(RequestPermit)
     }
 
     /// Admits a call.
@@ -83,7 +83,7 @@ impl Limits {
     /// # Errors
     /// If too many calls run.
     pub fn call(&self, identity: &Identity) -> Result<Permit, LimitReached> {
-        Permit::acquire(Arc::clone(&self.shared), self.caller(identity.owner())?, Kind::Calls)
+        Permit::acquire(Arc::clone(&self.shared), self.caller(identity.owner())?, PermitKind::Calls)
     }
 
     /// Admits a stream.
@@ -91,7 +91,11 @@ impl Limits {
     /// # Errors
     /// If too many streams are open.
     pub fn stream(&self, identity: &Identity) -> Result<Permit, LimitReached> {
-        Permit::acquire(Arc::clone(&self.shared), self.caller(identity.owner())?, Kind::Streams)
+        Permit::acquire(
+            Arc::clone(&self.shared),
+            self.caller(identity.owner())?,
+            PermitKind::Streams,
+        )
     }
 
     /// Admits the transfer of content of that owner, whoever receives or sends it.
@@ -99,10 +103,10 @@ impl Limits {
     /// # Errors
     /// If too much content is transferred.
     pub fn transfer(&self, owner: &Owner) -> Result<Permit, LimitReached> {
-        Permit::acquire(Arc::clone(&self.shared), self.caller(owner)?, Kind::Transfers)
+        Permit::acquire(Arc::clone(&self.shared), self.caller(owner)?, PermitKind::Transfers)
     }
 
-    fn caller(&self, owner: &Owner) -> Result<Arc<Caller>, LimitReached> {
+    fn caller(&self, owner: &Owner) -> Result<Arc<CallerUse>, LimitReached> {
         let mut table = self.table.lock();
         if let Some(caller) = table.callers.get(owner) {
             return Ok(Arc::clone(caller));
@@ -124,14 +128,14 @@ impl Limits {
 
         let requests = self.shared.limits.load().requests_per_window;
         let bucket = Mutex::new(Bucket::full(requests, now));
-        let caller = Arc::new(Caller { bucket, usage: Usage::default() });
+        let caller = Arc::new(CallerUse { bucket, usage: Usage::default() });
         table.callers.insert(owner.clone(), Arc::clone(&caller));
         Ok(caller)
     }
 
     /// Removes principals with a full bucket and without permits. Runs at most once a
     /// second, because it visits all principals.
-    fn sweep(&self, table: &mut Table, now: Timestamp) {
+    fn sweep(&self, table: &mut CallerTable, now: Timestamp) {
         if table.last_sweep.is_some_and(|last| now.since(last) < Duration::from_secs(1)) {
             return;
         }

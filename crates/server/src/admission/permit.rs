@@ -9,7 +9,7 @@ use arc_swap::ArcSwap;
 use larder_runtime::rate::Bucket;
 use parking_lot::Mutex;
 
-use super::limits::{AdmissionLimits, Kind, LimitLevel, LimitReached};
+use super::limits::{AdmissionLimits, LimitLevel, LimitReached, PermitKind};
 
 /// How much is in use.
 #[derive(Debug, Default)]
@@ -22,18 +22,18 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    fn counter(&self, kind: Kind) -> &AtomicUsize {
+    fn counter(&self, kind: PermitKind) -> &AtomicUsize {
         match kind {
-            Kind::Requests => &self.requests,
-            Kind::Calls => &self.calls,
-            Kind::Streams => &self.streams,
-            Kind::Transfers => &self.transfers,
-            Kind::BodyBytes => &self.body_bytes,
+            PermitKind::Requests => &self.requests,
+            PermitKind::Calls => &self.calls,
+            PermitKind::Streams => &self.streams,
+            PermitKind::Transfers => &self.transfers,
+            PermitKind::BodyBytes => &self.body_bytes,
         }
     }
 
     /// Adds if the sum is at most `max`. Zero means unlimited.
-    fn try_add(&self, kind: Kind, amount: usize, max: usize) -> bool {
+    fn try_add(&self, kind: PermitKind, amount: usize, max: usize) -> bool {
         let sum = |used: usize| {
             let sum = used.saturating_add(amount);
             (max == 0 || sum <= max).then_some(sum)
@@ -41,11 +41,11 @@ impl Usage {
         self.counter(kind).fetch_update(Ordering::AcqRel, Ordering::Acquire, sum).is_ok()
     }
 
-    fn subtract(&self, kind: Kind, amount: usize) {
+    fn subtract(&self, kind: PermitKind, amount: usize) {
         self.counter(kind).fetch_sub(amount, Ordering::AcqRel);
     }
 
-    fn fits(&self, kind: Kind, amount: usize, max: usize) -> bool {
+    fn fits(&self, kind: PermitKind, amount: usize, max: usize) -> bool {
         let used = self.counter(kind).load(Ordering::Acquire);
         max == 0 || used.saturating_add(amount) <= max
     }
@@ -53,14 +53,14 @@ impl Usage {
 
 /// One caller.
 #[derive(Debug)]
-pub(super) struct Caller {
+pub(super) struct CallerUse {
     pub(super) bucket: Mutex<Bucket>,
     pub(super) usage: Usage,
 }
 
 /// The limits, and what all callers use together.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct SharedUse {
     pub(super) limits: ArcSwap<AdmissionLimits>,
     pub(super) usage: Usage,
 }
@@ -68,17 +68,17 @@ pub(super) struct Shared {
 /// Counts what a caller uses, until it is dropped.
 #[derive(Debug)]
 pub struct Permit {
-    shared: Arc<Shared>,
-    caller: Arc<Caller>,
-    kind: Kind,
+    shared: Arc<SharedUse>,
+    caller: Arc<CallerUse>,
+    kind: PermitKind,
     amount: usize,
 }
 
 impl Permit {
     pub(super) fn acquire(
-        shared: Arc<Shared>,
-        caller: Arc<Caller>,
-        kind: Kind,
+        shared: Arc<SharedUse>,
+        caller: Arc<CallerUse>,
+        kind: PermitKind,
     ) -> Result<Self, LimitReached> {
         let mut permit = Self { shared, caller, kind, amount: 0 };
         permit.add(1)?;
@@ -126,7 +126,7 @@ impl RequestPermit {
     pub fn body(&self, announced: usize) -> Result<BodyPermit, LimitReached> {
         let Permit { shared, caller, .. } = &self.0;
         let limits = shared.limits.load();
-        let kind = Kind::BodyBytes;
+        let kind = PermitKind::BodyBytes;
 
         for (usage, level, maximums) in [
             (&caller.usage, LimitLevel::Caller, &limits.caller),

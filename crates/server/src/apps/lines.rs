@@ -16,7 +16,7 @@ const READ_BYTES: usize = 128 << 10;
 /// Consecutive lines.
 #[derive(Debug, Serialize)]
 pub(super) struct LineWindow {
-    lines: Vec<Line>,
+    lines: Vec<ShownLine>,
     /// The number of the first line, from 0.
     offset: u64,
     total: u64,
@@ -25,7 +25,7 @@ pub(super) struct LineWindow {
 /// A line as it is, or the beginning of a long one.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum Line {
+enum ShownLine {
     Whole(String),
     Long {
         text: String,
@@ -49,13 +49,13 @@ pub(super) async fn window(
     }
 
     let mut bytes = 0;
-    let mut sent: Vec<Line> = Vec::new();
+    let mut sent: Vec<ShownLine> = Vec::new();
     for text in lines {
         let text = text.strip_suffix('\r').unwrap_or(text);
         let line = if text.len() <= MAX_LINE_BYTES {
-            Line::Whole(text.to_owned())
+            ShownLine::Whole(text.to_owned())
         } else {
-            Line::Long { text: cut(text, MAX_LINE_BYTES).to_owned(), bytes: text.len() }
+            ShownLine::Long { text: cut(text, MAX_LINE_BYTES).to_owned(), bytes: text.len() }
         };
 
         bytes += json_size(&line) + 1;

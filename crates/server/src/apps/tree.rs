@@ -37,12 +37,12 @@ struct Child {
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<String>,
     #[serde(flatten)]
-    shape: Shape,
+    shape: NodeShape,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum Shape {
+enum NodeShape {
     /// All of a small value.
     Whole { value: Value },
     /// A large one, whose children are read when it is opened.
@@ -114,9 +114,9 @@ fn child(index: &RecordIndex, line: &[u8]) -> Child {
     Child { key, shape }
 }
 
-fn shape(value: Value) -> Shape {
+fn shape(value: Value) -> NodeShape {
     if json_size(&value) <= WHOLE_BYTES {
-        return Shape::Whole { value };
+        return NodeShape::Whole { value };
     }
 
     let (r#type, size) = match &value {
@@ -130,11 +130,11 @@ fn shape(value: Value) -> Shape {
         other => cut(&other.to_string(), EXCERPT_BYTES).to_owned(),
     };
 
-    Shape::Large { r#type, size: Some(size), preview: text }
+    NodeShape::Large { r#type, size: Some(size), preview: text }
 }
 
 /// The beginning of a value that was not read as a whole.
-fn large(value: &[u8]) -> Shape {
+fn large(value: &[u8]) -> NodeShape {
     let text = String::from_utf8_lossy(value);
     let r#type = match value.first() {
         Some(b'[') => "list",
@@ -145,7 +145,7 @@ fn large(value: &[u8]) -> Shape {
 
     let bytes = if r#type == "text" { HEAD_BYTES } else { EXCERPT_BYTES };
     let preview = cut(text.trim_start_matches('"'), bytes).to_owned();
-    Shape::Large { r#type, size: None, preview }
+    NodeShape::Large { r#type, size: None, preview }
 }
 
 async fn head(found: &StoredResource, index: &RecordIndex, start: u64) -> Result<Child, ToolError> {

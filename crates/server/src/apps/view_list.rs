@@ -69,7 +69,7 @@ enum Sort {
 
 /// A position in the order: the value, then the URI, so that each resource has its own.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-struct Position(SortKey, String);
+struct ListPosition(SortKey, String);
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
@@ -86,14 +86,14 @@ struct Listed {
     /// How many further folders there are, which are not counted.
     #[serde(skip_serializing_if = "is_zero")]
     more_folders: usize,
-    resources: Vec<Item>,
+    resources: Vec<ListedItem>,
     /// The cursor of the next page.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
-struct Item {
+struct ListedItem {
     uri: String,
     name: String,
     mime_type: String,
@@ -121,7 +121,7 @@ async fn view<S>(ctx: &Context<S>, args: ViewList) -> Result<CallToolResult, Too
 
     // The store lists by URI, so a page in this order is one batch.
     let is_in_order = args.sort == Sort::Uri && !args.descending && !args.folders;
-    let mut after = cursor.filter(|_| is_in_order).map(|Position(_, uri)| uri);
+    let mut after = cursor.filter(|_| is_in_order).map(|ListPosition(_, uri)| uri);
     let batch = if is_in_order { limit + 1 } else { BATCH };
     let mut compared = 0;
     let mut folders = Folders::default();
@@ -232,7 +232,7 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-fn position(cursor: &str) -> Result<Position, ToolError> {
+fn position(cursor: &str) -> Result<ListPosition, ToolError> {
     let read = (cursor.len() <= MAX_CURSOR).then(|| serde_json::from_str(cursor).ok()).flatten();
     read.ok_or_else(|| ToolError::permanent("The cursor is not valid: begin without `after`."))
 }
@@ -254,26 +254,26 @@ fn key(sort: Sort, entry: &Entry) -> SortKey {
 struct First {
     limit: usize,
     descending: bool,
-    cursor: Option<Position>,
+    cursor: Option<ListPosition>,
     /// The last one in the order is at the top, where a better one replaces it.
-    heap: BinaryHeap<Found>,
+    heap: BinaryHeap<FoundResources>,
     more: bool,
 }
 
-struct Found {
-    position: Position,
+struct FoundResources {
+    position: ListPosition,
     descending: bool,
-    item: Item,
+    item: ListedItem,
 }
 
 impl First {
-    fn new(limit: usize, descending: bool, cursor: Option<Position>) -> Self {
+    fn new(limit: usize, descending: bool, cursor: Option<ListPosition>) -> Self {
         Self { limit, descending, cursor, heap: BinaryHeap::new(), more: false }
     }
 
     fn offer(&mut self, sort: Sort, entry: &Entry) {
-        let position = Position(key(sort, entry), entry.uri.as_str().to_owned());
-        let order = |one: &Position, other: &Position| ordered(self.descending, one, other);
+        let position = ListPosition(key(sort, entry), entry.uri.as_str().to_owned());
+        let order = |one: &ListPosition, other: &ListPosition| ordered(self.descending, one, other);
         if self.cursor.as_ref().is_some_and(|cursor| order(&position, cursor).is_le()) {
             return;
         }
@@ -288,7 +288,7 @@ impl First {
             self.heap.pop();
         }
 
-        let item = Item {
+        let item = ListedItem {
             uri: entry.uri.as_str().to_owned(),
             name: entry.name.clone(),
             mime_type: entry.mime_type.clone(),
@@ -296,38 +296,38 @@ impl First {
             created: entry.created.to_string(),
             expires: entry.expires.to_string(),
         };
-        self.heap.push(Found { position, descending: self.descending, item });
+        self.heap.push(FoundResources { position, descending: self.descending, item });
     }
 
     /// The resources in order, and whether there are more.
-    fn finish(self) -> (Vec<Found>, bool) {
+    fn finish(self) -> (Vec<FoundResources>, bool) {
         (self.heap.into_sorted_vec(), self.more)
     }
 }
 
-fn ordered(descending: bool, one: &Position, other: &Position) -> Ordering {
+fn ordered(descending: bool, one: &ListPosition, other: &ListPosition) -> Ordering {
     if descending { other.cmp(one) } else { one.cmp(other) }
 }
 
-impl Ord for Found {
+impl Ord for FoundResources {
     fn cmp(&self, other: &Self) -> Ordering {
         ordered(self.descending, &self.position, &other.position)
     }
 }
 
-impl PartialOrd for Found {
+impl PartialOrd for FoundResources {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Found {
+impl PartialEq for FoundResources {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Found {}
+impl Eq for FoundResources {}
 
 #[cfg(test)]
 mod tests {

@@ -32,7 +32,7 @@ struct ViewResource {
     uri: String,
     /// By default what fits best.
     #[serde(default)]
-    r#as: Wanted,
+    r#as: WantedView,
     /// For diff: a revision or a URI; the revision before by default.
     #[serde(default)]
     against: Option<String>,
@@ -40,7 +40,7 @@ struct ViewResource {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Wanted {
+enum WantedView {
     #[default]
     Auto,
     Table,
@@ -52,7 +52,7 @@ enum Wanted {
     Chart,
 }
 
-impl Wanted {
+impl WantedView {
     fn view(self) -> Option<View> {
         Some(match self {
             Self::Auto => return None,

@@ -76,14 +76,14 @@ impl ContentLinks {
 
         self.change_use(link, |used| match used {
             UploadUse::Claimed(other, _) if other == by => {
-                Change::To(UploadUse::Claimed(other.clone(), until))
+                UseChange::To(UploadUse::Claimed(other.clone(), until))
             }
             // A recent renewal covers all uploads through the link.
             UploadUse::Receiving(noted) if *noted > now.saturating_add(LEASE / 2) => {
-                Change::None(true)
+                UseChange::None(true)
             }
-            used if used.permits(None, now) => Change::To(UploadUse::Receiving(until)),
-            _ => Change::None(false),
+            used if used.permits(None, now) => UseChange::To(UploadUse::Receiving(until)),
+            _ => UseChange::None(false),
         })
         .await
         .map(drop)
@@ -99,11 +99,11 @@ impl ContentLinks {
         let (now, until) = (self.now(), self.lease());
 
         self.change_use(link, |used| match used {
-            UploadUse::Stored(other) => Change::None(other == by),
+            UploadUse::Stored(other) => UseChange::None(other == by),
             used if used.permits(Some(by), now) => {
-                Change::To(UploadUse::Claimed(by.to_owned(), until))
+                UseChange::To(UploadUse::Claimed(by.to_owned(), until))
             }
-            _ => Change::None(false),
+            _ => UseChange::None(false),
         })
         .await
     }
@@ -115,7 +115,7 @@ impl ContentLinks {
     pub(crate) async fn stored(&self, link: &Upload, by: &str) -> Result<bool, VaultError> {
         let stored = UploadUse::Stored(by.to_owned());
         self.change_use(link, |used| {
-            if *used == stored { Change::None(true) } else { Change::To(stored.clone()) }
+            if *used == stored { UseChange::None(true) } else { UseChange::To(stored.clone()) }
         })
         .await
     }
@@ -127,9 +127,9 @@ impl ContentLinks {
     /// As [`Self::renew`].
     pub(crate) async fn release(&self, link: &Upload, by: &str) -> Result<bool, VaultError> {
         self.change_use(link, |used| match used {
-            UploadUse::Claimed(other, _) if other == by => Change::To(UploadUse::Unused),
-            UploadUse::Receiving(_) => Change::To(UploadUse::Unused),
-            _ => Change::None(false),
+            UploadUse::Claimed(other, _) if other == by => UseChange::To(UploadUse::Unused),
+            UploadUse::Receiving(_) => UseChange::To(UploadUse::Unused),
+            _ => UseChange::None(false),
         })
         .await
     }
@@ -142,15 +142,15 @@ impl ContentLinks {
     async fn change_use(
         &self,
         link: &Upload,
-        change: impl Fn(&UploadUse) -> Change,
+        change: impl Fn(&UploadUse) -> UseChange,
     ) -> Result<bool, VaultError> {
         let slot = slot(&link.id);
 
         for _ in 0..ATTEMPTS {
             let found = self.used.read(&slot).await?;
             let next = match change(&use_of(&found)) {
-                Change::None(is_right) => return Ok(is_right),
-                Change::To(next) => next,
+                UseChange::None(is_right) => return Ok(is_right),
+                UseChange::To(next) => next,
             };
 
             // Serialization never fails for strings and numbers.
@@ -166,7 +166,7 @@ impl ContentLinks {
 }
 
 /// The new state of a link's use.
-enum Change {
+enum UseChange {
     /// The use changes to this one.
     To(UploadUse),
     /// The use stays; the value says whether it is as it should be.

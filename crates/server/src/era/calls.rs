@@ -19,17 +19,17 @@ use crate::{
 
 /// The running calls and open questions of each session. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ActiveCalls(Arc<Mutex<Table>>);
+pub(super) struct ActiveCalls(Arc<Mutex<CallTable>>);
 
 #[derive(Debug, Default)]
-struct Table {
+struct CallTable {
     next: u64,
     /// In a tree, because hashing a session's ID takes longer than comparing a few.
     sessions: BTreeMap<Arc<str>, Vec<(u64, RequestId, CancellationToken)>>,
     questions: HashMap<Arc<str>, HashMap<RequestId, AnswerSender>>,
 }
 
-impl Table {
+impl CallTable {
     /// Removes the questions of a session that no handler waits for. A session has few
     /// questions.
     fn drop_closed_questions(&mut self, session: &str) {

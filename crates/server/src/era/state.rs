@@ -33,7 +33,7 @@ pub struct StateSealer {
 }
 
 #[derive(Serialize, Deserialize)]
-struct State {
+struct SealedState {
     owner: Owner,
     request: String,
     expires: Timestamp,
@@ -69,13 +69,13 @@ impl StateSealer {
             // The digest does not fail, because the parameters were read before.
             let request = request_digest(&request).unwrap_or_default();
             let expires = this.clock.now().saturating_add(STATE_TTL);
-            this.seal(&State { owner: owner.clone(), request, expires, round: round.clone() })
+            this.seal(&SealedState { owner: owner.clone(), request, expires, round: round.clone() })
         };
 
         Ok(RoundTrips::new(state, responses.into_iter().flatten(), Box::new(seal)))
     }
 
-    fn seal(&self, state: &State) -> String {
+    fn seal(&self, state: &SealedState) -> String {
         // Serialization never fails for strings, numbers and JSON.
         let payload = serde_json::to_vec(state).unwrap_or_default();
         let seal = mac(&self.keys.current(), &payload).finalize().into_bytes();
@@ -96,7 +96,7 @@ impl StateSealer {
             return Err(rejected("was not issued by this server or was changed"));
         }
 
-        let state: State =
+        let state: SealedState =
             serde_json::from_slice(&payload).map_err(|_| rejected("cannot be read"))?;
         if state.owner != *owner || state.request != request {
             return Err(rejected("belongs to another request"));
@@ -175,7 +175,7 @@ mod tests {
             continuation: Some("where it goes on".into()),
         };
         let expires = clock.now().saturating_add(STATE_TTL);
-        let state = State { owner: owner.clone(), request: expected.clone(), expires, round };
+        let state = SealedState { owner: owner.clone(), request: expected.clone(), expires, round };
         let text = sealer.seal(&state);
 
         let again = r#"{"arguments":{"b":2,"a":1},"name":"t","_meta":{},"inputResponses":{}}"#;

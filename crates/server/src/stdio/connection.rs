@@ -27,7 +27,7 @@ pub(super) const STOP_MARGIN: Duration = Duration::from_secs(1);
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// The connection to the client.
-pub(super) struct Connection {
+pub(super) struct StdioConnection {
     stdio: Stdio,
     output: mpsc::Sender<Bytes>,
 
@@ -43,7 +43,7 @@ pub(super) struct Connection {
 /// Cancels the running requests, by their ID.
 type Cancellations = Mutex<HashMap<RequestId, CancellationToken>>;
 
-impl Connection {
+impl StdioConnection {
     pub(super) fn new(stdio: Stdio, output: mpsc::Sender<Bytes>) -> Self {
         Self {
             stdio,

@@ -5,7 +5,7 @@ use std::io;
 use bytes::Bytes;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt};
 
-pub(super) enum Line {
+pub(super) enum InputLine {
     Message(Bytes),
     TooLong,
     End,
@@ -15,16 +15,16 @@ pub(super) enum Line {
 pub(super) async fn read_line(
     input: &mut (impl AsyncBufRead + Unpin),
     max_bytes: usize,
-) -> io::Result<Line> {
+) -> io::Result<InputLine> {
     let mut line = Vec::new();
     let mut too_long = false;
     loop {
         let buffer = input.fill_buf().await?;
         if buffer.is_empty() {
             return Ok(match (too_long, line.is_empty()) {
-                (true, _) => Line::TooLong,
-                (false, true) => Line::End,
-                (false, false) => Line::Message(line.into()),
+                (true, _) => InputLine::TooLong,
+                (false, true) => InputLine::End,
+                (false, false) => InputLine::Message(line.into()),
             });
         }
 
@@ -40,7 +40,7 @@ pub(super) async fn read_line(
         let used = end.map_or(buffer.len(), |index| index + 1);
         input.consume(used);
         if end.is_some() {
-            return Ok(if too_long { Line::TooLong } else { Line::Message(line.into()) });
+            return Ok(if too_long { InputLine::TooLong } else { InputLine::Message(line.into()) });
         }
     }
 }

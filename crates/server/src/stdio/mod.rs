@@ -15,8 +15,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use self::{
-    connection::{Connection, STOP_MARGIN},
-    line::{Line, read_line},
+    connection::{STOP_MARGIN, StdioConnection},
+    line::{InputLine, read_line},
 };
 use crate::{
     dispatch::Dispatcher,
@@ -68,7 +68,7 @@ impl Stdio {
 
         let (closing, max_bytes) = (self.closing.clone(), self.message_bytes);
         let sender_closed = sender.clone();
-        let mut connection = Connection::new(self, sender);
+        let mut connection = StdioConnection::new(self, sender);
 
         loop {
             let line = tokio::select! {
@@ -79,10 +79,10 @@ impl Stdio {
             };
 
             match line {
-                Line::End => break,
-                Line::Message(line) if line.trim_ascii().is_empty() => {}
-                Line::Message(line) => connection.handle(line).await,
-                Line::TooLong => {
+                InputLine::End => break,
+                InputLine::Message(line) if line.trim_ascii().is_empty() => {}
+                InputLine::Message(line) => connection.handle(line).await,
+                InputLine::TooLong => {
                     let message = format!(
                         "The message is longer than {max_bytes} bytes (limits.body_bytes)."
                     );

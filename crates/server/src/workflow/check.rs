@@ -37,7 +37,7 @@ impl fmt::Display for Problem {
 
 /// The findings of the check of a workflow.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct Findings {
     /// The faults with which the server does not start.
     pub(super) problems: Vec<Problem>,
     /// Faults by the lists that an upstream has sent last, which may be out of date.
@@ -45,8 +45,8 @@ pub(super) struct Found {
 }
 
 /// Checks a workflow on a server with these items.
-pub(super) fn check(workflow: &SequentialWorkflow, known: &KnownItems<'_>) -> Found {
-    let mut check = Check { workflow, known, found: Found::default() };
+pub(super) fn check(workflow: &SequentialWorkflow, known: &KnownItems<'_>) -> Findings {
+    let mut check = WorkflowCheck { workflow, known, found: Findings::default() };
     check.workflow();
     for (index, step) in workflow.steps.iter().enumerate() {
         check.step(index, step);
@@ -54,13 +54,13 @@ pub(super) fn check(workflow: &SequentialWorkflow, known: &KnownItems<'_>) -> Fo
     check.found
 }
 
-struct Check<'a> {
+struct WorkflowCheck<'a> {
     workflow: &'a SequentialWorkflow,
     known: &'a KnownItems<'a>,
-    found: Found,
+    found: Findings,
 }
 
-impl Check<'_> {
+impl WorkflowCheck<'_> {
     fn problem(&self, step: Option<&WorkflowStep>, message: impl Into<String>) -> Problem {
         let workflow = self.workflow.name.clone();
         Problem { workflow, step: step.map(|s| s.name.clone()), message: message.into() }

@@ -19,7 +19,7 @@ const MAX_VALUES: usize = 100;
 
 /// The place in which an argument's value is inserted as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Place {
+enum ArgumentPlace {
     /// A whole URI.
     Uri,
     /// A variable of a pattern.
@@ -51,7 +51,7 @@ pub(super) fn completed<S: Send + Sync + 'static>(
     prompt
 }
 
-fn places(workflow: &SequentialWorkflow, argument: &str) -> Vec<Place> {
+fn places(workflow: &SequentialWorkflow, argument: &str) -> Vec<ArgumentPlace> {
     let is_argument = |source: &DataSource| {
         source.transforms.is_empty()
             && matches!(&source.origin, Origin::PromptArg(name) if name == argument)
@@ -61,13 +61,13 @@ fn places(workflow: &SequentialWorkflow, argument: &str) -> Vec<Place> {
         let mut places = Vec::new();
         for resource in &step.resources {
             match resource {
-                ResourceHandle::From { uri } if is_argument(uri) => places.push(Place::Uri),
+                ResourceHandle::From { uri } if is_argument(uri) => places.push(ArgumentPlace::Uri),
                 ResourceHandle::From { .. } => {}
                 ResourceHandle::Uri(uri) => {
                     let variables = uri.pattern().into_iter().flat_map(UriPattern::variables);
                     let bound = variables
                         .filter(|name| step.template_bindings.get(*name).is_some_and(is_argument));
-                    places.extend(bound.map(|variable| Place::Variable {
+                    places.extend(bound.map(|variable| ArgumentPlace::Variable {
                         pattern: uri.text().to_owned(),
                         variable: variable.to_owned(),
                     }));
@@ -77,7 +77,7 @@ fn places(workflow: &SequentialWorkflow, argument: &str) -> Vec<Place> {
         places
     };
 
-    let mut places: Vec<Place> = Vec::new();
+    let mut places: Vec<ArgumentPlace> = Vec::new();
     for place in workflow.steps.iter().flat_map(in_step) {
         if !places.contains(&place) {
             places.push(place);
@@ -86,21 +86,25 @@ fn places(workflow: &SequentialWorkflow, argument: &str) -> Vec<Place> {
     places
 }
 
-async fn suggested<S>(ctx: &Context<S>, place: &Place, input: &CompletionInput) -> Vec<String> {
+async fn suggested<S>(
+    ctx: &Context<S>,
+    place: &ArgumentPlace,
+    input: &CompletionInput,
+) -> Vec<String> {
     let scope = ctx.scope();
     let typed = input.value.as_str();
     // A provider that fails costs only its own values.
     let statics = ctx.registry().static_uris(scope).await.unwrap_or_default();
 
     let (pattern, variable) = match place {
-        Place::Uri => {
+        ArgumentPlace::Uri => {
             let stored = scope.store.list(scope.identity.owner(), typed, None, MAX_VALUES).await;
             let stored = stored.map(|page| page.entries).unwrap_or_default();
             let stored = stored.iter().map(|entry| entry.uri.to_string());
             let statics = statics.into_iter().filter(|uri| uri.starts_with(typed));
             return stored.chain(statics.take(MAX_VALUES)).collect();
         }
-        Place::Variable { pattern, variable } => (pattern, variable),
+        ArgumentPlace::Variable { pattern, variable } => (pattern, variable),
     };
 
     let reference = Reference::for_resource(pattern.clone());

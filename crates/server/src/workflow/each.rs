@@ -12,7 +12,7 @@ use super::{
 };
 
 /// A resource that a step reads.
-pub(super) struct Reading {
+pub(super) struct StepReading {
     /// The URI, or why there is none.
     pub(super) uri: Result<String, String>,
     /// The key, if the step goes over the members of an object.
@@ -22,7 +22,7 @@ pub(super) struct Reading {
 /// The resources that a step reads.
 #[derive(Default)]
 pub(super) struct Readings {
-    pub(super) all: Vec<Reading>,
+    pub(super) all: Vec<StepReading>,
     /// The sentence of the transcript before them.
     pub(super) note: Option<String>,
     /// Whether the step goes over the members of an object.
@@ -31,7 +31,7 @@ pub(super) struct Readings {
 
 impl Readings {
     fn push(&mut self, uri: String) {
-        self.all.push(Reading { uri: Ok(uri), key: None });
+        self.all.push(StepReading { uri: Ok(uri), key: None });
     }
 }
 
@@ -77,7 +77,7 @@ impl ReadValues {
 }
 
 /// An item of the list or object that a step goes over.
-struct Item {
+struct EachItem {
     key: Option<String>,
     value: Value,
 }
@@ -86,17 +86,17 @@ struct Item {
 ///
 /// # Errors
 /// The kind of value that it is instead.
-fn first_items(value: &Value, limit: usize) -> Result<(Vec<Item>, usize), &'static str> {
+fn first_items(value: &Value, limit: usize) -> Result<(Vec<EachItem>, usize), &'static str> {
     match value {
         Value::Array(items) => {
             let first = items.iter().take(limit);
-            let first = first.map(|item| Item { key: None, value: item.clone() });
+            let first = first.map(|item| EachItem { key: None, value: item.clone() });
             Ok((first.collect(), items.len()))
         }
         Value::Object(members) => {
             let first = members.iter().take(limit);
             let first =
-                first.map(|(key, value)| Item { key: Some(key.clone()), value: value.clone() });
+                first.map(|(key, value)| EachItem { key: Some(key.clone()), value: value.clone() });
             Ok((first.collect(), members.len()))
         }
         Value::String(_) => Err("a text"),
@@ -181,7 +181,7 @@ impl Bindings {
 
         let mut readings =
             Readings { is_object, note: note(step, each.limit, total), ..Readings::default() };
-        for Item { key, value } in items {
+        for EachItem { key, value } in items {
             let uri = match &each.over {
                 Some(_) => self.uri_of_item(step, pattern, key.as_deref(), value),
                 None => {
@@ -193,7 +193,7 @@ impl Bindings {
             };
 
             let uri = uri.map_err(StepResult::into_reason);
-            readings.all.push(Reading { uri, key });
+            readings.all.push(StepReading { uri, key });
         }
         Ok(readings)
     }

@@ -10,10 +10,10 @@ const META_KEY: &str = "larder/workflow";
 
 /// The outcome of a run.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
-pub(super) struct Outcome {
+pub(super) struct RunOutcome {
     /// How it ended.
     #[serde(rename = "outcome")]
-    end: End,
+    end: RunEnd,
     /// The step that failed or handed over.
     #[serde(skip_serializing_if = "Option::is_none")]
     step: Option<String>,
@@ -29,7 +29,7 @@ pub(super) struct Outcome {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum End {
+enum RunEnd {
     #[default]
     Completed,
     Failed,
@@ -51,23 +51,23 @@ pub(super) enum Status {
     Failed,
 }
 
-impl Outcome {
+impl RunOutcome {
     pub(super) fn record(&mut self, step: &str, status: Status) {
         self.steps.push(StepStatus { name: step.to_owned(), status });
     }
 
     pub(super) fn failed(&mut self, step: &str, reason: String, retryable: bool) {
         self.record(step, Status::Failed);
-        self.end = End::Failed;
+        self.end = RunEnd::Failed;
         (self.step, self.reason, self.retryable) = (Some(step.to_owned()), Some(reason), retryable);
     }
 
     pub(super) fn handed_over(&mut self, step: &str) {
-        (self.end, self.step) = (End::Handoff, Some(step.to_owned()));
+        (self.end, self.step) = (RunEnd::Handoff, Some(step.to_owned()));
     }
 
     pub(super) fn is_failure(&self) -> bool {
-        self.end == End::Failed
+        self.end == RunEnd::Failed
     }
 
     /// For a result's `_meta`.

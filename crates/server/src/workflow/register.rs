@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use super::{
     Problem, SequentialWorkflow,
-    check::{self, Found},
+    check::{self, Findings},
     completing,
     definition::Also,
-    outcome::Outcome,
+    outcome::RunOutcome,
     run,
 };
 use crate::{
@@ -45,7 +45,7 @@ pub fn prompt_showing<S: Send + Sync + 'static>(
 
         let prompt = completing::completed(as_prompt(Arc::clone(&workflow)), &workflow);
         builder.prompt(prompt).check_known(move |known, findings| {
-            let Found { problems, warnings } = check::check(&workflow, known);
+            let Findings { problems, warnings } = check::check(&workflow, known);
             findings.problems.extend(problems.iter().map(&show));
             findings.warnings.extend(warnings.iter().map(&show));
         })
@@ -77,7 +77,7 @@ fn as_prompt<S: Send + Sync + 'static>(workflow: Arc<SequentialWorkflow>) -> Pro
 #[derive(Serialize, JsonSchema)]
 struct WorkflowOutput {
     #[serde(flatten)]
-    outcome: Outcome,
+    outcome: RunOutcome,
     /// The transcript, because some hosts show a model only the structured content.
     transcript: String,
 }

@@ -16,8 +16,8 @@ use serde_json::Value;
 
 use super::{
     OnError, SequentialWorkflow, SourceError, WorkflowStep,
-    each::{ReadValues, Reading, Readings},
-    outcome::{Outcome, Status},
+    each::{ReadValues, Readings, StepReading},
+    outcome::{RunOutcome, Status},
     path::Bound,
     source::Bindings,
     step_result::{StepResult, missing_value},
@@ -26,7 +26,7 @@ use super::{
 use crate::handler::{Context, is_permanent};
 
 /// A run in progress.
-pub(super) struct Run<'a, S> {
+pub(super) struct WorkflowRun<'a, S> {
     ctx: &'a Context<S>,
     bindings: Bindings,
     transcript: Transcript,
@@ -37,14 +37,14 @@ pub(super) async fn run<S>(
     workflow: &SequentialWorkflow,
     ctx: &Context<S>,
     arguments: JsonObject,
-) -> (Transcript, Outcome) {
+) -> (Transcript, RunOutcome) {
     let bindings = Bindings { arguments, ..Bindings::default() };
     let registry = ctx.registry();
     let transcript = Transcript::new(registry.prompt_bytes(), registry.media_bytes());
-    let mut run = Run { ctx, bindings, transcript };
+    let mut run = WorkflowRun { ctx, bindings, transcript };
     run.introduce(workflow);
 
-    let mut outcome = Outcome::default();
+    let mut outcome = RunOutcome::default();
     let total = u32::try_from(workflow.steps.len()).unwrap_or(u32::MAX);
 
     for ((done, step), next) in (0u32..).zip(&workflow.steps).zip(1..) {
@@ -73,7 +73,7 @@ pub(super) async fn run<S>(
     (run.transcript, outcome)
 }
 
-impl<S> Run<'_, S> {
+impl<S> WorkflowRun<'_, S> {
     /// Adds the user's request and the assistant's plan.
     fn introduce(&mut self, workflow: &SequentialWorkflow) {
         let mut request = workflow.description.clone();
@@ -152,7 +152,7 @@ impl<S> Run<'_, S> {
         let may_skip = step.for_each.as_ref().is_some_and(|each| each.on_error == OnError::Skip);
 
         let mut read = ReadValues::default();
-        for Reading { uri, key } in all {
+        for StepReading { uri, key } in all {
             let found = match uri {
                 Ok(uri) => {
                     if let Some(key) = &key {

@@ -25,11 +25,11 @@ use serde::{Deserialize, Serialize};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UriPattern {
-    parts: Vec<Part>,
+    parts: Vec<UriPart>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum UriPart {
     Literal(String),
     Variable { name: String, keeps_slashes: bool },
 }
@@ -74,7 +74,7 @@ impl UriPattern {
             let expression = match piece {
                 Err(error) => return malformed(error.to_string()),
                 Ok(TemplatePiece::Text(text)) => {
-                    parts.push(Part::Literal(text.to_owned()));
+                    parts.push(UriPart::Literal(text.to_owned()));
                     continue;
                 }
                 Ok(TemplatePiece::Expression(expression)) => expression,
@@ -88,10 +88,10 @@ impl UriPattern {
             }
 
             let name = name.to_owned();
-            parts.push(Part::Variable { name, keeps_slashes: multi_segment.is_some() });
+            parts.push(UriPart::Variable { name, keeps_slashes: multi_segment.is_some() });
         }
 
-        let has_scheme = matches!(parts.first(), Some(Part::Literal(l)) if l.contains(':'));
+        let has_scheme = matches!(parts.first(), Some(UriPart::Literal(l)) if l.contains(':'));
         if !has_scheme {
             return malformed("it must begin with a scheme, such as docs://".into());
         }
@@ -101,15 +101,15 @@ impl UriPattern {
     /// The names of the variables, in order.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Variable { name, .. } => Some(name.as_str()),
-            Part::Literal(_) => None,
+            UriPart::Variable { name, .. } => Some(name.as_str()),
+            UriPart::Literal(_) => None,
         })
     }
 
     /// The URI, if it has no variables.
     pub fn literal(&self) -> Option<&str> {
         match &self.parts[..] {
-            [Part::Literal(literal)] => Some(literal),
+            [UriPart::Literal(literal)] => Some(literal),
             _ => None,
         }
     }
@@ -125,8 +125,8 @@ impl UriPattern {
         let mut uri = String::new();
         for part in &self.parts {
             match part {
-                Part::Literal(literal) => uri.push_str(literal),
-                Part::Variable { name, keeps_slashes } => {
+                UriPart::Literal(literal) => uri.push_str(literal),
+                UriPart::Variable { name, keeps_slashes } => {
                     let value = value(name)?;
 
                     match expand(&value, *keeps_slashes) {
@@ -163,9 +163,9 @@ impl fmt::Display for UriPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for part in &self.parts {
             match part {
-                Part::Literal(literal) => f.write_str(literal)?,
-                Part::Variable { name, keeps_slashes: false } => write!(f, "{{{name}}}")?,
-                Part::Variable { name, keeps_slashes: true } => write!(f, "{{+{name}}}")?,
+                UriPart::Literal(literal) => f.write_str(literal)?,
+                UriPart::Variable { name, keeps_slashes: false } => write!(f, "{{{name}}}")?,
+                UriPart::Variable { name, keeps_slashes: true } => write!(f, "{{+{name}}}")?,
             }
         }
         Ok(())

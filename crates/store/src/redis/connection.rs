@@ -28,20 +28,20 @@ use super::{
 
 /// The connection of this process for commands.
 pub(super) struct CommandConnection {
-    target: Target,
+    target: RedisTarget,
     /// The limit for one command, including a reconnect.
     timeout: Duration,
     /// Notified when the server no longer accepts writes.
     demoted: Arc<Notify>,
 }
 
-enum Target {
-    Server(Server),
+enum RedisTarget {
+    Server(SingleServer),
     Cluster(Cluster),
 }
 
 /// A single server, or the present primary behind Sentinels.
-struct Server {
+struct SingleServer {
     finder: Finder,
     timeout: Duration,
     live: Mutex<Option<LiveConnection>>,
@@ -87,10 +87,10 @@ impl CommandConnection {
                 .overall_response_timeout(Some(timeout))
                 .build()
                 .map_err(classify)?;
-            Target::Cluster(Cluster { client, live: tokio::sync::OnceCell::new() })
+            RedisTarget::Cluster(Cluster { client, live: tokio::sync::OnceCell::new() })
         } else {
             let finder = Finder::new(address).map_err(classify)?;
-            Target::Server(Server {
+            RedisTarget::Server(SingleServer {
                 finder,
                 timeout,
                 live: Mutex::default(),
@@ -194,7 +194,7 @@ impl CommandConnection {
         used: &Mutex<Option<Arc<AtomicBool>>>,
     ) -> RedisResult<Value> {
         match &self.target {
-            Target::Server(server) => {
+            RedisTarget::Server(server) => {
                 *used.lock() = None;
                 let mut live = server.live().await?;
                 *used.lock() = Some(Arc::clone(&live.lost));
@@ -202,7 +202,7 @@ impl CommandConnection {
                 let reply = request.send(&mut live.connection).await;
                 live.check_liveness(reply)
             }
-            Target::Cluster(cluster) => request.send(&mut cluster.live().await?).await,
+            RedisTarget::Cluster(cluster) => request.send(&mut cluster.live().await?).await,
         }
     }
 }
@@ -223,7 +223,7 @@ impl CommandRequest<'_> {
     }
 }
 
-impl Server {
+impl SingleServer {
     /// The open connection, or a new one.
     async fn live(&self) -> RedisResult<LiveConnection> {
         match self.current() {
@@ -331,7 +331,7 @@ mod tests {
         let address = Address::parse(&redis.url()).unwrap();
         let timeout = Duration::from_secs(2);
         let commands = CommandConnection::new(&address, timeout, Arc::default()).unwrap();
-        let Target::Server(server) = &commands.target else { panic!("one server") };
+        let RedisTarget::Server(server) = &commands.target else { panic!("one server") };
 
         commands.query::<()>(&cmd("PING")).await.unwrap();
         let first = server.current().unwrap();

@@ -81,14 +81,14 @@ impl Drop for Subscription {
 /// The subscribers by channel, and the requests to the connection's task.
 #[derive(Debug)]
 struct Subscribers {
-    channels: Mutex<HashMap<Arc<str>, Vec<Subscriber>>>,
+    channels: Mutex<HashMap<Arc<str>, Vec<SubscriptionSender>>>,
     requests: mpsc::UnboundedSender<SubscriptionRequest>,
     ids: AtomicU64,
 }
 
 /// The sending end of a [`Subscription`].
 #[derive(Debug)]
-struct Subscriber {
+struct SubscriptionSender {
     id: u64,
     events: mpsc::Sender<ChannelEvent>,
     overflowed: Arc<AtomicBool>,
@@ -144,7 +144,8 @@ impl PubSub {
         let id = self.subscribers.ids.fetch_add(1, Ordering::Relaxed);
         let overflowed = Arc::new(AtomicBool::new(false));
         let (sender, events) = mpsc::channel(BACKLOG);
-        let subscriber = Subscriber { id, events: sender, overflowed: Arc::clone(&overflowed) };
+        let subscriber =
+            SubscriptionSender { id, events: sender, overflowed: Arc::clone(&overflowed) };
         self.subscribers.channels.lock().entry(Arc::clone(&channel)).or_default().push(subscriber);
 
         // Created before the wait, so that dropping it also undoes an unfinished request.
@@ -185,7 +186,7 @@ impl Subscribers {
     }
 }
 
-impl Subscriber {
+impl SubscriptionSender {
     /// Queues an event without waiting. A full queue becomes a gap.
     fn send(&self, event: ChannelEvent) {
         if let Err(mpsc::error::TrySendError::Full(_)) = self.events.try_send(event) {

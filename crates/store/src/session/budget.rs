@@ -13,11 +13,11 @@ use super::SessionLimits;
 pub(super) struct ReplayBudget {
     max: usize,
     max_per_owner: usize,
-    used: Mutex<Used>,
+    used: Mutex<UsedBytes>,
 }
 
 #[derive(Debug, Default)]
-struct Used {
+struct UsedBytes {
     total: usize,
     owners: HashMap<Owner, usize>,
 }

@@ -47,7 +47,7 @@ impl Imported {
     }
 }
 
-type Received = mpsc::Receiver<std::io::Result<Bytes>>;
+type ReceivedBytes = mpsc::Receiver<std::io::Result<Bytes>>;
 
 #[derive(Deserialize)]
 struct Header {
@@ -122,7 +122,7 @@ async fn revision<R: AsyncRead + Unpin>(
     entry: &Entry,
 ) -> Result<Option<Result<Restored, StoreError>>, TransferError> {
     let (pieces, received) = mpsc::channel(PIECES);
-    let received = stream::unfold(received, |mut received: Received| async move {
+    let received = stream::unfold(received, |mut received: ReceivedBytes| async move {
         received.recv().await.map(|piece| (piece, received))
     });
 

@@ -73,7 +73,7 @@ pub(super) enum ChartFigures {
         columns: Vec<ColumnCounts>,
         more: usize,
     },
-    Line(Line),
+    Line(ChartLine),
     Bars(Bars),
     Histogram(Histogram),
 }
@@ -88,7 +88,7 @@ pub(super) struct ColumnCounts {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Line {
+pub(super) struct ChartLine {
     rows: Value,
     /// The rows that have a place across.
     placed: Value,
@@ -199,7 +199,7 @@ fn may_be_dates(sample: &Answer, column: usize) -> bool {
     })
 }
 
-async fn line(rows: &Rows<'_>, chart: &Chart, limit: Option<u64>) -> Result<Line, ToolError> {
+async fn line(rows: &Rows<'_>, chart: &Chart, limit: Option<u64>) -> Result<ChartLine, ToolError> {
     let across = across(rows, chart).await?;
     let x = match (&chart.x, across) {
         (Some(name), Across::Time) => time(&quoted(name)),
@@ -241,7 +241,7 @@ async fn line(rows: &Rows<'_>, chart: &Chart, limit: Option<u64>) -> Result<Line
         .await?;
 
     let (totals, given) = found[5..].split_at(4 * chart.y.len());
-    Ok(Line {
+    Ok(ChartLine {
         rows: found[0].clone(),
         placed: found[1].clone(),
         across,

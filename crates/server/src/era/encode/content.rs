@@ -22,7 +22,7 @@ use crate::dispatch::{CacheHint, ContentReply, ReadReply, ToolReply};
 const CHUNK_BYTES: usize = 96 << 10;
 
 /// A part of a message.
-enum Part {
+enum MessagePart {
     /// JSON that is already encoded.
     Json(Bytes),
     /// The content of a JSON string.
@@ -60,12 +60,15 @@ pub(super) async fn read(
             Kind::Binary => r#""blob":""#,
         };
 
-        parts.extend([Part::Json(std::mem::take(&mut json).into()), Part::Content(kind, chunks)]);
+        parts.extend([
+            MessagePart::Json(std::mem::take(&mut json).into()),
+            MessagePart::Content(kind, chunks),
+        ]);
         json += r#""}"#;
     }
 
     json += "]}}";
-    parts.push(Part::Json(json.into()));
+    parts.push(MessagePart::Json(json.into()));
 
     let mut chunks = encode_parts(parts).boxed();
     let mut beginning = Vec::new();
@@ -104,10 +107,10 @@ pub(super) fn tool_result(
     // The id, the result type and the server info precede the content. None of them has a
     // member named `content`.
     let (head, tail) = split_after(frame(&mut result)?, br#""content":["#)?;
-    let mut parts = vec![Part::Json(head)];
+    let mut parts = vec![MessagePart::Json(head)];
     for (index, mut block) in blocks.into_iter().enumerate() {
         if index > 0 {
-            parts.push(Part::Json(Bytes::from_static(b",")));
+            parts.push(MessagePart::Json(Bytes::from_static(b",")));
         }
 
         let large = match &mut block {
@@ -119,17 +122,21 @@ pub(super) fn tool_result(
 
         let json = to_json(&block)?;
         let Some(large) = large else {
-            parts.push(Part::Json(json));
+            parts.push(MessagePart::Json(json));
             continue;
         };
 
         // The type of the block precedes its text.
         let (head, tail) = split_after(json, br#""text":""#)?;
         let text = stream::iter([Ok(Bytes::from(large))]).boxed();
-        parts.extend([Part::Json(head), Part::Content(Kind::Text, text), Part::Json(tail)]);
+        parts.extend([
+            MessagePart::Json(head),
+            MessagePart::Content(Kind::Text, text),
+            MessagePart::Json(tail),
+        ]);
     }
 
-    parts.push(Part::Json(tail));
+    parts.push(MessagePart::Json(tail));
     Ok(Encoded::Chunks(encode_parts(parts).boxed()))
 }
 
@@ -148,10 +155,10 @@ fn with_exact_content(
     Ok([head, exact.get().as_bytes(), &tail].concat().into())
 }
 
-fn encode_parts(parts: Vec<Part>) -> impl Stream<Item = io::Result<Bytes>> + Send {
+fn encode_parts(parts: Vec<MessagePart>) -> impl Stream<Item = io::Result<Bytes>> + Send {
     stream::iter(parts).flat_map(|part| match part {
-        Part::Json(json) => stream::iter([Ok(json)]).boxed(),
-        Part::Content(kind, chunks) => ContentEncoder::new(kind, chunks).stream().boxed(),
+        MessagePart::Json(json) => stream::iter([Ok(json)]).boxed(),
+        MessagePart::Content(kind, chunks) => ContentEncoder::new(kind, chunks).stream().boxed(),
     })
 }
 

@@ -15,11 +15,11 @@ const TOTAL: usize = 1_024;
 /// The slots of one server. An address without a form has no entry.
 #[derive(Debug, Default)]
 pub struct FormSlots {
-    used: Mutex<Used>,
+    used: Mutex<UsedSlots>,
 }
 
 #[derive(Debug, Default)]
-struct Used {
+struct UsedSlots {
     total: usize,
     addresses: HashMap<IpAddr, usize>,
 }

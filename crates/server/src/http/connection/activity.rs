@@ -30,12 +30,12 @@ pub(super) struct Timeouts {
 /// The activity of one connection.
 pub(super) struct Activity {
     timeouts: Timeouts,
-    state: Mutex<State>,
+    state: Mutex<ActivityState>,
     /// Wakes the connection's task when its deadline moves from outside of that task.
     waker: AtomicWaker,
 }
 
-struct State {
+struct ActivityState {
     /// Requests whose responses are not complete.
     requests: usize,
     is_http2: bool,
@@ -53,7 +53,7 @@ enum WaitsFor {
 impl Activity {
     /// A connection that was opened now.
     pub(super) fn new(timeouts: Timeouts) -> Arc<Self> {
-        let state = State {
+        let state = ActivityState {
             requests: 0,
             is_http2: false,
             waits_for: WaitsFor::Head,

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use http::{HeaderMap, StatusCode};
 use larder_oauth::{AuthError, Identity, audit};
 
-use super::{Console, console, problem, session_key::Key, sessions::Session};
+use super::{Console, console, problem, session_key::SessionKey, sessions::ConsoleSession};
 use crate::{
     admission::{LimitReached, RequestPermit},
     http::{
@@ -21,7 +21,7 @@ use crate::{
 pub(super) struct Caller {
     pub(super) identity: Identity,
     /// None without authentication.
-    pub(super) session: Option<(Key, Session)>,
+    pub(super) session: Option<(SessionKey, ConsoleSession)>,
     /// Held until there is a response.
     pub(super) permit: RequestPermit,
 }
@@ -53,7 +53,7 @@ async fn identify(
     endpoint: &Endpoint,
     console: &Console,
     head: &Head,
-) -> Reply<(Identity, Option<(Key, Session)>)> {
+) -> Reply<(Identity, Option<(SessionKey, ConsoleSession)>)> {
     if !endpoint.authenticator.is_required() {
         return Ok((Identity::local(), None));
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::HeaderMap;
 
-use super::{Console, pending::PendingKey, session_key::Key};
+use super::{Console, pending::PendingKey, session_key::SessionKey};
 use crate::http::{
     head::Head,
     pages::{Cookie, SameSite},
@@ -50,12 +50,12 @@ impl Cookies {
 
 impl Console {
     /// The key in the cookie of a request.
-    pub(super) fn key(&self, head: &Head) -> Option<Key> {
-        Key::parse(&self.cookies.session.read(head)?)
+    pub(super) fn key(&self, head: &Head) -> Option<SessionKey> {
+        SessionKey::parse(&self.cookies.session.read(head)?)
     }
 
     /// Gives a browser the key of a session.
-    pub(super) fn set_key(&self, headers: &mut HeaderMap, key: &Key, lifetime: Duration) {
+    pub(super) fn set_key(&self, headers: &mut HeaderMap, key: &SessionKey, lifetime: Duration) {
         self.cookies.session.set(headers, &key.text(), lifetime);
     }
 

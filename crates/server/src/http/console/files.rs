@@ -18,7 +18,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
     img-src 'self' data: blob:; connect-src 'self'; form-action 'self'; base-uri 'none'; \
     frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
-struct File {
+struct ServedFile {
     media_type: &'static str,
     content: Bytes,
     /// How the content is compressed, if it is.
@@ -26,7 +26,7 @@ struct File {
     tag: HeaderValue,
 }
 
-impl File {
+impl ServedFile {
     fn new(media_type: &'static str, content: &'static [u8]) -> Self {
         Self::of(media_type, Bytes::from_static(content), None)
     }
@@ -72,18 +72,20 @@ impl File {
     }
 }
 
-static PAGE: LazyLock<File> =
-    LazyLock::new(|| File::new("text/html; charset=utf-8", include_bytes!("built/index.html")));
-static SCRIPT: LazyLock<File> =
-    LazyLock::new(|| File::new("text/javascript; charset=utf-8", include_bytes!("built/app.js")));
-static STYLE: LazyLock<File> =
-    LazyLock::new(|| File::new("text/css; charset=utf-8", include_bytes!("built/app.css")));
+static PAGE: LazyLock<ServedFile> = LazyLock::new(|| {
+    ServedFile::new("text/html; charset=utf-8", include_bytes!("built/index.html"))
+});
+static SCRIPT: LazyLock<ServedFile> = LazyLock::new(|| {
+    ServedFile::new("text/javascript; charset=utf-8", include_bytes!("built/app.js"))
+});
+static STYLE: LazyLock<ServedFile> =
+    LazyLock::new(|| ServedFile::new("text/css; charset=utf-8", include_bytes!("built/app.css")));
 
 /// The script that draws PDF. The page imports it when it shows one. It is compressed already, and every
 /// browser that runs the page decompresses it.
-static PDF: LazyLock<File> = LazyLock::new(|| {
+static PDF: LazyLock<ServedFile> = LazyLock::new(|| {
     let gzip = HeaderValue::from_static("gzip");
-    File::of("text/javascript; charset=utf-8", pdf_script_gzip(), Some(gzip))
+    ServedFile::of("text/javascript; charset=utf-8", pdf_script_gzip(), Some(gzip))
 });
 
 pub(in crate::http) async fn page(incoming: Incoming) -> Reply {

@@ -14,8 +14,8 @@ use super::{
     operator::is_operator,
     origin::PageOrigin,
     problem,
-    session_key::Key,
-    sessions::Session,
+    session_key::SessionKey,
+    sessions::ConsoleSession,
 };
 use crate::http::{
     Endpoint,
@@ -107,10 +107,10 @@ async fn begin(endpoint: &Endpoint, head: &Head, token: &str) -> Reply {
 /// before.
 pub(super) async fn replace(
     endpoint: &Endpoint,
-    before: Option<Key>,
+    before: Option<SessionKey>,
     caller: &Identity,
     token: &str,
-) -> Reply<(Key, Session)> {
+) -> Reply<(SessionKey, ConsoleSession)> {
     if let Some(key) = before {
         end(endpoint, &key).await?;
     }
@@ -134,7 +134,7 @@ pub(in crate::http) async fn log_out(Incoming { endpoint, head, .. }: Incoming) 
 }
 
 /// Ends a session, and the login at this server that only the session had.
-async fn end(endpoint: &Endpoint, key: &Key) -> Reply<()> {
+async fn end(endpoint: &Endpoint, key: &SessionKey) -> Reply<()> {
     let console = console(endpoint);
     let store = endpoint.dispatcher.store();
     let ended = console.sessions.end(store, key).await.map_err(unavailable)?;

@@ -22,7 +22,7 @@ use super::{
     login::{self, own_page},
     pending::{PendingKey, PendingLogin, PendingLogins, TTL},
     problem,
-    session_key::Key,
+    session_key::SessionKey,
 };
 use crate::http::{
     Endpoint,
@@ -178,7 +178,7 @@ impl OidcLogin {
     async fn begin(
         &self,
         console: &Console,
-        before: Option<Key>,
+        before: Option<SessionKey>,
         peer: Option<IpAddr>,
     ) -> Result<(String, PendingKey), Problem> {
         self.limit.check(peer)?;
@@ -303,7 +303,7 @@ async fn log_in(endpoint: &Endpoint, head: &Head, pending: PendingLogin, token: 
     let _permit = access::count(endpoint, head, &identity)
         .map_err(|limited| problem_page(console, &Problem::Limited(limited.retry_after)))?;
 
-    let before = pending.before.as_deref().and_then(Key::parse);
+    let before = pending.before.as_deref().and_then(SessionKey::parse);
     let (key, session) = login::replace(endpoint, before, &identity, token).await?;
 
     let path = format!("{}/", console.path);

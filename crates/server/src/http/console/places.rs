@@ -1,4 +1,4 @@
-//! [`Places`]: which sessions an owner has. There is a bounded number of places for them, each a
+//! [`SessionPlaces`]: which sessions an owner has. There is a bounded number of places for them, each a
 //! slot of its own, so the logins of one owner never fill the store.
 
 use std::{sync::Arc, time::Duration};
@@ -22,13 +22,13 @@ pub(super) struct Occupied {
 
 /// The sessions of an owner, as they were read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Places {
+pub(super) struct SessionPlaces {
     /// Ordered by their beginning, the earliest first.
     occupied: Vec<Occupied>,
     version: u64,
 }
 
-impl Places {
+impl SessionPlaces {
     /// Reads the sessions of an owner that have not expired, in `max` places.
     pub(super) async fn read(
         slots: &Arc<dyn Slots>,
@@ -97,11 +97,11 @@ impl Places {
 mod tests {
     use super::*;
 
-    fn places() -> Places {
-        Places { occupied: Vec::new(), version: 0 }
+    fn places() -> SessionPlaces {
+        SessionPlaces { occupied: Vec::new(), version: 0 }
     }
 
-    fn add(places: &mut Places, id: &str) -> u16 {
+    fn add(places: &mut SessionPlaces, id: &str) -> u16 {
         places.add(id.to_owned(), Timestamp::from_millis(1_000), 10, 3)
     }
 

@@ -36,13 +36,13 @@ impl Account {
 
 /// The key to a session: its place, and the secret with which it is sealed there.
 #[derive(Clone)]
-pub(super) struct Key {
+pub(super) struct SessionKey {
     pub(super) place: u16,
     pub(super) account: Account,
     secret: String,
 }
 
-impl Key {
+impl SessionKey {
     /// The length of a secret in hexadecimal.
     const LENGTH: usize = 64;
 
@@ -86,9 +86,9 @@ mod tests {
 
     #[test]
     fn what_is_no_key_is_not_looked_up() {
-        let key = Key::new(Account::of(&Owner::new("ann")), 3, &Random::system());
+        let key = SessionKey::new(Account::of(&Owner::new("ann")), 3, &Random::system());
         let text = key.text();
-        let read = Key::parse(&text).unwrap();
+        let read = SessionKey::parse(&text).unwrap();
         assert_eq!((read.text(), read.slot()), (text.clone(), key.slot()));
         assert!(!key.slot().contains(&key.secret));
 
@@ -104,7 +104,7 @@ mod tests {
             &text.replace("3.", "65536."),
             &text.replacen('.', "/", 1),
         ] {
-            assert!(Key::parse(bad).is_none(), "{bad}");
+            assert!(SessionKey::parse(bad).is_none(), "{bad}");
         }
     }
 }

@@ -16,8 +16,8 @@ use larder_store::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    places::Places,
-    session_key::{Account, Key},
+    places::SessionPlaces,
+    session_key::{Account, SessionKey},
 };
 
 /// The bytes that a session counts towards the quota of its owner, besides its token: about what
@@ -53,7 +53,7 @@ pub(super) struct Sessions {
 
 /// A session of the console on the server.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Session {
+pub(super) struct ConsoleSession {
     /// The bearer token of its requests.
     pub(super) token: String,
     pub(super) expires: Timestamp,
@@ -92,11 +92,11 @@ impl Sessions {
         store: &Store,
         caller: &Identity,
         token: &str,
-    ) -> Result<(Key, Session), SessionError> {
+    ) -> Result<(SessionKey, ConsoleSession), SessionError> {
         let now = self.clock.now();
         let latest = now.saturating_add(self.options.lifetime);
         let expires = caller.expires().map_or(latest, |expires| expires.min(latest));
-        let session = Session {
+        let session = ConsoleSession {
             token: token.to_owned(),
             expires,
             owner: caller.owner().clone(),
@@ -112,20 +112,20 @@ impl Sessions {
     async fn take_place(
         &self,
         store: &Store,
-        session: &Session,
+        session: &ConsoleSession,
         now: Timestamp,
-    ) -> Result<Key, SessionError> {
+    ) -> Result<SessionKey, SessionError> {
         let account = Account::of(&session.owner);
         let max = self.options.per_principal;
         let bytes = SESSION_BYTES + session.token.len() as u64;
 
         for _ in 0..ATTEMPTS {
-            let mut places = Places::read(&self.slots, &account, max, now).await?;
+            let mut places = SessionPlaces::read(&self.slots, &account, max, now).await?;
             let place = places.add(session.id.clone(), session.expires, bytes, max);
             self.count_or_end_others(store, session, &account, &mut places, now).await?;
 
             if places.write(&self.slots, &account, now).await? {
-                return Ok(Key::new(account, place, &self.random));
+                return Ok(SessionKey::new(account, place, &self.random));
             }
         }
         Err(SessionError::Contended)
@@ -136,9 +136,9 @@ impl Sessions {
     async fn count_or_end_others(
         &self,
         store: &Store,
-        session: &Session,
+        session: &ConsoleSession,
         account: &Account,
-        places: &mut Places,
+        places: &mut SessionPlaces,
         now: Timestamp,
     ) -> Result<(), SessionError> {
         let owner = &session.owner;
@@ -163,7 +163,12 @@ impl Sessions {
     }
 
     /// Writes a session into its place, over the one that had it.
-    async fn write(&self, key: &Key, session: &Session, ttl: Duration) -> Result<(), SessionError> {
+    async fn write(
+        &self,
+        key: &SessionKey,
+        session: &ConsoleSession,
+        ttl: Duration,
+    ) -> Result<(), SessionError> {
         let vault = self.vault(key);
         let slot = key.slot();
 
@@ -177,13 +182,16 @@ impl Sessions {
     }
 
     /// The session of a key, unless it has ended.
-    pub(super) async fn find(&self, key: &Key) -> Result<Option<Session>, VaultError> {
+    pub(super) async fn find(
+        &self,
+        key: &SessionKey,
+    ) -> Result<Option<ConsoleSession>, VaultError> {
         // A higher limit, set before, may have given places above the current limit.
         if key.place >= self.options.per_principal {
             return Ok(None);
         }
 
-        let (session, _) = self.vault(key).read_own::<Session>(&key.slot()).await?;
+        let (session, _) = self.vault(key).read_own::<ConsoleSession>(&key.slot()).await?;
         Ok(session.filter(|session| session.expires > self.clock.now()))
     }
 
@@ -191,15 +199,15 @@ impl Sessions {
     pub(super) async fn end(
         &self,
         store: &Store,
-        key: &Key,
-    ) -> Result<Option<Session>, VaultError> {
+        key: &SessionKey,
+    ) -> Result<Option<ConsoleSession>, VaultError> {
         let vault = self.vault(key);
         let slot = key.slot();
 
         let session = loop {
-            let (session, version) = vault.read_own::<Session>(&slot).await?;
+            let (session, version) = vault.read_own::<ConsoleSession>(&slot).await?;
             let Some(session) = session else { return Ok(None) };
-            if vault.replace_for::<Session>(&slot, version, None, Some(ENDED)).await? {
+            if vault.replace_for::<ConsoleSession>(&slot, version, None, Some(ENDED)).await? {
                 break session;
             }
         };
@@ -213,13 +221,17 @@ impl Sessions {
     }
 
     /// Frees the place of a session that has ended, which no longer counts then.
-    async fn free_place(&self, store: &Store, session: &Session) -> Result<(), SessionError> {
+    async fn free_place(
+        &self,
+        store: &Store,
+        session: &ConsoleSession,
+    ) -> Result<(), SessionError> {
         let account = Account::of(&session.owner);
         let max = self.options.per_principal;
         let now = self.clock.now();
 
         for _ in 0..ATTEMPTS {
-            let mut places = Places::read(&self.slots, &account, max, now).await?;
+            let mut places = SessionPlaces::read(&self.slots, &account, max, now).await?;
             if !places.remove(&session.id) {
                 return Ok(());
             }
@@ -247,7 +259,7 @@ impl Sessions {
     }
 
     /// Resolves when a session has ended, within `LOOK`.
-    pub(super) async fn ended(&self, key: Key, session: Session) {
+    pub(super) async fn ended(&self, key: SessionKey, session: ConsoleSession) {
         /// How often an open stream looks whether its session has ended on another instance.
         const LOOK: Duration = Duration::from_secs(5);
 
@@ -262,11 +274,11 @@ impl Sessions {
         }
     }
 
-    pub(super) fn lifetime_of(&self, session: &Session) -> Duration {
+    pub(super) fn lifetime_of(&self, session: &ConsoleSession) -> Duration {
         session.expires.since(self.clock.now())
     }
 
-    fn vault(&self, key: &Key) -> Vault {
+    fn vault(&self, key: &SessionKey) -> Vault {
         Vault::new(Arc::clone(&self.slots), Sealer::new(key.secret()))
     }
 }
@@ -305,13 +317,13 @@ mod tests {
             Self { sessions, store, slots, clock }
         }
 
-        async fn begin(&self, token: &str, expires: Option<Timestamp>) -> Key {
+        async fn begin(&self, token: &str, expires: Option<Timestamp>) -> SessionKey {
             let principal = Principal::Static { name: "ann".into() };
             let caller = Identity::new(principal, Grant::All, expires);
             self.sessions.begin(&self.store, &caller, token).await.unwrap().0
         }
 
-        async fn token(&self, key: &Key) -> Option<String> {
+        async fn token(&self, key: &SessionKey) -> Option<String> {
             self.sessions.find(key).await.unwrap().map(|session| session.token)
         }
 
@@ -371,11 +383,11 @@ mod tests {
         let stored = setup.slots.read(&key.slot()).await.unwrap().content;
         assert!(!stored.windows(9).any(|bytes| bytes == b"the token"));
 
-        let other = Key::new(key.account.clone(), 2, &Random::system());
+        let other = SessionKey::new(key.account.clone(), 2, &Random::system());
         setup.slots.replace(&other.slot(), 0, stored, None).await.unwrap();
         assert_eq!(setup.token(&other).await, None);
 
-        let guess = Key::new(key.account.clone(), key.place, &Random::system());
+        let guess = SessionKey::new(key.account.clone(), key.place, &Random::system());
         assert_eq!(setup.token(&guess).await, None);
         assert!(setup.token(&key).await.is_some());
     }

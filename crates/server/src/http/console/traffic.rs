@@ -25,7 +25,7 @@ const CAPACITY: usize = 360;
 
 /// The counters at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-struct Sample {
+struct TrafficSample {
     /// In milliseconds since the epoch.
     time: Timestamp,
     #[serde(flatten)]
@@ -39,7 +39,7 @@ pub(super) struct Samples {
     /// When the instance started.
     started: Timestamp,
     /// The oldest first.
-    kept: Mutex<VecDeque<Sample>>,
+    kept: Mutex<VecDeque<TrafficSample>>,
 }
 
 impl Samples {
@@ -50,7 +50,7 @@ impl Samples {
 
     /// Reads the counters. The oldest sample goes when there are too many.
     fn take(&self, traffic: &Traffic) {
-        let sample = Sample { time: self.clock.now(), counts: traffic.counts() };
+        let sample = TrafficSample { time: self.clock.now(), counts: traffic.counts() };
         let mut kept = self.kept.lock();
         if kept.len() >= CAPACITY {
             kept.pop_front();
@@ -76,8 +76,9 @@ pub(in crate::http) async fn traffic(Incoming { endpoint, head, .. }: Incoming) 
     let _caller = admit_operator(&endpoint, &head).await?;
 
     let samples = &console(&endpoint).samples;
-    let kept: Vec<Sample> = samples.kept.lock().iter().copied().collect();
-    let now = Sample { time: samples.clock.now(), counts: endpoint.dispatcher.traffic().counts() };
+    let kept: Vec<TrafficSample> = samples.kept.lock().iter().copied().collect();
+    let now =
+        TrafficSample { time: samples.clock.now(), counts: endpoint.dispatcher.traffic().counts() };
 
     let (callers, others) = endpoint.dispatcher.traffic().callers().top(TOP);
     Ok(value_response(

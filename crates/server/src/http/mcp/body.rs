@@ -62,7 +62,7 @@ impl AsRef<[u8]> for CountedBody {
 
 /// The time in which the next bytes of a body have to arrive. Without a minimum rate, a
 /// client could hold a body for as long as it likes with single bytes.
-struct Progress {
+struct BodyProgress {
     timeout: Duration,
     /// The number of bytes that extend the time.
     step: usize,
@@ -71,7 +71,7 @@ struct Progress {
     target: usize,
 }
 
-impl Progress {
+impl BodyProgress {
     fn new(received: usize, limits: &BodyLimits) -> Self {
         let timeout = limits.timeout;
         let step = usize::try_from(limits.step()).unwrap_or(usize::MAX);
@@ -120,7 +120,7 @@ pub(in crate::http) async fn read(
             Some(frame) => frame,
             None => {
                 let received = first.len() + rest.len();
-                let progress = progress.get_or_insert_with(|| Progress::new(received, limits));
+                let progress = progress.get_or_insert_with(|| BodyProgress::new(received, limits));
                 let frame = tokio::time::timeout_at(progress.deadline(received), body.frame());
                 frame.await.map_err(|_| HttpError::TooSlow)?
             }

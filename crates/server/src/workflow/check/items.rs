@@ -6,7 +6,7 @@ use larder_protocol::near;
 use rmcp::model::JsonObject;
 use serde_json::Value;
 
-use super::{Check, listed};
+use super::{WorkflowCheck, listed};
 use crate::{
     registry::{ItemName, Lookup},
     workflow::{
@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-impl Check<'_> {
+impl WorkflowCheck<'_> {
     pub(super) fn tool(&mut self, step: &WorkflowStep) {
         let Some(tool) = &step.tool else {
             if !step.arguments.is_empty() {

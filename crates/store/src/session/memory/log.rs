@@ -252,7 +252,7 @@ impl Log {
         // Wakes the previous follower, which finds that it is cut off.
         self.changed.notify_waiters();
 
-        let follower = Follower { log: Arc::clone(self), follower };
+        let follower = LogFollower { log: Arc::clone(self), follower };
         let begin = Some((follower, position));
         Ok(stream::unfold(begin, |following| async move {
             let (following, position) = following?;
@@ -283,12 +283,12 @@ impl LogState {
 }
 
 /// A follower of a log.
-struct Follower {
+struct LogFollower {
     log: Arc<Log>,
     follower: u64,
 }
 
-impl Follower {
+impl LogFollower {
     /// Waits for the item after `position`. `None` ends the deliveries.
     async fn next(&self, position: u64) -> Option<Result<Delivery, SessionError>> {
         loop {
@@ -326,7 +326,7 @@ impl Follower {
     }
 }
 
-impl Drop for Follower {
+impl Drop for LogFollower {
     fn drop(&mut self) {
         let mut state = self.log.state.lock();
         if state.follower != self.follower {

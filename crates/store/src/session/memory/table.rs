@@ -23,11 +23,11 @@ pub(super) struct SessionTable {
     /// The times at which to check whether a session, or a stream of it, has expired. A map of its
     /// own, because each request moves the expiry of its session, and none moves the check: the
     /// check schedules the next one.
-    checks: ExpiringMap<Check, ()>,
+    checks: ExpiringMap<DueCheck, ()>,
 }
 
 /// A session to check, or a finished stream of it to remove.
-type Check = (Arc<str>, Option<Arc<str>>);
+type DueCheck = (Arc<str>, Option<Arc<str>>);
 
 /// A session and its mutable state, which is small while the session is idle.
 #[derive(Debug)]

@@ -9,17 +9,17 @@ use super::Watch;
 use crate::expiring::ExpiringMap;
 
 /// A resource, by owner and URI.
-type Resource = (Owner, Arc<str>);
+type WatchedResource = (Owner, Arc<str>);
 
 /// The watches of all resources, ordered by resource.
 #[derive(Debug, Default)]
-pub(super) struct Watches(ExpiringMap<(Resource, Watch), ()>);
+pub(super) struct Watches(ExpiringMap<(WatchedResource, Watch), ()>);
 
 impl Watches {
     /// Records a watch, or extends a recorded one.
     pub(super) fn add(
         &mut self,
-        resource: Resource,
+        resource: WatchedResource,
         watch: Watch,
         until: Timestamp,
         now: Timestamp,
@@ -29,7 +29,7 @@ impl Watches {
     }
 
     /// The watches of a resource that have not expired.
-    pub(super) fn get(&mut self, resource: &Resource, now: Timestamp) -> Vec<Watch> {
+    pub(super) fn get(&mut self, resource: &WatchedResource, now: Timestamp) -> Vec<Watch> {
         self.remove_expired(now);
 
         let least = Watch { reader: Owner::new(""), link: String::new() };

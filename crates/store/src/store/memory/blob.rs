@@ -15,11 +15,11 @@ use crate::store::{Blob, ResourceUri, StoreError};
 pub(in crate::store) struct MemoryBlob {
     uri: ResourceUri,
     /// `None` after [`discard`](Self::discard).
-    content: RwLock<Option<Content>>,
+    content: RwLock<Option<BlobContent>>,
 }
 
 #[derive(Debug)]
-struct Content {
+struct BlobContent {
     /// The stored blocks with their offsets in the blob.
     blocks: Vec<(u64, Bytes)>,
     /// The bytes that the revision counts; `None` for detached content.
@@ -41,7 +41,7 @@ impl MemoryBlob {
     }
 
     fn new(uri: ResourceUri, blocks: Vec<(u64, Bytes)>, charge: Option<Charge>) -> Arc<Self> {
-        let content = Content { blocks, charge };
+        let content = BlobContent { blocks, charge };
         Arc::new(Self { uri, content: RwLock::new(Some(content)) })
     }
 
@@ -51,7 +51,7 @@ impl MemoryBlob {
     /// [`StoreError::NotFound`] after [`discard`](Self::discard).
     pub(super) fn counted_blocks(&self) -> Result<Option<Vec<(u64, Bytes)>>, StoreError> {
         let content = self.content.read();
-        let Some(Content { blocks, charge }) = &*content else {
+        let Some(BlobContent { blocks, charge }) = &*content else {
             return Err(StoreError::NotFound { uri: self.uri.clone() });
         };
         Ok(charge.is_some().then(|| blocks.clone()))
@@ -67,7 +67,7 @@ impl MemoryBlob {
 impl Blob for MemoryBlob {
     async fn range(&self, range: Range<u64>) -> Result<Bytes, StoreError> {
         let content = self.content.read();
-        let Some(Content { blocks, .. }) = &*content else {
+        let Some(BlobContent { blocks, .. }) = &*content else {
             return Err(StoreError::NotFound { uri: self.uri.clone() });
         };
 

@@ -36,7 +36,7 @@ pub(super) struct PutOperation {
     pub(super) unreserved: u64,
 }
 
-enum Outcome {
+enum ChangeOutcome {
     Put(Committed),
     Removed,
     Unchanged,
@@ -44,7 +44,7 @@ enum Outcome {
 
 /// The result of one attempt at a change.
 enum Attempt {
-    Done(Outcome),
+    Done(ChangeOutcome),
     /// Another process appended to the ledger first.
     Overtaken,
     /// The content does not fit into the quota.
@@ -121,8 +121,8 @@ impl ObjectState {
         let uri = put.draft.uri.clone();
 
         match self.change(&owner, &uri, Operation::Put(Box::new(put))).await? {
-            Outcome::Put(committed) => Ok(committed),
-            Outcome::Removed | Outcome::Unchanged => Err(StoreError::NotFound { uri }),
+            ChangeOutcome::Put(committed) => Ok(committed),
+            ChangeOutcome::Removed | ChangeOutcome::Unchanged => Err(StoreError::NotFound { uri }),
         }
     }
 
@@ -133,7 +133,7 @@ impl ObjectState {
         version: Option<Version>,
     ) -> Result<bool, StoreError> {
         let deleted = self.change(owner, uri, Operation::Delete(version)).await?;
-        Ok(matches!(deleted, Outcome::Removed))
+        Ok(matches!(deleted, ChangeOutcome::Removed))
     }
 
     /// Removes a resource if it has expired.
@@ -151,7 +151,7 @@ impl ObjectState {
         owner: &Owner,
         uri: &ResourceUri,
         operation: Operation,
-    ) -> Result<Outcome, StoreError> {
+    ) -> Result<ChangeOutcome, StoreError> {
         let state = Arc::clone(self);
         let owner = owner.clone();
         let uri = uri.clone();
@@ -176,7 +176,7 @@ impl ObjectState {
         owner: &Owner,
         uri: &ResourceUri,
         operation: &Operation,
-    ) -> Result<Outcome, StoreError> {
+    ) -> Result<ChangeOutcome, StoreError> {
         let mut has_swept = false;
 
         loop {
@@ -223,7 +223,7 @@ impl ObjectState {
             Operation::Delete(version) if before.is_deleted_by(*version) => None,
             Operation::Expire if before.expired.is_some() => None,
             Operation::Delete(_) | Operation::Expire => {
-                return Ok(Attempt::Done(Outcome::Unchanged));
+                return Ok(Attempt::Done(ChangeOutcome::Unchanged));
             }
         };
 
@@ -364,7 +364,7 @@ impl ObjectState {
         uri: &ResourceUri,
         put: Option<StoredEntry>,
         before: &Predecessor,
-    ) -> Outcome {
+    ) -> ChangeOutcome {
         if let Some(at) = before.expired {
             self.expired.remember(owner.clone(), uri.clone(), at);
             self.publish(owner, uri, ChangeKind::Expired);
@@ -372,10 +372,10 @@ impl ObjectState {
 
         let Some(StoredEntry { entry, .. }) = put else {
             if before.expired.is_some() {
-                return Outcome::Unchanged;
+                return ChangeOutcome::Unchanged;
             }
             self.publish(owner, uri, ChangeKind::Deleted);
-            return Outcome::Removed;
+            return ChangeOutcome::Removed;
         };
 
         let is_new = before.expired.is_some() || !before.exists;
@@ -383,7 +383,7 @@ impl ObjectState {
         self.expired.forget(owner, uri);
         self.schedule.wake_at(entry.expires);
         self.publish(owner, uri, change);
-        Outcome::Put(Committed { entry: Arc::new(entry), change })
+        ChangeOutcome::Put(Committed { entry: Arc::new(entry), change })
     }
 
     fn publish(&self, owner: &Owner, uri: &ResourceUri, kind: ChangeKind) {
