@@ -37,6 +37,13 @@ pub(super) struct Source<'a> {
     pub(super) size: u64,
 }
 
+/// The end of a body that is printed.
+enum BodyEnd {
+    Complete,
+    /// The rest can be requested.
+    Cut(Failure),
+}
+
 /// Why a request for content fails.
 enum Failure {
     /// The connection was lost or the server is busy: the same request may succeed later.
@@ -237,10 +244,10 @@ impl<'a> Resources<'a> {
         let mut retries = Retries::default();
 
         loop {
-            let failure = match self.print_body(response, &mut printed, &mut received, &bar).await?
-            {
-                Ok(()) => break,
-                Err(failure) => failure,
+            let printing = self.print_body(response, &mut printed, &mut received, &bar);
+            let failure = match printing.await? {
+                BodyEnd::Complete => break,
+                BodyEnd::Cut(failure) => failure,
             };
 
             if received > before {
@@ -261,19 +268,22 @@ impl<'a> Resources<'a> {
         Ok(true)
     }
 
-    /// Writes a body to standard output, and counts it. The inner result says why it is cut.
+    /// Writes a body to standard output, and counts it.
     async fn print_body(
         &self,
         response: Response,
         printed: &mut Content,
         received: &mut u64,
         bar: &ProgressBar,
-    ) -> Result<Result<(), Failure>, ClientError> {
+    ) -> Result<BodyEnd, ClientError> {
         let mut pieces = response.bytes_stream();
         while let Some(piece) = pieces.next().await {
             let piece = match piece {
                 Ok(piece) => piece,
-                Err(error) => return Ok(Err(Failure::Lost(self.client.unreachable(&error)))),
+                Err(error) => {
+                    let lost = Failure::Lost(self.client.unreachable(&error));
+                    return Ok(BodyEnd::Cut(lost));
+                }
             };
 
             printed.print(&piece)?;
@@ -281,7 +291,7 @@ impl<'a> Resources<'a> {
             bar.set_position(*received);
         }
 
-        Ok(Ok(()))
+        Ok(BodyEnd::Complete)
     }
 
     /// The content from that offset on, if it is still the same.

@@ -54,8 +54,8 @@ use self::{
 use crate::{
     admission::Limits,
     handler::{
-        AskMode, Cancellation, Control, IntoToolResult, Outbox, Scope, Server, StepAccounts,
-        Suspended, ToolError,
+        AskMode, Cancellation, Control, IntoToolResult, Outbox, Polled, Scope, Server,
+        StepAccounts, Suspended, ToolError,
     },
     registry::{CallKey, Registry, SessionClient, not_called},
     spill::Spiller,
@@ -300,16 +300,18 @@ impl Dispatcher {
         };
 
         let outcome = match result {
-            Ok(Ok(outcome)) => outcome,
-            Ok(Err(Suspended::InputRequired(required))) => Ok(Reply::InputRequired(required)),
-            Ok(Err(Suspended::Task)) => match self.tasks.create(&owner).await {
+            Polled::Returned(outcome) => outcome,
+            Polled::Failed(fault) => Err(fault),
+            Polled::Suspended(Suspended::InputRequired(required)) => {
+                Ok(Reply::InputRequired(required))
+            }
+            Polled::Suspended(Suspended::Task) => match self.tasks.create(&owner).await {
                 Ok((view, task)) => {
                     self.continue_as_task(handler, task, lifecycle);
                     return Ok(Reply::TaskCreated(Box::new(view)).into());
                 }
                 Err(fault) => Err(fault),
             },
-            Err(fault) => Err(fault),
         };
 
         let reader = lifecycle.reader();

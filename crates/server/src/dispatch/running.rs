@@ -7,7 +7,7 @@ use larder_protocol::{Fault, Outgoing};
 use larder_runtime::{in_span::InSpan, panics::PanicSite};
 
 use super::{HeldReply, Reply};
-use crate::handler::{AskMode, Cancellation, Control, OutboxReader, Suspended};
+use crate::handler::{AskMode, Cancellation, Control, OutboxReader, Polled};
 
 /// The handler of a call, which can be polled again after it was suspended.
 pub(super) struct Handler {
@@ -19,7 +19,7 @@ pub(super) struct Handler {
 impl Handler {
     /// Polls the handler until it returns, fails or is suspended. Safe to cancel.
     /// A panic outside of a handler of the server's author is an error of the call.
-    pub(super) async fn poll(&mut self) -> Result<Result<Result<Reply, Fault>, Suspended>, Fault> {
+    pub(super) async fn poll(&mut self) -> Polled<Result<Reply, Fault>> {
         let run = self.control.run(&self.asking, self.run.as_mut());
 
         // A panicked call is not used again, so its state may be inconsistent.
@@ -27,7 +27,7 @@ impl Handler {
             PanicSite::Call.count();
             tracing::error!("a call panicked");
             let message = "Internal error. Other requests are not affected.";
-            Ok(Ok(Err(Fault::Internal(message.into()))))
+            Polled::Failed(Fault::Internal(message.into()))
         })
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tracing::{Instrument, Span};
 
 use super::{Dispatcher, End, Reply, lifecycle::Lifecycle, running::Handler};
-use crate::handler::{Scope, Suspended};
+use crate::handler::{Polled, Scope};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -77,9 +77,9 @@ impl Dispatcher {
             };
 
             let outcome = match result {
-                Ok(Ok(outcome)) => outcome,
-                Ok(Err(Suspended::InputRequired(_) | Suspended::Task)) => Err(without_result()),
-                Err(fault) => Err(fault),
+                Polled::Returned(outcome) => outcome,
+                Polled::Failed(fault) => Err(fault),
+                Polled::Suspended(_) => Err(without_result()),
             };
 
             lifecycle.finish(&outcome);

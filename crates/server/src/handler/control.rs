@@ -66,7 +66,17 @@ enum Interrupt {
     BecomeTask,
 }
 
-/// The reason why [`Control::run`] stopped polling a call that has no result yet.
+/// The reason why [`Control::run`] has stopped polling a call.
+pub enum Polled<T> {
+    /// The call has returned.
+    Returned(T),
+    /// The handler has ended the call with this error.
+    Failed(Fault),
+    /// The call has no result yet.
+    Suspended(Suspended),
+}
+
+/// The reason why a call without a result is not polled any more.
 pub enum Suspended {
     /// The call needs input from the client. It ends here.
     InputRequired(InputRequired),
@@ -193,15 +203,12 @@ impl Control {
         let _ = self.task.set(task);
     }
 
-    /// Polls a call until it returns or pauses.
-    ///
-    /// # Errors
-    /// The error with which the handler ended the call.
+    /// Polls a call until it returns, is ended by its handler, or pauses.
     pub async fn run<T>(
         &self,
         asking: &AskMode,
         mut call: Pin<&mut (impl Future<Output = T> + ?Sized)>,
-    ) -> Result<Result<T, Suspended>, Fault> {
+    ) -> Polled<T> {
         poll_fn(|cx| {
             self.waker.register(cx.waker());
             if let AskMode::RoundTrips(rounds) = asking {
@@ -209,18 +216,22 @@ impl Control {
             }
 
             if let Poll::Ready(outcome) = call.as_mut().poll(cx) {
-                return Poll::Ready(Ok(Ok(outcome)));
+                return Poll::Ready(Polled::Returned(outcome));
             }
 
             match self.lock().take() {
-                Some(Interrupt::Fail(fault)) => return Poll::Ready(Err(fault)),
-                Some(Interrupt::BecomeTask) => return Poll::Ready(Ok(Err(Suspended::Task))),
+                Some(Interrupt::Fail(fault)) => return Poll::Ready(Polled::Failed(fault)),
+                Some(Interrupt::BecomeTask) => {
+                    return Poll::Ready(Polled::Suspended(Suspended::Task));
+                }
                 None => {}
             }
 
             match asking {
                 AskMode::RoundTrips(rounds) if self.task().is_none() => match rounds.required() {
-                    Some(required) => Poll::Ready(Ok(Err(Suspended::InputRequired(required)))),
+                    Some(required) => {
+                        Poll::Ready(Polled::Suspended(Suspended::InputRequired(required)))
+                    }
                     None => Poll::Pending,
                 },
                 _ => Poll::Pending,
@@ -275,8 +286,8 @@ mod tests {
             "done"
         });
 
-        let suspended = control.run(&asking, call.as_mut()).await.unwrap();
-        assert!(matches!(suspended, Err(Suspended::Task)));
+        let suspended = control.run(&asking, call.as_mut()).await;
+        assert!(matches!(suspended, Polled::Suspended(Suspended::Task)));
 
         let clock = Arc::new(ManualClock::new());
         let tasks = MemoryTasks::new(clock, Random::counting(), TaskLimits::default());
@@ -285,6 +296,6 @@ mod tests {
 
         let running = control.run(&asking, call.as_mut());
         let done = tokio::time::timeout(Duration::from_secs(1), running).await.expect("it goes on");
-        assert!(matches!(done, Ok(Ok("done"))));
+        assert!(matches!(done, Polled::Returned("done")));
     }
 }

@@ -37,7 +37,7 @@ pub use cancellation::Cancellation;
 pub use content::IntoContent;
 pub use contents::{Contents, IntoContents, ReadContent};
 pub use context::{Amount, Context, CopyResource, CreateResource, Progress, UpdateResource};
-pub use control::{Control, Suspended};
+pub use control::{Control, Polled, Suspended};
 pub use error::{ErrorContext, ResourceError, Result, ToolError};
 pub use media::{Audio, Image};
 pub use messages::{IntoPromptMessage, IntoPromptResult, assistant, user};

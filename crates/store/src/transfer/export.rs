@@ -66,6 +66,13 @@ pub async fn export<W: AsyncWrite + Unpin>(
     Ok((done, frames.finish().await?))
 }
 
+/// The end of a revision in an export.
+enum RevisionEnd {
+    Written,
+    /// The content cannot be read to its end.
+    Abandoned(StoreError),
+}
+
 struct Export<'s, W> {
     store: &'s Store,
     frames: FrameWriter<W>,
@@ -104,8 +111,11 @@ impl<W: AsyncWrite + Unpin> Export<'_, W> {
         match self.store.revisions(&entry.owner, &entry.uri).await {
             Ok(revisions) => {
                 for found in revisions {
-                    if let Err(why) = self.revision(&found).await? {
-                        self.left_out(&found.entry, why, report)?;
+                    match self.revision(&found).await? {
+                        RevisionEnd::Written => {}
+                        RevisionEnd::Abandoned(why) => {
+                            self.left_out(&found.entry, why, report)?;
+                        }
                     }
                     let Exported { revisions, bytes, .. } = self.done;
                     report(Progress::Done { revisions, bytes });
@@ -116,11 +126,8 @@ impl<W: AsyncWrite + Unpin> Export<'_, W> {
         }
     }
 
-    /// Writes a revision. The inner error is an error of its content, which is then abandoned.
-    async fn revision(
-        &mut self,
-        found: &StoredResource,
-    ) -> Result<Result<(), StoreError>, TransferError> {
+    /// Writes a revision, as far as its content can be read.
+    async fn revision(&mut self, found: &StoredResource) -> Result<RevisionEnd, TransferError> {
         let metadata = serde_json::to_vec(&Revision::from(&*found.entry));
         let metadata = metadata.map_err(std::io::Error::from)?;
         self.frames.write(FrameKind::Revision, &metadata).await?;
@@ -131,14 +138,14 @@ impl<W: AsyncWrite + Unpin> Export<'_, W> {
                 Ok(piece) => self.frames.write(FrameKind::Content, &piece).await?,
                 Err(error) => {
                     self.frames.write(FrameKind::Abandoned, &[]).await?;
-                    return Ok(Err(error));
+                    return Ok(RevisionEnd::Abandoned(error));
                 }
             }
         }
 
         self.done.revisions += 1;
         self.done.bytes += found.entry.size;
-        Ok(Ok(()))
+        Ok(RevisionEnd::Written)
     }
 
     /// Counts a revision that is not exported.

@@ -98,15 +98,15 @@ pub async fn import<R: AsyncRead + Unpin>(
         };
 
         match revision(store, &mut frames, &entry).await? {
-            Some(Ok(restored)) => done.count(restored, entry.size),
-            Some(Err(why)) if why.is_internal() => return Err(why.into()),
-            Some(Err(why)) => {
+            RevisionEnd::Restored(restored) => done.count(restored, entry.size),
+            RevisionEnd::Refused(why) if why.is_internal() => return Err(why.into()),
+            RevisionEnd::Refused(why) => {
                 done.refused += 1;
                 let owner = entry.owner.as_str();
                 let uri = entry.uri.as_str();
                 report(Progress::LeftOut { owner, uri, revision: entry.revision, why: &why });
             }
-            None => {}
+            RevisionEnd::Abandoned => {}
         }
 
         revisions += 1;
@@ -115,12 +115,21 @@ pub async fn import<R: AsyncRead + Unpin>(
     }
 }
 
-/// Restores a revision; `None` if the export has abandoned it.
+/// The end of a revision of an export.
+enum RevisionEnd {
+    Restored(Restored),
+    /// The store has not taken it.
+    Refused(StoreError),
+    /// The export does not have all of it.
+    Abandoned,
+}
+
+/// Restores a revision.
 async fn revision<R: AsyncRead + Unpin>(
     store: &Store,
     frames: &mut FrameReader<R>,
     entry: &Entry,
-) -> Result<Option<Result<Restored, StoreError>>, TransferError> {
+) -> Result<RevisionEnd, TransferError> {
     let (pieces, received) = mpsc::channel(PIECES);
     let received = stream::unfold(received, |mut received: ReceivedBytes| async move {
         received.recv().await.map(|piece| (piece, received))
@@ -129,9 +138,10 @@ async fn revision<R: AsyncRead + Unpin>(
     let restoring = store.restore(entry, received.boxed());
     let (end, restored) = tokio::join!(read_content(frames, entry.size, pieces), restoring);
 
-    Ok(match end? {
-        ContentEnd::Complete => Some(restored),
-        ContentEnd::Abandoned => None,
+    Ok(match (end?, restored) {
+        (ContentEnd::Abandoned, _) => RevisionEnd::Abandoned,
+        (ContentEnd::Complete, Ok(restored)) => RevisionEnd::Restored(restored),
+        (ContentEnd::Complete, Err(why)) => RevisionEnd::Refused(why),
     })
 }
 

@@ -8,7 +8,7 @@ use rmcp::model::CallToolResult;
 use serde_json::{Value, value::RawValue};
 
 use super::Context;
-use crate::handler::{AskMode, Scope, steps::CountedStep};
+use crate::handler::{AskMode, Polled, Scope, steps::CountedStep};
 
 impl<S> Context<S> {
     /// Calls another tool of this server as the same caller, with the same
@@ -71,13 +71,16 @@ impl<S> Context<S> {
 
         // Boxed, because calls can be nested.
         let mut call = Box::pin(self.scope().server.call_tool(name, Some(arguments), scope));
-        match control.run(&asking, call.as_mut()).await? {
-            Ok(result) => result.map(|result| {
+        match control.run(&asking, call.as_mut()).await {
+            Polled::Returned(result) => result.map(|result| {
                 let exact = control.exact_content(result.structured_content.as_ref());
                 (result, exact)
             }),
+            Polled::Failed(fault) => Err(fault),
             // Without requests to the client, a call never becomes a task.
-            Err(_) => Err(Fault::Internal(format!("The tool {} did not finish.", shortened(name)))),
+            Polled::Suspended(_) => {
+                Err(Fault::Internal(format!("The tool {} did not finish.", shortened(name))))
+            }
         }
     }
 }
