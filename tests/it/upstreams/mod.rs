@@ -15,6 +15,7 @@ mod items;
 mod lists;
 mod logins;
 mod meaning;
+mod other_members;
 mod pages;
 mod passing_on;
 mod policies;

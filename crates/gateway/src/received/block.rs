@@ -1,13 +1,16 @@
 //! Content blocks of results and prompts.
 
-use rmcp::model::{Annotations, ContentBlock, JsonObject, ResourceContents};
+use larder_protocol::{Shape, json_exceeds};
+use rmcp::model::{ContentBlock, JsonObject, ResourceContents};
 use serde_json::Value;
 
 use super::{
     decoration,
+    definition::DEFINITION_BYTES,
     members::{Excess, LongMembers},
     object::Object,
     problem::{Problem, shown},
+    shapes,
 };
 
 /// The most bytes of a member of a block of an unknown type that is shown with the others.
@@ -62,30 +65,57 @@ fn read(value: Value, long: &mut LongMembers) -> Result<Vec<ContentBlock>, Probl
     let what = shown(&value);
     let mut block = Object::of(value, "a content block")?;
     long.take_from(&mut block, "");
-    block.drop_unfit::<Annotations>("annotations");
+    decoration::hints_for_readers(&mut block);
     block.drop_unfit::<JsonObject>("_meta");
 
     if block.get("type").is_none() && block.text("text").is_some() {
         block.set("type", "text");
     }
 
-    match block.text("type") {
-        Some("text") => complete_text(&mut block, &what)?,
+    let shape = match block.text("type") {
+        Some("text") => {
+            complete_text(&mut block, &what)?;
+            &shapes::TEXT
+        }
         Some("resource_link") if long.has("uri") => {
             long.add("link".to_owned(), block.into_value());
             return Ok(Vec::new());
         }
-        Some("resource_link") => complete_link(&mut block),
-        Some("image" | "audio") if long.has("mimeType") => {
-            block.set("mimeType", UNKNOWN_MEDIA_TYPE);
+        Some("resource_link") => {
+            complete_link(&mut block);
+            &shapes::LINK
         }
-        Some("image" | "audio") => {}
-        Some("resource") => complete_resource(&mut block, long),
+        Some("image" | "audio") => {
+            if long.has("mimeType") {
+                block.set("mimeType", UNKNOWN_MEDIA_TYPE);
+            }
+            &shapes::MEDIA
+        }
+        Some("resource") => {
+            complete_resource(&mut block, long);
+            &shapes::EMBEDDED
+        }
         _ => return unknown(block),
-    }
+    };
 
+    keep_others(&mut block, shape, long);
     let read = block.parse::<ContentBlock>("a content block");
     read.map(|block| vec![block]).map_err(|problem| Problem::new(format!("{problem}, in {what}")))
+}
+
+/// Keeps the members that the block's type does not have, unless they are too long.
+fn keep_others(block: &mut Object, shape: &Shape, long: &mut LongMembers) {
+    let others = block.take_others(shape);
+    if others.is_empty() {
+        return;
+    }
+
+    let others_json = others.clone().into_value();
+    if json_exceeds(&others_json, DEFINITION_BYTES) {
+        long.add("other members".to_owned(), others_json);
+    } else {
+        block.carry(others);
+    }
 }
 
 /// A text may be a number, or JSON.

@@ -1,12 +1,15 @@
 //! The answer of `resources/read`.
 
+use larder_protocol::json_exceeds;
 use serde_json::{Map, Value};
 
 use super::{
+    definition::DEFINITION_BYTES,
     members::drop_long,
     object::Object,
     problem::{Problem, shown},
     result::{Answer, RawResult},
+    shapes,
 };
 
 /// The member of metadata that says which contents are left out.
@@ -86,8 +89,14 @@ fn content(value: Value) -> Result<ReceivedContent, Problem> {
         _ => return Err(Problem::new(format!("a content must have a text or a blob, in {what}"))),
     };
 
+    let others = content.take_others(&shapes::CONTENTS);
     // Without one of its own, the content has the URI that was asked for.
     drop_long(&mut content);
+    if json_exceeds(&others.clone().into_value(), DEFINITION_BYTES) {
+        tracing::debug!("the other members of an upstream's content are too long");
+    } else {
+        content.carry(others);
+    }
     Ok(ReceivedContent {
         uri: content.take_text("uri"),
         mime_type: content.take_text("mimeType"),

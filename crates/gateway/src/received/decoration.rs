@@ -2,7 +2,7 @@
 //! they are meant where that is clear.
 
 use larder_protocol::quote::shortened;
-use rmcp::model::Icon;
+use rmcp::model::{Icon, IconTheme, Role};
 use serde_json::{Map, Value};
 
 use super::{
@@ -49,12 +49,10 @@ fn icon(icon: Value) -> Option<Value> {
     if let Some(sizes) = sizes.filter(|sizes| !sizes.is_empty()) {
         members.insert("sizes".into(), sizes.into());
     }
-    for member in ["mimeType", "theme"] {
-        if members.get(member).is_some_and(|value| !value.is_string()) {
-            members.remove(member);
-        }
-    }
-    Some(members.into())
+    let mut icon = Object::from(members);
+    icon.drop_unfit::<String>("mimeType");
+    icon.drop_unfit::<IconTheme>("theme");
+    Some(icon.into_value())
 }
 
 /// Keeps the hints of a tool that are clear.
@@ -69,6 +67,20 @@ pub(super) fn annotations(tool: &mut Object) {
     }
     hints.drop_unfit::<String>("title");
     tool.set("annotations", hints.into_value());
+}
+
+/// Keeps the annotations of a resource or a content block that are clear.
+pub(super) fn hints_for_readers(item: &mut Object) {
+    let Some(members) = item.take_members("annotations") else { return };
+    let was_empty = members.is_empty();
+    let mut hints = Object::from(members);
+
+    hints.drop_unfit::<Vec<Role>>("audience");
+    hints.drop_unfit::<f32>("priority");
+    hints.drop_unfit::<String>("lastModified");
+    if was_empty || !hints.members().is_empty() {
+        item.set("annotations", hints.into_value());
+    }
 }
 
 /// Names an item without a name by the last part of its URI. `key` is the member with the URI.

@@ -2,7 +2,10 @@
 
 use std::{marker::PhantomData, sync::Arc};
 
-use larder_protocol::schema::{Validator, listed_as_is};
+use larder_protocol::{
+    Shape,
+    schema::{Validator, listed_as_is},
+};
 use rmcp::model::{self, JsonObject, ToolAnnotations};
 use serde_json::Value;
 
@@ -14,6 +17,7 @@ use super::{
     object::Object,
     problem::{Problem, shown},
     result::{Answer, RawResult},
+    shapes,
 };
 use crate::budget::VALUE_BYTES;
 
@@ -192,7 +196,7 @@ impl List for ToolList {
         let name = tool.text(Self::KEY).unwrap_or_default().to_owned();
         mend::input_schema(&mut tool).map_err(|why| LeftOut::new(&name, &why))?;
 
-        let mut tool: model::Tool = named(tool, Self::KEY)?;
+        let mut tool: model::Tool = named(tool, Self::KEY, &shapes::TOOL)?;
         let own_name = tool.name.clone().into_owned();
         let input = match to_2020_12(Value::Object(JsonObject::clone(&tool.input_schema))) {
             Value::Object(input) => Some(input),
@@ -228,7 +232,7 @@ impl List for PromptList {
         prompt.drop_unfit::<String>("description");
         prompt.drop_unfit::<JsonObject>("_meta");
         decoration::prompt_arguments(&mut prompt);
-        named(prompt, Self::KEY)
+        named(prompt, Self::KEY, &shapes::PROMPT)
     }
 }
 
@@ -240,7 +244,7 @@ impl List for ResourceList {
 
     fn item(mut resource: Object) -> Result<model::Resource, LeftOut> {
         resource.drop_unfit::<u64>("size");
-        named(decorated(resource, Self::KEY), Self::KEY)
+        named(decorated(resource, Self::KEY), Self::KEY, &shapes::RESOURCE)
     }
 }
 
@@ -251,7 +255,7 @@ impl List for TemplateList {
     type Item = model::ResourceTemplate;
 
     fn item(template: Object) -> Result<model::ResourceTemplate, LeftOut> {
-        named(decorated(template, Self::KEY), Self::KEY)
+        named(decorated(template, Self::KEY), Self::KEY, &shapes::TEMPLATE)
     }
 }
 
@@ -260,7 +264,7 @@ impl List for TemplateList {
 fn decorated(mut item: Object, key: &str) -> Object {
     decoration::name_by_uri(&mut item, key);
     decoration::icons(&mut item);
-    item.drop_unfit::<model::Annotations>("annotations");
+    decoration::hints_for_readers(&mut item);
     item.drop_unfit::<JsonObject>("_meta");
     for member in ["title", "description", "mimeType"] {
         item.drop_unfit::<String>(member);
@@ -268,8 +272,15 @@ fn decorated(mut item: Object, key: &str) -> Object {
     item
 }
 
-/// The definition as that type. `key` is the member that names it.
-fn named<T: serde::de::DeserializeOwned>(item: Object, key: &str) -> Result<T, LeftOut> {
+/// The definition as that type, with the members that the type does not have in its metadata. `key`
+/// is the member that names it.
+fn named<T: serde::de::DeserializeOwned>(
+    mut item: Object,
+    key: &str,
+    shape: &Shape,
+) -> Result<T, LeftOut> {
     let name = item.text(key).unwrap_or_default().to_owned();
+    let others = item.take_others(shape);
+    item.carry(others);
     item.parse("its definition").map_err(|problem| LeftOut::new(&name, &problem.to_string()))
 }

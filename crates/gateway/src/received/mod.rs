@@ -27,6 +27,7 @@ mod question;
 mod repair;
 mod result;
 mod rounds;
+mod shapes;
 mod start;
 mod task;
 

@@ -1,5 +1,6 @@
 //! [`Object`]: a JSON object of an upstream, of which members are taken by name.
 
+use larder_protocol::{OtherMembers, Shape};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -106,6 +107,16 @@ impl Object {
             tracing::debug!(member = name, "a member of an upstream's object does not fit");
             self.0.swap_remove(name);
         }
+    }
+
+    /// Takes the members that the shape does not have.
+    pub(super) fn take_others(&mut self, shape: &Shape) -> OtherMembers {
+        OtherMembers::take(&mut self.0, shape)
+    }
+
+    /// Lets the metadata carry other members to where the object is encoded.
+    pub(super) fn carry(&mut self, others: OtherMembers) {
+        others.carry_in(&mut self.0);
     }
 
     /// The object as that type. `what` names it in the problem.

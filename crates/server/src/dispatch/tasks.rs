@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use larder_protocol::{ClientFacts, Fault, Params, quote::shortened};
+use larder_protocol::{ClientFacts, Fault, OtherMembers, Params, quote::shortened};
 use larder_store::task::{EXTENSION, TaskEnd, TaskRun};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -98,7 +98,12 @@ fn task_end(outcome: Result<Reply, Fault>) -> TaskEnd {
     };
 
     match result {
-        Ok(result) => TaskEnd::Completed(result),
+        Ok(mut result) => {
+            if let Some(blocks) = result.get_mut("content").and_then(Value::as_array_mut) {
+                blocks.iter_mut().for_each(OtherMembers::restore);
+            }
+            TaskEnd::Completed(result)
+        }
         Err(_) => TaskEnd::Failed(Fault::Internal("The result cannot be written.".into())),
     }
 }

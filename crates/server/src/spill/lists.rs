@@ -1,6 +1,6 @@
 //! Lists of a result that are stored as JSON, because their items are many and small.
 
-use larder_protocol::json_size;
+use larder_protocol::{OtherMembers, json_size};
 use rmcp::model::{Annotations, ContentBlock, MetaObject, ResourceContents};
 use serde_json::{Map, Value, json};
 
@@ -53,7 +53,10 @@ pub(super) fn take_metadata(
             return None;
         }
         members.insert("block".to_owned(), (index + 1).into());
-        Some(Value::Object(members))
+
+        let mut members = Value::Object(members);
+        OtherMembers::restore(&mut members);
+        Some(members)
     });
     let of_blocks: Vec<_> = of_blocks.collect();
 
@@ -91,7 +94,12 @@ fn is_link(block: &ContentBlock) -> bool {
 /// Takes the blocks that match, as JSON.
 fn list_of(blocks: &mut [Option<ContentBlock>], matches: impl Fn(&ContentBlock) -> bool) -> Value {
     let taken = blocks.iter_mut().filter_map(|block| block.take_if(|block| matches(block)));
-    taken.filter_map(|block| serde_json::to_value(block).ok()).collect()
+    let values = taken.filter_map(|block| serde_json::to_value(block).ok());
+    let restored = values.map(|mut value| {
+        OtherMembers::restore(&mut value);
+        value
+    });
+    restored.collect()
 }
 
 /// Takes the annotations and the `_meta` of a block.

@@ -5,15 +5,16 @@ use std::io;
 use base64::{Engine, prelude::BASE64_STANDARD};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
-use larder_protocol::{Fault, RequestId};
+use larder_protocol::{Fault, OtherMembers, RequestId};
 use larder_store::store::{ContentStream, Kind};
 use memchr::memmem;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{json, value::RawValue};
 
 use super::{
-    encoder::{Encoded, ResponseEncoder, to_json},
+    encoder::{Encoded, ResponseEncoder},
     escape::escape,
+    others,
 };
 use crate::dispatch::{CacheHint, ContentReply, ReadReply, ToolReply};
 
@@ -50,10 +51,15 @@ pub(super) async fn read(
     for (index, content) in contents.into_iter().enumerate() {
         let ContentReply { uri, mime_type, kind, chunks, meta } = content;
         json += if index > 0 { "," } else { "" };
-        json += &format!(r#"{{"uri":{},"mimeType":{},"#, json!(uri), json!(mime_type));
+        let mut described = json!({ "uri": uri, "mimeType": mime_type });
         if let Some(meta) = meta {
-            json += &format!(r#""_meta":{},"#, json!(meta));
+            described["_meta"] = meta.into();
+            OtherMembers::restore(&mut described);
         }
+        let described = described.to_string();
+        // The content follows within the same object.
+        json += described.strip_suffix('}').unwrap_or(&described);
+        json += ",";
 
         json += match kind {
             Kind::Text => r#""text":""#,
@@ -86,7 +92,8 @@ pub(super) async fn read(
     Ok(Encoded::Complete(beginning.into()))
 }
 
-/// Encodes the result of a tool: in chunks if it has text that is larger than one chunk.
+/// Encodes the result of a tool: in chunks if it has text that is larger than one chunk, and block by
+/// block if blocks have members that their types do not have.
 /// `frame` encodes the response with the given result.
 pub(super) fn tool_result(
     reply: Box<ToolReply>,
@@ -99,7 +106,8 @@ pub(super) fn tool_result(
     };
     let is_large = |block: &ContentBlock| matches!(block, ContentBlock::Text(text) if text.text.len() > CHUNK_BYTES);
 
-    if !result.content.iter().any(is_large) {
+    let has_large = result.content.iter().any(is_large);
+    if !has_large && !result.content.iter().any(others::block_has_others) {
         return frame(&mut result).map(Encoded::Complete);
     }
 
@@ -120,7 +128,7 @@ pub(super) fn tool_result(
             _ => None,
         };
 
-        let json = to_json(&block)?;
+        let json = others::block(&block)?;
         let Some(large) = large else {
             parts.push(MessagePart::Json(json));
             continue;
@@ -137,6 +145,13 @@ pub(super) fn tool_result(
     }
 
     parts.push(MessagePart::Json(tail));
+    if !has_large {
+        let json = parts.iter().filter_map(|part| match part {
+            MessagePart::Json(json) => Some(&**json),
+            MessagePart::Content(..) => None,
+        });
+        return Ok(Encoded::Complete(json.collect::<Vec<_>>().concat().into()));
+    }
     Ok(Encoded::Chunks(encode_parts(parts).boxed()))
 }
 

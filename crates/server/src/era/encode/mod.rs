@@ -4,6 +4,7 @@ mod content;
 mod encoder;
 mod error;
 mod escape;
+mod others;
 
 use larder_protocol::{Fault, RequestId};
 use larder_runtime::held::{Held, HeldBytes};
@@ -21,7 +22,7 @@ use super::Era;
 use crate::dispatch::{CacheHint, HeldReply, Reader, Reply, ToolReply};
 
 macro_rules! list {
-    ($encoder:expr, $id:expr, $result:expr, $hint:expr) => {{
+    ($encoder:expr, $id:expr, $result:expr, $hint:expr, $items:ident, $member:literal) => {{
         let mut result = $result;
         let hint = $hint;
         let encoder = $encoder;
@@ -31,7 +32,11 @@ macro_rules! list {
         let modern = encoder.era == Era::Modern;
         result.ttl_ms = modern.then_some(hint.ttl_ms);
         result.cache_scope = modern.then_some(hint.scope);
-        frame($id, result)
+        if result.$items.iter().any(|item| others::has_others(item.meta.as_ref())) {
+            frame($id, others::list(&result, $member)?)
+        } else {
+            frame($id, result)
+        }
     }};
 }
 
@@ -98,17 +103,29 @@ async fn encode(id: &RequestId, reply: Reply, encoder: &ResponseEncoder) -> Resu
         Reply::GetPrompt(mut result) => {
             result.result_type = encoder.result_type();
             encoder.add_server_info(&mut result.meta);
-            frame(id, result)
+            if result.messages.iter().any(|message| others::block_has_others(&message.content)) {
+                frame(id, others::prompt(&result)?)
+            } else {
+                frame(id, result)
+            }
         }
         Reply::Complete(mut result) => {
             result.result_type = encoder.result_type();
             encoder.add_server_info(&mut result.meta);
             frame(id, result)
         }
-        Reply::Prompts(result, hint) => list!(encoder, id, result, hint),
-        Reply::Tools(result, hint) => list!(encoder, id, result, hint),
-        Reply::Resources(result, hint) => list!(encoder, id, result, hint),
-        Reply::Templates(result, hint) => list!(encoder, id, result, hint),
+        Reply::Prompts(result, hint) => {
+            list!(encoder, id, result, hint, prompts, "prompts")
+        }
+        Reply::Tools(result, hint) => {
+            list!(encoder, id, result, hint, tools, "tools")
+        }
+        Reply::Resources(result, hint) => {
+            list!(encoder, id, result, hint, resources, "resources")
+        }
+        Reply::Templates(result, hint) => {
+            list!(encoder, id, result, hint, resource_templates, "resourceTemplates")
+        }
         // The box keeps the futures of other replies small.
         Reply::Read(read, hint) => return Box::pin(content::read(id, read, hint, encoder)).await,
     };

@@ -1,0 +1,72 @@
+//! The members that the types of definitions and content blocks have (schemas of 2025-11-25 and
+//! 2026-07-28). Other members pass as the upstream wrote them.
+
+use larder_protocol::Shape;
+
+pub(super) static TOOL: Shape = Shape {
+    known: &["name", "title", "description", "inputSchema", "outputSchema", "execution", "_meta"],
+    within: &[("annotations", &TOOL_ANNOTATIONS), ("icons", &ICON)],
+    rounded: &[],
+};
+
+pub(super) static PROMPT: Shape = Shape {
+    known: &["name", "title", "description", "_meta"],
+    within: &[("arguments", &PROMPT_ARGUMENT), ("icons", &ICON)],
+    rounded: &[],
+};
+
+pub(super) static RESOURCE: Shape = Shape {
+    known: &["uri", "name", "title", "description", "mimeType", "size", "_meta"],
+    within: &[("annotations", &ANNOTATIONS), ("icons", &ICON)],
+    rounded: &[],
+};
+
+pub(super) static TEMPLATE: Shape = Shape {
+    known: &["uriTemplate", "name", "title", "description", "mimeType", "_meta"],
+    within: &[("annotations", &ANNOTATIONS), ("icons", &ICON)],
+    rounded: &[],
+};
+
+pub(super) static TEXT: Shape = Shape {
+    known: &["type", "text", "_meta"],
+    within: &[("annotations", &ANNOTATIONS)],
+    rounded: &[],
+};
+
+/// Images and sounds.
+pub(super) static MEDIA: Shape = Shape {
+    known: &["type", "data", "mimeType", "_meta"],
+    within: &[("annotations", &ANNOTATIONS)],
+    rounded: &[],
+};
+
+pub(super) static LINK: Shape = Shape {
+    known: &["type", "uri", "name", "title", "description", "mimeType", "size", "_meta"],
+    within: &[("annotations", &ANNOTATIONS), ("icons", &ICON)],
+    rounded: &[],
+};
+
+pub(super) static EMBEDDED: Shape = Shape {
+    known: &["type", "_meta"],
+    within: &[("annotations", &ANNOTATIONS), ("resource", &CONTENTS)],
+    rounded: &[],
+};
+
+/// The contents of a resource.
+pub(super) static CONTENTS: Shape =
+    Shape { known: &["uri", "mimeType", "text", "blob", "_meta"], within: &[], rounded: &[] };
+
+static TOOL_ANNOTATIONS: Shape = Shape {
+    known: &["title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"],
+    within: &[],
+    rounded: &[],
+};
+
+static PROMPT_ARGUMENT: Shape =
+    Shape { known: &["name", "title", "description", "required"], within: &[], rounded: &[] };
+
+static ICON: Shape =
+    Shape { known: &["src", "mimeType", "sizes", "theme"], within: &[], rounded: &[] };
+
+static ANNOTATIONS: Shape =
+    Shape { known: &["audience", "lastModified"], within: &[], rounded: &["priority"] };
