@@ -402,7 +402,7 @@ impl Provider for Upstream {
         }
 
         let own = self.naming.own_uri(uri)?;
-        let offered = ResourceUri::parse(uri).ok()?;
+        let offered = ResourceUri::of_listed(uri);
 
         let Subscriber { identity, client, session, .. } = subscriber;
         let connection = self.connections.of_caller(identity, client, session.as_ref());

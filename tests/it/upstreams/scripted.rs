@@ -13,7 +13,7 @@ use axum::{
 use larder::upstream::Settings;
 use serde_json::{Value, json};
 
-use super::{http::remote, in_front_of, text};
+use super::{http::remote, in_front_of, subscriptions::updated, text};
 use crate::support::{Legacy, Modern};
 
 /// The requests that an upstream has received.
@@ -382,4 +382,65 @@ async fn odd_requests_of_hosts_are_understood() {
         let called = client.send("tools/call", params).await.result();
         assert_ne!(called["isError"], true, "{called}");
     }
+}
+
+#[tokio::test]
+async fn resources_are_followed_by_the_names_that_upstreams_list_uris_or_not() {
+    let names =
+        ["note://My Note", "C:\\docs\\a.txt", "/abs/path", "not a uri", "Grüße", "urn:plain"];
+    let answer = move |method: &str, params: &Value| match method {
+        "resources/list" => {
+            let listed = names.map(|name| json!({ "uri": name, "name": "n" }));
+            json!({ "resources": listed })
+        }
+        "resources/templates/list" => json!({ "resourceTemplates": [] }),
+        "resources/subscribe" if params["uri"] == "no such" => {
+            json!({ "code": -32002, "message": "Resource not found" })
+        }
+        "resources/subscribe" | "resources/unsubscribe" => json!({}),
+        // A call announces an update of the resource that its argument names.
+        _ => {
+            let params = json!({ "uri": params["arguments"]["of"] });
+            let method = "notifications/resources/updated";
+            let update = json!({ "jsonrpc": "2.0", "method": method, "params": params });
+            json!({ "before": [update], "content": [] })
+        }
+    };
+
+    let alone = scripted("far", answer).await.0;
+    let two = vec![scripted("near", answer).await.0, scripted("far", answer).await.0];
+    for (upstreams, prefix, tool) in [(vec![alone], "", "one"), (two, "far+", "far__one")] {
+        let server = in_front_of(upstreams).await;
+        let client = Legacy::of(&server).await;
+        client.send("resources/list", json!({})).await.result();
+        let mut events = client.listen().await;
+        // The first event of a stream that can be resumed is empty.
+        assert_eq!(events.next().await.unwrap().data, "");
+
+        let modern = Modern::of(&server);
+        let uris = names.map(|name| format!("{prefix}{name}"));
+        let mut listening = modern.listen("it", json!({ "resourceSubscriptions": uris })).await;
+
+        for (name, uri) in names.iter().zip(&uris) {
+            let subscribed = client.send("resources/subscribe", json!({ "uri": uri })).await;
+            assert_eq!(subscribed.result(), json!({}), "{uri}");
+
+            client.call(tool, json!({ "of": name })).await.result();
+            assert_eq!(&updated(&mut events).await, uri);
+            modern.call(tool, json!({ "of": name })).await.result();
+            assert_eq!(&updated(&mut listening).await, uri);
+            client.send("resources/unsubscribe", json!({ "uri": uri })).await.result();
+        }
+
+        let unknown = json!({ "uri": format!("{prefix}no such") });
+        let refused = client.send("resources/subscribe", unknown).await.error();
+        assert_eq!(refused, json!({ "code": -32002, "message": "Resource not found" }));
+        let long = json!({ "uri": format!("{prefix}{}", " ".repeat(9_000)) });
+        assert_eq!(client.send("resources/subscribe", long).await.error()["code"], -32602);
+    }
+
+    let server = in_front_of(Vec::new()).await;
+    let client = Legacy::of(&server).await;
+    let error = client.send("resources/subscribe", json!({ "uri": "no such" })).await.error();
+    assert!(error["message"].as_str().unwrap().contains("is not a URI"), "{error}");
 }

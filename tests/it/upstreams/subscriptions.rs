@@ -9,7 +9,7 @@ use super::{
 use crate::support::{Events, Legacy, Modern};
 
 /// The URI of the next resource that is updated. Its creation may be announced before.
-async fn updated(events: &mut Events) -> String {
+pub(super) async fn updated(events: &mut Events) -> String {
     loop {
         let message = events.message().await;
         if message["method"] != "notifications/resources/list_changed" {

@@ -13,6 +13,9 @@ use serde::Deserialize;
 use super::Legacy;
 use crate::{dispatch::Reply, registry::Subscriber};
 
+/// The most bytes of the name of a resource that is no URI. The session keeps the name.
+const MAX_NAME_BYTES: usize = 8_000;
+
 impl Legacy {
     /// Answers a method of the session. None for other methods.
     pub(super) async fn answer_in_session(
@@ -75,13 +78,28 @@ impl Legacy {
         identity: &Identity,
     ) -> Result<(), Fault> {
         let name = ResourceUri::parse(&uri);
-        let name = name.map_err(|e| Fault::invalid_params(e.to_string()))?;
+        if let Err(invalid) = &name
+            && uri.len() > MAX_NAME_BYTES
+        {
+            return Err(Fault::invalid_params(invalid.to_string()));
+        }
 
-        // A missing link is refused, because it will never exist.
-        let shared = self.dispatcher.store().link_target(identity, &name).await?;
+        // A missing link is refused, because it will never exist. All links are URIs.
+        let shared = match &name {
+            Ok(link) => self.dispatcher.store().link_target(identity, link).await?,
+            Err(_) => None,
+        };
         self.sessions.subscribe(session, &uri).await?;
         let subscriber = self.subscriber(session, identity);
         let subscribed = self.dispatcher.registry().subscribe(&[&*uri], &subscriber).await;
+        // Only servers behind this one have resources whose names are no URIs.
+        if let Err(invalid) = name
+            && subscribed.followed.is_empty()
+            && subscribed.refused.is_empty()
+        {
+            self.sessions.unsubscribe(session, &uri).await?;
+            return Err(Fault::invalid_params(invalid.to_string()));
+        }
         if let Some((_, refusal)) = subscribed.refused.into_iter().next()
             && !self.dispatcher.has_own_resource(identity.owner(), &uri).await
         {
