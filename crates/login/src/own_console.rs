@@ -9,6 +9,7 @@ use super::{
     AuthorizationRequest, LoginServer, Problem, client,
     records::{Grant, Records},
     server::audit,
+    tokens::TokenRoute,
 };
 
 /// The identifier of the console. No registration has it, because those are sealed.
@@ -64,7 +65,7 @@ impl LoginServer {
             .append_pair("resource", self.base_url())
             .finish();
 
-        let tokens = self.token(form.into_bytes(), false, peer).await?;
+        let tokens = self.token_by(TokenRoute::Console, form.into_bytes(), false, peer).await?;
         let access = tokens.get("access_token").and_then(serde_json::Value::as_str);
         access.map(str::to_owned).ok_or_else(|| Problem::grant("There is no access token."))
     }
@@ -111,7 +112,8 @@ impl LoginServer {
         }
     }
 
-    fn is_console_key(&self, client_key: &str) -> bool {
+    /// Whether a client is the console, by its key.
+    pub(super) fn is_console_key(&self, client_key: &str) -> bool {
         self.options.console.is_some() && client_key == client::key(ID)
     }
 

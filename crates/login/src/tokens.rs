@@ -9,7 +9,7 @@ use subtle::ConstantTimeEq;
 
 use super::{
     ErrorCode, LoginServer, Problem,
-    client::hash,
+    client::{hash, key},
     parameters::Parameters,
     records::{Code, Grant, IssuedCode, IssuedToken, Records, Versioned},
     refresh_token::RefreshToken,
@@ -19,6 +19,15 @@ use super::{
 
 /// How long an access token is valid.
 pub(super) const ACCESS_TTL: Duration = Duration::from_secs(600);
+
+/// How a request for tokens arrives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TokenRoute {
+    /// At the token endpoint, from anyone.
+    Endpoint,
+    /// From the console of this server, in the same process.
+    Console,
+}
 
 /// Why there are no tokens.
 pub(super) struct TokenFailure {
@@ -34,13 +43,25 @@ impl From<Problem> for TokenFailure {
 }
 
 impl LoginServer {
-    /// Answers a request for tokens. It goes on when the client goes away: the provider may have
-    /// replaced its own tokens already.
+    /// Answers a request for tokens that arrives at the token endpoint.
     ///
     /// # Errors
-    /// The grant or the client is not valid, or something does not respond.
+    /// The grant or the client is not valid, the client is the console of this server, or something
+    /// does not respond.
     pub async fn token(
         self: &Arc<Self>,
+        form: Vec<u8>,
+        has_credentials: bool,
+        peer: Option<IpAddr>,
+    ) -> Result<Value, Problem> {
+        self.token_by(TokenRoute::Endpoint, form, has_credentials, peer).await
+    }
+
+    /// Answers a request for tokens. It goes on when the client goes away: the provider may have
+    /// replaced its own tokens already.
+    pub(super) async fn token_by(
+        self: &Arc<Self>,
+        route: TokenRoute,
         form: Vec<u8>,
         has_credentials: bool,
         peer: Option<IpAddr>,
@@ -49,7 +70,7 @@ impl LoginServer {
 
         let this = Arc::clone(self);
         let span = tracing::Span::current();
-        let answer = async move { this.answer(&form, has_credentials).await };
+        let answer = async move { this.answer(route, &form, has_credentials).await };
         let answer = tokio::spawn(tracing::Instrument::instrument(answer, span)).await;
         let answer = answer.unwrap_or_else(|error| {
             PanicSite::Request.count();
@@ -64,7 +85,12 @@ impl LoginServer {
         })
     }
 
-    async fn answer(&self, form: &[u8], has_credentials: bool) -> Result<Value, TokenFailure> {
+    async fn answer(
+        &self,
+        route: TokenRoute,
+        form: &[u8],
+        has_credentials: bool,
+    ) -> Result<Value, TokenFailure> {
         let parameters = Parameters::read(form)?;
         if has_credentials || parameters.get("client_secret").is_some() {
             let text = "Clients of this server have no secret: send client_id alone.";
@@ -76,6 +102,11 @@ impl LoginServer {
             let text = "The parameter client_id is missing.";
             return Err(Problem::refused(ErrorCode::InvalidClient, text).into());
         };
+        if route == TokenRoute::Endpoint && self.is_console_key(&key(client)) {
+            let text = "This client is the console of this server, which gets its tokens in the \
+                        server: register a client.";
+            return Err(Problem::refused(ErrorCode::InvalidClient, text).into());
+        }
         self.check_resource(&parameters)?;
 
         match grant_type.as_str() {

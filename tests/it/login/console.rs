@@ -80,35 +80,31 @@ async fn the_session_has_what_the_person_may_do_and_ends_with_a_logout() {
 }
 
 #[tokio::test]
-async fn a_login_ends_with_its_session() {
+async fn the_token_endpoint_gives_the_client_of_the_console_no_tokens() {
     let site = site().await;
     let client = site.client();
     let callback = at(&site, "callback").to_string();
-    // The test redeems the code in place of the console, which shows its tokens to nobody.
-    let tokens = async |user: &str| {
-        let mut parameters = client.request("larder-console");
-        parameters.retain(|(name, _)| !matches!(*name, "redirect_uri" | "scope"));
-        parameters.push(("redirect_uri", callback.clone()));
-        let url = client.authorize_url(&parameters);
-        let back = Browser::of(user).follow(url, "/console/callback?").await;
-        let back = back.unwrap_or_else(|(page, _)| panic!("{page}"));
-        let code = parameter(&back, "code").unwrap();
-        body(client.redeem_with("larder-console", &code, VERIFIER, &callback).await).await
-    };
+    let mut parameters = client.request("larder-console");
+    parameters.retain(|(name, _)| !matches!(*name, "redirect_uri" | "scope"));
+    parameters.push(("redirect_uri", callback.clone()));
 
-    let bob = tokens("bob").await;
-    let mut browser = Browser::of("bob");
-    let origin = format!("http://{}", site.server.address);
-    let form = format!("token={}", bob["access_token"].as_str().unwrap());
-    assert_eq!(browser.answer(&at(&site, "login"), &form, &origin).await.status(), 204);
-    assert_eq!(browser.answer(&at(&site, "logout"), "", &origin).await.status(), 204);
-    let refused = refusal(client.refresh("larder-console", &bob).await).await;
-    assert_eq!(refused, (400, "invalid_grant".to_owned()));
+    let url = client.authorize_url(&parameters);
+    let back = Browser::of("bob").follow(url, "/console/callback?").await;
+    let back = back.unwrap_or_else(|(page, _)| panic!("{page}"));
+    let code = parameter(&back, "code").unwrap();
 
-    let alice = tokens("alice").await;
-    site.server.clock.advance(std::time::Duration::from_secs(8 * 3600 + 1));
-    let refused = refusal(client.refresh("larder-console", &alice).await).await;
-    assert_eq!(refused, (400, "invalid_grant".to_owned()));
+    let forbidden = (401, "invalid_client".to_owned());
+    for verifier in [VERIFIER, "another"] {
+        let answer = client.redeem_with("larder-console", &code, verifier, &callback).await;
+        assert_eq!(refusal(answer).await, forbidden, "{verifier}");
+    }
+    let tokens = json!({ "refresh_token": "a.b" });
+    assert_eq!(refusal(client.refresh("larder-console", &tokens).await).await, forbidden);
+
+    // Another client does not get the tokens of the code either.
+    let other = client.register().await;
+    let answer = client.redeem_with(&other, &code, VERIFIER, &callback).await;
+    assert_eq!(refusal(answer).await, (400, "invalid_grant".to_owned()));
 }
 
 #[tokio::test]

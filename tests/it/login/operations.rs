@@ -129,6 +129,36 @@ async fn each_step_is_one_audit_line_and_is_counted_and_no_secret_is_logged() {
     }
 }
 
+#[tokio::test]
+async fn a_logout_at_the_console_revokes_the_login() {
+    let provider = Provider::shared().await;
+    let port = free_port();
+    let file = settings(&provider.issuer, port);
+    let mut command = larder(&["serve", "--config", file.path()]);
+    command.env("LOGIN_SECRET", SECRET).env("LARDER_CONSOLE__ENABLED", "true");
+    command.env("RUST_LOG", "info");
+    let process = Process::start_at(command, &format!("127.0.0.1:{port}")).await;
+
+    let origin = format!("http://127.0.0.1:{port}");
+    let at = |path: &str| format!("{origin}/console/{path}").parse().unwrap();
+    let mut browser = Browser::of("alice");
+    let begun = body(browser.answer(&at("oidc"), "", &origin).await).await;
+    let url = begun["url"].as_str().unwrap().parse().unwrap();
+    let Err((page, response)) = browser.follow(url, "no such URL").await else {
+        panic!("the login ends at the console");
+    };
+    assert_eq!((response.status().as_u16(), page.path()), (200, "/console/callback"));
+    assert_eq!(browser.answer(&at("logout"), "", &origin).await.status(), 204);
+
+    let revoked = async || {
+        let log = process.stderr();
+        let mut lines = log.lines().filter(|line| line.contains(" audit: "));
+        lines.find(|line| line.contains("what=revocation")).map(str::to_owned)
+    };
+    let line = poll("the revocation in the audit log", revoked).await;
+    assert!(line.contains("alice") && line.contains("allowed"), "{line}");
+}
+
 /// The exit code and the output of an online check.
 async fn check(issuer: &str) -> (i32, String) {
     let file = settings(issuer, 8000);
