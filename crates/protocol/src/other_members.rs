@@ -131,7 +131,8 @@ fn others_within(value: &mut Value, shape: &Shape) -> Option<Value> {
 fn is_rounded(number: &Value) -> bool {
     let Some(precise) = number.as_f64() else { return true };
     let rounded = serde_json::to_string(&(precise as f32)).unwrap_or_default();
-    rounded != number.to_string()
+    let written = number.to_string();
+    rounded != written
 }
 
 fn put_back(carried: Value, members: &mut Map<String, Value>) {
