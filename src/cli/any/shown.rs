@@ -26,7 +26,7 @@ pub(super) fn content(blocks: &Value) -> String {
     let shown = blocks.into_iter().filter_map(|block| {
         let uri = block["uri"].as_str().unwrap_or_default();
         match block["type"].as_str() {
-            Some("resource_link") if texts.contains(uri) => None,
+            Some("resource_link") if !uri.is_empty() && texts.contains(uri) => None,
             _ => Some(one(block)),
         }
     });
@@ -85,6 +85,7 @@ mod tests {
                 json!({ "content": [{ "type": "resource_link", "name": "N", "uri": "a:b" }] }),
                 "[link: N a:b]",
             ),
+            (json!({ "content": [{ "type": "resource_link", "name": "N" }] }), "[link: N ]"),
             (
                 json!({ "content": [{ "type": "text", "text": "at a:b" }, { "type": "resource_link", "uri": "a:b" }] }),
                 "at a:b",

@@ -79,14 +79,11 @@ impl Endpoint {
 /// addresses rarely have a certificate.
 fn with_scheme(text: &str) -> String {
     let is_port = |text: &str| text.parse::<u16>().is_ok();
-    if is_port(text) {
-        return format!("http://127.0.0.1:{text}");
-    }
-    if text.strip_prefix(':').is_some_and(|rest| is_port(rest.split('/').next().unwrap_or(rest))) {
-        return format!("http://127.0.0.1{text}");
+    let authority = text.split(['/', '?', '#']).next().unwrap_or_default();
+    if is_port(authority.strip_prefix(':').unwrap_or(authority)) {
+        return format!("http://127.0.0.1:{}", text.strip_prefix(':').unwrap_or(text));
     }
 
-    let authority = text.split(['/', '?', '#']).next().unwrap_or_default();
     let host = match authority.rsplit_once(':') {
         Some((host, port)) if is_port(port) => host,
         _ => authority,
@@ -109,6 +106,8 @@ mod tests {
             ("8001", "http://127.0.0.1:8001/mcp"),
             (":8001", "http://127.0.0.1:8001/mcp"),
             (":8001/x", "http://127.0.0.1:8001/x"),
+            ("8001/x", "http://127.0.0.1:8001/x"),
+            (":8001/x?k=1", "http://127.0.0.1:8001/x?k=1"),
             ("127.0.0.1:8000", "http://127.0.0.1:8000/mcp"),
             ("127.0.0.1:8000/", "http://127.0.0.1:8000/mcp"),
             ("localhost:8000/mcp", "http://localhost:8000/mcp"),

@@ -30,7 +30,7 @@ async fn a_list_is_a_table_on_a_terminal_and_plain_in_a_pipe() {
     let shown = on_a_terminal(&url, "$LARDER ls").await;
     assert_eq!(shown, "Nothing is stored. Store a file: larder put FILE\r\n");
 
-    for (uri, ttl) in [("x:a", "90s"), ("x:longer", "36h")] {
+    for (uri, ttl) in [("x:a", "100m"), ("x:longer", "36h")] {
         let stored = piped(&url, &["put", text.path(), "--uri", uri, "--ttl", ttl]).await;
         assert_eq!(stored.stdout, format!("{uri}\n"), "{stored:?}");
     }
