@@ -5,11 +5,12 @@ import math
 import statistics
 from collections import defaultdict
 
+from ways import VARIANTS, Direct
+
 BEGIN = "<!-- bench-context begins: written by `make bench-context` -->"
 END = "<!-- bench-context ends -->"
 SMALL_EXCESS = 3_000
 LARGE_FACTOR = 5
-VARIANTS = ("plain", "wandering", "retrying")
 
 
 def text(found):
@@ -130,7 +131,7 @@ def reached(found):
 
 def direct_factor(plain, way):
     found = [
-        next(each for each in row.values() if each.way.name == "direct").bytes / row[way].bytes
+        row[Direct].bytes / row[way].bytes
         for row in plain.values()
         if row[way].task.large and row[way].right
     ]
@@ -139,7 +140,7 @@ def direct_factor(plain, way):
 
 def small_goal(plain, way):
     excesses = [
-        row[way].bytes - next(each for each in row.values() if each.way.name == "direct").bytes
+        row[way].bytes - row[Direct].bytes
         for row in plain.values()
         if not row[way].task.large
     ]

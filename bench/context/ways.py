@@ -343,26 +343,6 @@ class LarderFound(LarderProjections):
         return talk.server.call("call_tool", {"name": task.calls[-1].tool, "arguments": arguments})
 
 
-class LarderCode(LarderTools):
-    """The place of `run_code`: listed only where the server lists that tool.
-
-    Its programs are JavaScript, with `await call("tool", {…})`; a task gets a member `javascript` for them, and
-    `answer` sends it as `run_code {code}`.
-    """
-
-    name = "Larder's run_code"
-    environment = LarderTools.environment | {"LARDER_CODE__ENABLED": "true"}
-    PROGRAMS = {}
-
-    def answer(self, talk, task):
-        if task.name not in self.PROGRAMS:
-            raise GivesUp("no program is written for this task")
-        text, failed = talk.call("run_code", {"code": self.PROGRAMS[task.name]})
-        if failed:
-            raise GivesUp(f"run_code: {text[:200]}")
-        return text
-
-
 class Limiting(Cut):
     name = "FastMCP, ResponseLimiting"
     note = "[Response truncated due to size limit]"
@@ -426,7 +406,7 @@ class CodeMode(Way):
         return "\n".join(lines) + "\n"
 
 
-WAYS = (Direct, Cut, File, LarderTools, LarderProjections, LarderFound, LarderCode, Limiting, CodeMode)
+WAYS = (Direct, Cut, File, LarderTools, LarderProjections, LarderFound, Limiting, CodeMode)
 
 
 def find(talk, finder, tool):
