@@ -1,7 +1,10 @@
 //! [`OtherMembers`]: members of definitions and content blocks that the protocol's types do not have.
 //! They pass as they were sent: reading puts them aside, and encoding puts them back.
 
+use serde::Serialize;
 use serde_json::{Map, Value};
+
+use crate::json_exceeds;
 
 /// The member of `_meta` that carries other members from reading to encoding.
 const CARRIER: &str = "larder/other-members";
@@ -23,7 +26,7 @@ pub struct Shape {
 }
 
 /// The members of an object that its type does not have, also those of the objects in it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OtherMembers(Map<String, Value>);
 
 impl Shape {
@@ -49,7 +52,12 @@ impl OtherMembers {
         self.0.is_empty()
     }
 
-    /// The other members as JSON, to be measured or shown.
+    /// Whether the JSON of the other members has more than `max` bytes.
+    pub fn exceed(&self, max: usize) -> bool {
+        json_exceeds(self, max)
+    }
+
+    /// The other members as JSON, to be shown.
     pub fn into_value(self) -> Value {
         Value::Object(self.0)
     }
@@ -72,9 +80,16 @@ impl OtherMembers {
         meta.contains_key(CARRIER)
     }
 
-    /// Puts the members back that the `_meta` of an object carries, if it carries any.
-    pub fn restore(object: &mut Value) {
-        let Value::Object(members) = object else { return };
+    /// Puts the members back that the `_meta` of an object carries, or those of the objects of a list.
+    pub fn restore(value: &mut Value) {
+        match value {
+            Value::Object(members) => Self::restore_in(members),
+            Value::Array(items) => items.iter_mut().for_each(Self::restore),
+            _ => {}
+        }
+    }
+
+    fn restore_in(members: &mut Map<String, Value>) {
         let Some(Value::Object(meta)) = members.get_mut(META) else { return };
         let Some(carried) = meta.shift_remove(CARRIER) else { return };
 

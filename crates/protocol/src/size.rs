@@ -28,7 +28,7 @@ pub fn json_size(value: &impl Serialize) -> usize {
 }
 
 /// Whether a value's JSON is longer than `max` bytes. Stops writing there.
-pub fn json_exceeds(value: &Value, max: usize) -> bool {
+pub fn json_exceeds(value: &impl Serialize, max: usize) -> bool {
     struct Room(usize);
     impl io::Write for Room {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -1,6 +1,6 @@
 //! Content blocks of results and prompts.
 
-use larder_protocol::{Shape, json_exceeds};
+use larder_protocol::Shape;
 use rmcp::model::{ContentBlock, JsonObject, ResourceContents};
 use serde_json::Value;
 
@@ -110,9 +110,8 @@ fn keep_others(block: &mut Object, shape: &Shape, long: &mut LongMembers) {
         return;
     }
 
-    let others_json = others.clone().into_value();
-    if json_exceeds(&others_json, DEFINITION_BYTES) {
-        long.add("other members".to_owned(), others_json);
+    if others.exceed(DEFINITION_BYTES) {
+        long.add("other members".to_owned(), others.into_value());
     } else {
         block.carry(others);
     }

@@ -1,6 +1,5 @@
 //! The answer of `resources/read`.
 
-use larder_protocol::json_exceeds;
 use serde_json::{Map, Value};
 
 use super::{
@@ -92,11 +91,12 @@ fn content(value: Value) -> Result<ReceivedContent, Problem> {
     let others = content.take_others(&shapes::CONTENTS);
     // Without one of its own, the content has the URI that was asked for.
     drop_long(&mut content);
-    if json_exceeds(&others.clone().into_value(), DEFINITION_BYTES) {
+    if others.exceed(DEFINITION_BYTES) {
         tracing::debug!("the other members of an upstream's content are too long");
     } else {
         content.carry(others);
     }
+
     Ok(ReceivedContent {
         uri: content.take_text("uri"),
         mime_type: content.take_text("mimeType"),

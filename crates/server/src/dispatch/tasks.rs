@@ -99,8 +99,8 @@ fn task_end(outcome: Result<Reply, Fault>) -> TaskEnd {
 
     match result {
         Ok(mut result) => {
-            if let Some(blocks) = result.get_mut("content").and_then(Value::as_array_mut) {
-                blocks.iter_mut().for_each(OtherMembers::restore);
+            if let Some(blocks) = result.get_mut("content") {
+                OtherMembers::restore(blocks);
             }
             TaskEnd::Completed(result)
         }

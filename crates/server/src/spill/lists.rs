@@ -94,12 +94,10 @@ fn is_link(block: &ContentBlock) -> bool {
 /// Takes the blocks that match, as JSON.
 fn list_of(blocks: &mut [Option<ContentBlock>], matches: impl Fn(&ContentBlock) -> bool) -> Value {
     let taken = blocks.iter_mut().filter_map(|block| block.take_if(|block| matches(block)));
-    let values = taken.filter_map(|block| serde_json::to_value(block).ok());
-    let restored = values.map(|mut value| {
-        OtherMembers::restore(&mut value);
-        value
-    });
-    restored.collect()
+    let mut list: Value = taken.filter_map(|block| serde_json::to_value(block).ok()).collect();
+
+    OtherMembers::restore(&mut list);
+    list
 }
 
 /// Takes the annotations and the `_meta` of a block.

@@ -39,8 +39,8 @@ pub(super) fn block(block: &ContentBlock) -> Result<Bytes, Fault> {
 /// A page of a list, whose items are in this member, with their other members.
 pub(super) fn list(page: &impl Serialize, member: &str) -> Result<Value, Fault> {
     let mut page = as_written(page)?;
-    if let Some(Value::Array(items)) = page.get_mut(member) {
-        items.iter_mut().for_each(OtherMembers::restore);
+    if let Some(items) = page.get_mut(member) {
+        OtherMembers::restore(items);
     }
     Ok(page)
 }
