@@ -78,31 +78,28 @@ impl Legacy {
         identity: &Identity,
     ) -> Result<(), Fault> {
         let name = ResourceUri::parse(&uri);
-        if let Err(invalid) = &name
-            && uri.len() > MAX_NAME_BYTES
-        {
-            return Err(Fault::invalid_params(invalid.to_string()));
-        }
+        let name = name.map_err(|invalid| Fault::invalid_params(invalid.to_string()));
 
         // A missing link is refused, because it will never exist. All links are URIs.
-        let shared = match &name {
-            Ok(link) => self.dispatcher.store().link_target(identity, link).await?,
-            Err(_) => None,
+        let (shared, no_uri) = match name {
+            Ok(link) => (self.dispatcher.store().link_target(identity, &link).await?, None),
+            Err(invalid) if uri.len() > MAX_NAME_BYTES => return Err(invalid),
+            Err(invalid) => (None, Some(invalid)),
         };
+
         self.sessions.subscribe(session, &uri).await?;
         let subscriber = self.subscriber(session, identity);
         let subscribed = self.dispatcher.registry().subscribe(&[&*uri], &subscriber).await;
-        // Only servers behind this one have resources whose names are no URIs.
-        if let Err(invalid) = name
-            && subscribed.followed.is_empty()
-            && subscribed.refused.is_empty()
-        {
-            self.sessions.unsubscribe(session, &uri).await?;
-            return Err(Fault::invalid_params(invalid.to_string()));
-        }
-        if let Some((_, refusal)) = subscribed.refused.into_iter().next()
-            && !self.dispatcher.has_own_resource(identity.owner(), &uri).await
-        {
+
+        let refusal = match subscribed.refused.into_iter().next() {
+            Some((_, refusal)) => {
+                let is_own = self.dispatcher.has_own_resource(identity.owner(), &uri).await;
+                (!is_own).then_some(refusal)
+            }
+            // Only servers behind this one have resources whose names are no URIs.
+            None => no_uri.filter(|_| subscribed.followed.is_empty()),
+        };
+        if let Some(refusal) = refusal {
             self.sessions.unsubscribe(session, &uri).await?;
             return Err(refusal);
         }
