@@ -126,3 +126,152 @@ impl LoginServer {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use async_trait::async_trait;
+    use larder_oauth::{
+        Hierarchy, Scopes,
+        client::{ResponseIssuer, challenge},
+    };
+    use larder_runtime::{clock::ManualClock, random::Random};
+    use larder_store::vault::{MemorySlots, Sealer, Vault};
+
+    use super::*;
+    use crate::{
+        Authenticated, IdentityProvider, LoginOptions, Person, Policy, ProviderError,
+        ProviderGrant, Redemption, Renewed,
+        client::{hash, key},
+        records::{CheckedRequest, ClientFacts, Code, IssuedCode, User},
+    };
+
+    const REDIRECT: &str = "http://127.0.0.1/console/callback";
+    const SESSION: Duration = Duration::from_secs(8 * 3600);
+    const REFRESH_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
+
+    /// A provider that nobody needs: the users of these tests have logged in before.
+    #[derive(Debug)]
+    struct Unasked;
+
+    #[async_trait]
+    impl IdentityProvider for Unasked {
+        async fn authorization_url(
+            &self,
+            _: &AuthorizationRequest<'_>,
+        ) -> Result<Url, ProviderError> {
+            unreachable!()
+        }
+
+        async fn redeem(&self, _: &Redemption<'_>) -> Result<Authenticated, ProviderError> {
+            unreachable!()
+        }
+
+        async fn renew(&self, _: &ProviderGrant) -> Result<Renewed, ProviderError> {
+            unreachable!()
+        }
+
+        async fn person(&self, _: &Renewed) -> Result<Person, ProviderError> {
+            unreachable!()
+        }
+
+        async fn issuer(&self) -> Result<ResponseIssuer, ProviderError> {
+            unreachable!()
+        }
+    }
+
+    fn login_server(clock: &ManualClock) -> Arc<LoginServer> {
+        let slots = Arc::new(MemorySlots::new(Arc::new(clock.clone()), 100));
+        let console = OwnConsole {
+            redirect_uri: REDIRECT.to_owned(),
+            session: SESSION,
+            provider: "a provider".to_owned(),
+        };
+        let options = LoginOptions {
+            base_url: "http://127.0.0.1/mcp".to_owned(),
+            default_scopes: Scopes::default(),
+            hierarchy: Hierarchy::default(),
+            redirect_schemes: Vec::new(),
+            allow_private_documents: false,
+            refresh_ttl: REFRESH_TTL,
+            reauthenticate: REFRESH_TTL,
+            registrations_per_minute: 100,
+            requests_per_minute: 100,
+            console: Some(console),
+        };
+
+        LoginServer::new(
+            options,
+            Arc::new(Unasked),
+            Policy::default(),
+            Vault::new(slots, Sealer::new(b"key")),
+            Arc::new(clock.clone()),
+            Random::system(),
+        )
+        .unwrap()
+    }
+
+    /// The access token of a person who has logged in for the console.
+    async fn console_login(server: &Arc<LoginServer>) -> String {
+        let verifier = "v".repeat(43);
+        let client = ClientFacts {
+            key: key(ID),
+            title: "The console".to_owned(),
+            label: "The console".to_owned(),
+            document: None,
+        };
+        let person = Person {
+            issuer: "https://provider".to_owned(),
+            subject: "alice".to_owned(),
+            email: None,
+            email_verified: false,
+            name: None,
+            groups: Vec::new(),
+            organization: None,
+        };
+        let request = CheckedRequest {
+            client,
+            redirect_uri: REDIRECT.to_owned(),
+            names_redirect: true,
+            state: None,
+            challenge: challenge(&verifier),
+            scopes: None,
+        };
+        let user = User { person, grant: None };
+        let code = Code::Issued(Box::new(IssuedCode { request, user, scopes: String::new() }));
+
+        let name = Records::code(&hash("the code"));
+        assert!(server.records.create(&name, &code, Duration::from_secs(60)).await.unwrap());
+        server.console_token("the code", &verifier, REDIRECT, None).await.unwrap()
+    }
+
+    /// Whether the grant of a token exists.
+    async fn has_grant(server: &LoginServer, id: &str) -> bool {
+        server.records.read::<Grant>(&Records::grant(id)).await.unwrap().is_some()
+    }
+
+    #[tokio::test]
+    async fn a_grant_of_the_console_ends_with_its_session() {
+        let clock = ManualClock::new();
+        let server = login_server(&clock);
+        let token = console_login(&server).await;
+        let id = server.session_of(&token).await.unwrap().unwrap();
+
+        clock.advance(SESSION - Duration::from_secs(1));
+        assert!(has_grant(&server, &id).await);
+        clock.advance(Duration::from_secs(2));
+        assert!(!has_grant(&server, &id).await);
+    }
+
+    #[tokio::test]
+    async fn a_logout_ends_the_grant_of_the_console() {
+        let server = login_server(&ManualClock::new());
+        let token = console_login(&server).await;
+        let id = server.session_of(&token).await.unwrap().unwrap();
+
+        assert!(has_grant(&server, &id).await);
+        server.end_console_login(&token).await.unwrap();
+        assert!(!has_grant(&server, &id).await);
+    }
+}
