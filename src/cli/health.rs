@@ -80,8 +80,8 @@ pub(super) async fn run(args: HealthArgs) -> ExitCode {
     code
 }
 
-/// The address where the server listens. Only these settings are read, each as far as it can be: a running
-/// server is healthy even if its file was changed into something invalid.
+/// The address where the server listens. Only these settings are read, each as far as it can be:
+/// a running server is healthy even if its file was changed into something invalid.
 #[derive(Debug, PartialEq, Eq)]
 struct HealthTarget {
     address: SocketAddr,

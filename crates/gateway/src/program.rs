@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap, path::Path};
 
-/// The suffixes of programs that Windows starts. Scripts of other types need a program of their own.
+/// The suffixes of programs that Windows starts. Other scripts need a program of their own.
 #[cfg(any(windows, test))]
 const EXECUTABLE: [&str; 4] = [".com", ".exe", ".bat", ".cmd"];
 

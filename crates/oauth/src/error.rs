@@ -21,7 +21,7 @@ pub enum AuthError {
     /// The token cannot be verified now (503).
     #[error("{reason}")]
     Unavailable {
-        /// The failed check; for the log only.
+        /// The problem, for the log only.
         reason: String,
         /// The delay before a retry.
         retry_after: Duration,

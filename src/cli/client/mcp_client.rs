@@ -82,8 +82,8 @@ impl McpClient {
         Self::with(builder, endpoint, token, &args)
     }
 
-    /// The problem of an MCP server that cannot be used, as a plain request shows it; `None` if it shows
-    /// none.
+    /// The problem of an MCP server that cannot be used, as a plain request shows it. `None` if it
+    /// shows none.
     pub(in crate::cli) async fn diagnose(
         endpoint: &Endpoint,
         args: &ServerArgs,

@@ -21,7 +21,7 @@ impl Parts {
     /// No other part can succeed: there is none, or there is no server.
     pub(super) fn failed(&mut self, error: ClientError) -> Result<(), ClientError> {
         match error {
-            // A reader who has closed the pipe wants the remaining parts to be executed all the same.
+            // A reader who has closed the pipe wants the other parts executed all the same.
             ClientError::Closed => self.is_output_closed = true,
             error @ (ClientError::Unreachable(_) | ClientError::Interrupted) => return Err(error),
             error if self.count == 1 => return Err(error),

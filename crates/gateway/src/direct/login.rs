@@ -14,7 +14,7 @@ use crate::{
 /// A login at a server that wants one.
 pub struct DirectLogin {
     login: Arc<Login>,
-    /// The subject of the login, sealed.
+    /// The sealed purpose of the login, which the server has put into its link.
     ticket: String,
 }
 

@@ -34,7 +34,7 @@ use crate::{
 
 /// How often a modern server may ask during one request.
 const MAX_ROUNDS: usize = 64;
-/// The person or program that attends a request: is told of its progress, and answers the server's questions.
+/// Attends a request: is told of its progress, and answers the server's questions.
 #[async_trait]
 pub trait Attendant: Send + Sync {
     /// The least severe log messages that are wanted; `None` for none.

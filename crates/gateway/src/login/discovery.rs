@@ -1,5 +1,5 @@
-//! Discovery of the source of an upstream's tokens: the metadata of the protected resource (RFC 9728), and
-//! that of its authorization server (RFC 8414; OpenID Connect Discovery 1.0).
+//! Discovery of an upstream's authorization server: the metadata of the protected resource
+//! (RFC 9728), and that of the server (RFC 8414; OpenID Connect Discovery 1.0).
 
 use larder_oauth::{
     FetchError, Fetcher,

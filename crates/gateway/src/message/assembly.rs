@@ -29,8 +29,8 @@ pub(crate) trait Calls: Sync {
     /// known.
     fn charge(&self, request: Option<i64>, head: &[u8]) -> Charge;
 
-    /// The receiver of long texts of a message that begins so. `request` is the one that it answers, if
-    /// that is known. `None` if its texts are not stored while they arrive.
+    /// The receiver of long texts of a message that begins so. `request` is the one that it answers,
+    /// if that is known. `None` if its texts are not stored while they arrive.
     fn receiving(&self, request: Option<i64>, head: &[u8]) -> Option<Arc<Receiving>>;
 
     /// Whether a call still waits for what is received so.

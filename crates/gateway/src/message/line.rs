@@ -13,7 +13,7 @@ use super::{
 /// How much of each end of a discarded line is kept.
 const END_BYTES: usize = 128;
 
-/// The next input to read.
+/// An input of the upstream: a message, or the end of what it sends.
 pub(crate) enum Incoming {
     Message(Arrived),
     /// A message that was discarded.

@@ -14,7 +14,7 @@ use crate::login::LoginNeeded;
 use crate::{catalogue::Catalogue, connections::InUse, error::UpstreamError};
 
 impl Upstream {
-    /// The upstream as [`Upstream::listed`], after a login. If the upstream asks for a login, so does this.
+    /// Does what [`Upstream::listed`] does, and asks for a login if the upstream asks for one.
     pub(super) async fn logged_in(
         &self,
         scope: &Arc<Scope>,

@@ -52,8 +52,8 @@ impl AccessLog {
         is_error || self.done.fetch_add(1, Relaxed).is_multiple_of(every)
     }
 
-    /// The facts of a call for its line, if calls are logged. `has_uri` says whether the request names a
-    /// resource: an argument of a tool of another server may be anything.
+    /// The facts of a call for its line, if calls are logged. `has_uri` says whether the request
+    /// names a resource: an argument of a tool of another server may be anything.
     pub(super) fn caller(
         &self,
         identity: &Identity,

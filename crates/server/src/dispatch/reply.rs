@@ -110,7 +110,7 @@ pub struct ContentReply {
 pub struct CacheHint {
     /// How long the reply is fresh, in milliseconds.
     pub ttl_ms: u64,
-    /// The sharing of the cached reply.
+    /// The caches that may keep the reply: those of one caller, or shared ones.
     pub scope: model::CacheScope,
 }
 

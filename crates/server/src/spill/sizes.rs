@@ -5,11 +5,11 @@ use rmcp::model::{Annotations, CallToolResult, ContentBlock, MetaObject, Resourc
 
 use super::received::Received;
 
-/// The bytes that the links of a result may take in any case: without the link to what a tool has
+/// The bytes that the links of a result may always take: without the link to what a tool has
 /// stored, its result is useless. The metadata of a stored resource is smaller.
 pub(super) const FEW_LINKS_BYTES: usize = 8_000;
-/// The bytes that surround the content, which they may take in any case: the JSON of some blocks, and their
-/// metadata.
+/// The bytes that surround the content, and may always be taken: the JSON of some blocks, and
+/// their metadata.
 pub(super) const FRAME_BYTES: usize = 4_000;
 
 /// The JSON of a block without its content.

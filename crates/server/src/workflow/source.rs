@@ -129,7 +129,7 @@ pub enum SourceError {
         binding: String,
         /// The path of the field.
         path: String,
-        /// The reason why the path ends.
+        /// The place in the path that has no value.
         problem: String,
     },
     /// The value is not text.

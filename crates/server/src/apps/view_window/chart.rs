@@ -25,7 +25,7 @@ const MAX_BINS: u64 = 200;
 /// A date, with or without a time and a zone, as SQLite reads it.
 const DATE: &str = r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])([T ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]+)?)?(Z|[+-][01][0-9]:[0-5][0-9])?)?$";
 
-/// The chart's title, axes and data.
+/// The kind of a chart, and the columns that it draws.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Chart {

@@ -1,4 +1,4 @@
-//! The sender of an upload, a caller with a bearer token or anyone with a link, and what depends on it.
+//! The sender of an upload: a caller with a bearer token, or anyone with a link.
 
 use std::{sync::Arc, time::Duration};
 
@@ -47,8 +47,8 @@ impl Uploader<'_> {
         }
     }
 
-    /// The bytes that count towards the owner's quota before they arrive. The holder of a link could
-    /// announce content that never comes, and nobody else could store anything meanwhile.
+    /// The bytes that count towards the owner's quota before they arrive. The holder of a link
+    /// could announce content that never comes, and nobody else could store anything meanwhile.
     pub(super) fn reserves(&self) -> Reserves {
         match self {
             Self::Caller(_) => Reserves::Announced,
