@@ -327,8 +327,6 @@ class LarderFound(LarderProjections):
             find(talk, "find_tools", call.tool)
 
     def tool(self, talk, name, arguments):
-        if name == "query_resource":
-            return talk.call(name, arguments)
         return talk.call("call_tool", {"name": name, "arguments": arguments})
 
     def mistake(self, talk, task, seed):

@@ -56,6 +56,11 @@ The argument _larder of other servers' tools gives a part of the result in the s
 {\"jq\" | \"sql\" (over table t) | \"search\" | \"fields\": [names] | \"head\": n}, into?; \
 {\"whole\": true} gives all; {\"each\": [arguments, …]} calls once for each; {\"pages\": n} gathers \
 a list.";
+const FINDING: &str = "\
+find_tools finds tools and call_tool calls them, also those that answers name. Large results are \
+stored as resources; in place of one comes a preview with its URI and the next call. Give stored \
+content whole to any tool by the argument \"{{URI}}\", or a part of it as {\"$larder\": URI, \
+\"select\": JSON Pointer or JSONPath}.";
 const OTHERS: &str =
     " Also there, where not listed: describe_resource, list_resources, search_resources";
 const WRITING: &str = ", create_resource, update_resource, delete_resource, share_resource";
@@ -64,15 +69,17 @@ const WRITING: &str = ", create_resource, update_resource, delete_resource, shar
 fn instructions(config: &Config) -> String {
     let has_queries = config.query.enabled;
     let projects = has_queries && config.tools.projections;
+    let finds = config.tools.listing == ToolListing::Search;
 
     let parts = [
-        (true, RESULTS),
-        (has_queries, QUERYING),
-        (true, READING),
+        (finds, FINDING),
+        (!finds, RESULTS),
+        (!finds && has_queries, QUERYING),
+        (!finds, READING),
         (projects, PROJECTING),
-        (true, OTHERS),
-        (config.tools.write, WRITING),
-        (true, "."),
+        (!finds, OTHERS),
+        (!finds && config.tools.write, WRITING),
+        (!finds, "."),
     ];
     parts.into_iter().filter_map(|(is_said, part)| is_said.then_some(part)).collect()
 }

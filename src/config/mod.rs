@@ -75,7 +75,7 @@ pub use self::{
     upstreams::{RefsConfig, UpstreamAuthConfig, UpstreamAuthKind, UpstreamConfig},
 };
 #[cfg(feature = "cli")]
-pub(crate) use self::{show::mask_url, sources::Sources};
+pub(crate) use self::{show::mask_url, sources::Sources, tools::user_caches};
 #[cfg(feature = "cli")]
 use crate::telemetry;
 use larder_protocol::ProtocolVersion;

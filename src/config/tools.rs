@@ -22,8 +22,8 @@ pub struct ToolsConfig {
     /// Offer the tools that create, update, delete and share resources.
     pub write: bool,
     /// The built-in tools that are listed; others can be called all the same. `"auto"`: in front of
-    /// upstreams read_resource, search_resource, query_resource and the tools of features that are
-    /// configured, otherwise all. `"reading"`: the tools that read. `"all"`, or a list of names,
+    /// upstreams read_resource, search_resource and query_resource, or only find_tools and call_tool
+    /// where tools are found; without upstreams all. `"reading"`: the tools that read. `"all"`, or a list of names,
     /// with read_resource in front of upstreams.
     #[schemars(with = "ListedTools")]
     pub set: ToolsSet,
@@ -34,7 +34,7 @@ pub struct ToolsConfig {
     /// tools of upstreams. Needs `query.enabled`.
     pub projections: bool,
     /// How a model gets to know the tools of upstreams: `"all"` are listed, or with `"search"` it
-    /// looks for them with find_tools and calls them with call_tool.
+    /// looks for them, and for built-in ones, with find_tools and calls them with call_tool.
     pub listing: ToolListing,
     /// The folder in which is kept what upstreams offer, so that it is listed before they have
     /// started: `"auto"` is the folder of the user for caches, `"off"` is none.
@@ -74,7 +74,8 @@ pub enum ToolListing {
 /// The built-in tools that are listed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum ToolsSet {
-    /// The tools that stored results of upstreams need, or all tools if there are no upstreams.
+    /// The tools that stored results of upstreams need, unless tools are found; all tools if there
+    /// are no upstreams.
     #[default]
     Auto,
     /// The tools that read.
@@ -145,10 +146,14 @@ impl ToolsConfig {
     pub(super) fn check_in_front(&self) -> Result<(), ConfigError> {
         match &self.set {
             // Results that are too large are stored, and would be lost for the model.
-            ToolsSet::Named(names) if !names.contains("read_resource") => Err(ConfigError::new(
-                "tools.set",
-                "with upstreams it must have read_resource, which reads their stored results",
-            )),
+            ToolsSet::Named(names)
+                if self.listing == ToolListing::All && !names.contains("read_resource") =>
+            {
+                Err(ConfigError::new(
+                    "tools.set",
+                    "with upstreams it must have read_resource, which reads their stored results",
+                ))
+            }
             _ => Ok(()),
         }
     }
@@ -210,7 +215,7 @@ impl ToolsConfig {
 }
 
 /// The user's folder for caches.
-fn user_caches() -> Option<PathBuf> {
+pub(crate) fn user_caches() -> Option<PathBuf> {
     let folder =
         |name: &str| variable_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     if cfg!(windows) {

@@ -55,18 +55,11 @@ async fn three_hundred_tools_are_found_and_called_by_two() {
     let (_process, all, few) = started().await;
     let listed = all.list("tools/list", "tools").await;
     let names: Vec<_> = listed.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    assert!(!names.iter().any(|name| name.contains("__")), "{names:?}");
-    assert!(names.contains(&"read_resource"), "{names:?}");
-    let both = listed
-        .iter()
-        .filter(|tool| ["find_tools", "call_tool"].contains(&tool["name"].as_str().unwrap()));
-    let both: Vec<_> = both.collect();
-    assert_eq!(both.len(), 2);
-    assert!(json!(both).to_string().len() < 2_000, "{}", json!(both));
+    assert_eq!(names, ["find_tools", "call_tool"]);
 
     let found = all.call("find_tools", json!({ "query": "archive Invoice 42" })).await.text();
     let first = found.lines().next().unwrap();
-    assert!(first.starts_with("5 of ") && first.contains("300 tools"), "{first}");
+    assert!(first.starts_with("5 of ") && first.contains("313 tools"), "{first}");
     assert_eq!(found_tools(&found)[0], "invoices__archive_42", "{found}");
     assert!(found.contains("fill?: number"), "{found}");
     let next = found.lines().last().unwrap();
@@ -86,13 +79,23 @@ async fn three_hundred_tools_are_found_and_called_by_two() {
     // A large result is stored under the name of the tool, and can be an argument again.
     let preview = call(&all, "photos__archive_1", json!({ "fill": 50_000 })).await.text();
     assert!(preview.contains("photos__archive_1") && preview.len() < 10_000, "{preview}");
-    let reference = format!("{{{{{}}}}}", uri_in(&preview));
+    let uri = uri_in(&preview);
+    let reference = format!("{{{{{uri}}}}}");
     let answer = call(&all, "tickets__archive_2", json!({ "size_of": reference })).await;
     assert_eq!(answer.text(), "archive_2 50010");
 
+    // The tools that read stored results are found, too, and called in the form of the preview.
+    let found = all.call("find_tools", json!({ "query": "lines of a resource" })).await.text();
+    assert!(found.contains("\nread_resource(uri"), "{found}");
+    let next = format!(r#"call_tool {{"name":"read_resource","arguments":{{"uri":"{uri}","#);
+    assert!(preview.contains(&next), "{preview}");
+    let arguments = json!({ "uri": uri, "unit": "bytes", "limit": 9 });
+    let read = call(&all, "read_resource", arguments).await.text();
+    assert!(read.ends_with("archive_1"), "{read}");
+
     // Who may not use a tool does not find it, either.
     let found = few.call("find_tools", json!({ "query": "invoice", "limit": 50 })).await.failure();
-    assert!(found.contains("240 tools"), "{found}");
+    assert!(found.contains("253 tools"), "{found}");
     assert_eq!(call(&few, "invoices__archive_42", json!({})).await.status, 403);
     assert_eq!(call(&few, "photos__archive_42", json!({})).await.status, 200);
 
@@ -105,7 +108,7 @@ async fn three_hundred_tools_are_found_and_called_by_two() {
     let invalid = all.call("call_tool", json!({ "tool": "x" })).await.failure();
     assert!(invalid.contains("name"), "{invalid}");
     let none = all.call("find_tools", json!({ "query": "zebra" })).await.failure();
-    assert!(none.contains("None of 300 tools"), "{none}");
+    assert!(none.contains("None of 313 tools"), "{none}");
 }
 
 /// Definitions of real servers, and what a model asks for, with the tools that do it.
@@ -152,6 +155,6 @@ async fn the_tools_of_real_servers_are_found() {
 
     println!("tuned: {tuned:?}, apart: {apart:?}");
     // No worse than bench/README.md says.
-    assert!(tuned.first >= 50 && tuned.in_three >= 56, "{tuned:?}");
-    assert!(apart.first >= 20 && apart.in_three >= 26, "{apart:?}");
+    assert!(tuned.first >= 49 && tuned.in_three >= 57, "{tuned:?}");
+    assert!(apart.first >= 20 && apart.in_three >= 27, "{apart:?}");
 }

@@ -154,11 +154,11 @@ impl Registry {
     /// The fault of a call of a tool that does not exist, with those that may have been meant.
     async fn unknown_provided_tool(&self, name: &str, scope: &Arc<Scope>) -> Fault {
         let name = shortened(name).to_string();
-        let tools = Arc::new(self.provided_tools(scope).await.unwrap_or_default());
+        let tools = Arc::new(self.unlisted_tools(scope).await.unwrap_or_default());
 
         let ranked = rank_tools(&scope.identity, &name, &tools).await.unwrap_or_default();
         let meant: Vec<_> =
-            ranked.iter().take(MEANT_TOOLS).map(|index| &*tools[*index].listed.name).collect();
+            ranked.iter().take(MEANT_TOOLS).map(|index| &*tools[*index].name).collect();
         let hint = match meant.as_slice() {
             [] => String::new(),
             names => format!(" Did you mean {}?", names.join(", ")),

@@ -15,6 +15,7 @@ use super::{
     projection::with_reserved,
     provided_tool::ProvidedTool,
     tool,
+    tool_set::{BuiltIn, ToolReach, UpstreamTools},
 };
 use crate::handler::Scope;
 
@@ -70,9 +71,28 @@ impl Registry {
     fn is_in_set(&self, tool: &tool::RegisteredTool, shows_apps: bool) -> bool {
         let Some(part) = tool.body.built_in else { return true };
 
-        let is_in_front = !self.definition.providers.is_empty();
-        let set = &self.definition.own_tools;
-        set.lists(&tool.listed.name, part, is_in_front, shows_apps)
+        let others = match (self.has_no_providers(), self.hides_provided_tools()) {
+            (true, _) => UpstreamTools::None,
+            (false, false) => UpstreamTools::Listed,
+            (false, true) => UpstreamTools::Found,
+        };
+        self.definition.own_tools.lists(&tool.listed.name, part, others, shows_apps)
+    }
+
+    /// How the model of a caller calls a registered tool.
+    pub(crate) fn reach(&self, scope: &Scope, tool: &str) -> ToolReach {
+        let catalog = self.catalog();
+        let Some(registered) = catalog.tools.get(tool) else { return ToolReach::None };
+
+        if !self.is_shown(scope.identity.grant(), &**registered) {
+            ToolReach::None
+        } else if self.is_in_set(registered, scope.client.shows_apps()) {
+            ToolReach::Listed
+        } else if self.hides_provided_tools() {
+            ToolReach::ByCallTool
+        } else {
+            ToolReach::None
+        }
     }
 
     /// A page of the registered prompts, in the order of registration.
@@ -205,6 +225,31 @@ impl Registry {
         Ok(tools.collect())
     }
 
+    /// The tools that the caller may use and the list does not have, as the list would have them:
+    /// those of providers, then those of this server.
+    ///
+    /// # Errors
+    /// A provider's error.
+    pub(crate) async fn unlisted_tools(
+        &self,
+        scope: &Arc<Scope>,
+    ) -> Result<Vec<model::Tool>, Fault> {
+        let provided = self.provided_tools(scope).await?;
+        let shows_apps = scope.client.shows_apps();
+        let grant = scope.identity.grant();
+        let mut tools: Vec<_> = provided.iter().map(|tool| self.listed_provided(tool)).collect();
+
+        let catalog = self.catalog();
+        let own = catalog.tools.iter().filter(|tool| {
+            // Without pages, tools that show content to people are of no use.
+            self.is_shown(grant, &***tool)
+                && tool.body.built_in != Some(BuiltIn::Viewing)
+                && !self.is_in_set(tool, shows_apps)
+        });
+        tools.extend(own.map(|tool| self.listed_tool(tool)));
+        Ok(tools)
+    }
+
     fn listed_tool(&self, tool: &tool::RegisteredTool) -> model::Tool {
         let mut listed = tool.listed.clone();
         listed.output_schema = self.listed_output(tool);
@@ -236,10 +281,7 @@ impl Registry {
     }
 
     /// The arguments of a provider's tool in the list.
-    pub(crate) fn provided_arguments<'a>(
-        &self,
-        tool: &'a ProvidedTool,
-    ) -> &'a Arc<model::JsonObject> {
+    fn provided_arguments<'a>(&self, tool: &'a ProvidedTool) -> &'a Arc<model::JsonObject> {
         let with_reserved = self.definition.projector.as_ref().and(tool.projectable_input.as_ref());
         with_reserved.unwrap_or(&tool.listed.input_schema)
     }

@@ -79,8 +79,12 @@ pub(crate) use stored_json::{StoredJson, stored_json};
 pub use template::Template;
 pub use tool::Tool;
 pub(crate) use tool_search::rank_tools;
-pub(crate) use tool_set::BuiltIn;
 pub use tool_set::ToolSet;
+pub(crate) use tool_set::{BuiltIn, ToolReach};
 
 /// The tool that calls tools which are not listed.
 pub(crate) const CALL_TOOL: &str = "call_tool";
+/// The tool that finds lines.
+pub(crate) const SEARCHING_TOOL: &str = "search_resource";
+/// The tool that computes from stored content.
+pub(crate) const QUERYING_TOOL: &str = "query_resource";

@@ -1,15 +1,18 @@
-//! [`ToolSet`]: the built-in tools that a server lists.
+//! [`ToolSet`]: the built-in tools that a server lists, and how models reach the others.
 
 use std::collections::BTreeSet;
 
 use rmcp::model::JsonObject;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-/// The built-in tools that a server lists. A tool that is not listed can still be called: errors and
-/// previews name it where it helps.
+use super::CALL_TOOL;
+use crate::handler::tool_calls::call;
+
+/// The built-in tools that a server lists. A tool that is not listed can still be called.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum ToolSet {
-    /// In front of other servers the tools that their stored results need, otherwise all.
+    /// In front of other servers the tools that their stored results need, or none where tools are
+    /// found; otherwise all.
     Auto,
     /// The tools that read.
     Reading,
@@ -35,13 +38,48 @@ pub(crate) enum BuiltIn {
     Feature,
 }
 
+/// The tools of the servers behind this one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum UpstreamTools {
+    /// There are no such servers.
+    None,
+    /// They are listed.
+    Listed,
+    /// They are found by `find_tools` and called by `call_tool`.
+    Found,
+}
+
+/// The way in which the model of a caller calls a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ToolReach {
+    /// The caller may not use the tool, or its host does not know it.
+    None,
+    /// The tool is listed.
+    Listed,
+    /// `call_tool` calls it.
+    ByCallTool,
+}
+
+impl ToolReach {
+    /// A call for the model to copy. `None` if it cannot call the tool.
+    pub(crate) fn call(self, tool: &str, arguments: &Value) -> Option<String> {
+        match self {
+            Self::None => None,
+            Self::Listed => Some(call(tool, arguments)),
+            Self::ByCallTool => {
+                Some(call(CALL_TOOL, &json!({ "name": tool, "arguments": arguments })))
+            }
+        }
+    }
+}
+
 impl ToolSet {
     /// Whether the set lists a built-in tool.
     pub(super) fn lists(
         &self,
         name: &str,
         part: BuiltIn,
-        is_in_front: bool,
+        others: UpstreamTools,
         shows_apps: bool,
     ) -> bool {
         if part == BuiltIn::Feature {
@@ -50,10 +88,11 @@ impl ToolSet {
 
         match self {
             Self::All => true,
-            Self::Auto if !is_in_front => true,
-            Self::Auto => match part {
-                BuiltIn::Viewing => shows_apps,
-                part => part == BuiltIn::Essential,
+            Self::Auto => match (others, part) {
+                (UpstreamTools::None, _) => true,
+                (_, BuiltIn::Viewing) => shows_apps,
+                (UpstreamTools::Listed, part) => part == BuiltIn::Essential,
+                (UpstreamTools::Found, _) => false,
             },
             Self::Reading => part != BuiltIn::Writing,
             Self::Named(names) => names.contains(name),
@@ -88,24 +127,41 @@ mod tests {
             ("create_resource", BuiltIn::Writing),
             ("find_tools", BuiltIn::Feature),
         ];
-        let listed = |set: &ToolSet, is_in_front, shows_apps| {
+        let listed = |set: &ToolSet, others, shows_apps| {
             let shown =
-                all.iter().filter(|(name, part)| set.lists(name, *part, is_in_front, shows_apps));
+                all.iter().filter(|(name, part)| set.lists(name, *part, others, shows_apps));
             shown.map(|(name, _)| *name).collect::<Vec<_>>()
         };
 
         let named = ToolSet::Named(["create_resource".to_owned()].into());
-        assert_eq!(listed(&ToolSet::All, true, false).len(), 5);
-        assert_eq!(listed(&ToolSet::Auto, false, false).len(), 5);
-        assert_eq!(listed(&ToolSet::Auto, true, false), ["read_resource", "find_tools"]);
+        let (none, some, found) =
+            (UpstreamTools::None, UpstreamTools::Listed, UpstreamTools::Found);
+        assert_eq!(listed(&ToolSet::All, found, false).len(), 5);
+        assert_eq!(listed(&ToolSet::Auto, none, false).len(), 5);
+        assert_eq!(listed(&ToolSet::Auto, some, false), ["read_resource", "find_tools"]);
         assert_eq!(
-            listed(&ToolSet::Auto, true, true),
+            listed(&ToolSet::Auto, some, true),
             ["read_resource", "view_resource", "find_tools"]
         );
+        assert_eq!(listed(&ToolSet::Auto, found, false), ["find_tools"]);
+        assert_eq!(listed(&ToolSet::Auto, found, true), ["view_resource", "find_tools"]);
         assert_eq!(
-            listed(&ToolSet::Reading, true, false),
+            listed(&ToolSet::Reading, some, false),
             ["read_resource", "list_resources", "view_resource", "find_tools"]
         );
-        assert_eq!(listed(&named, false, true), ["create_resource", "find_tools"]);
+        assert_eq!(listed(&named, none, true), ["create_resource", "find_tools"]);
+    }
+
+    #[test]
+    fn a_call_has_the_form_in_which_the_model_can_make_it() {
+        let arguments = json!({ "uri": "a:b" });
+        let made = |reach: ToolReach| reach.call("read_resource", &arguments);
+
+        assert_eq!(made(ToolReach::None), None);
+        assert_eq!(made(ToolReach::Listed).as_deref(), Some(r#"read_resource {"uri":"a:b"}"#));
+        assert_eq!(
+            made(ToolReach::ByCallTool).as_deref(),
+            Some(r#"call_tool {"name":"read_resource","arguments":{"uri":"a:b"}}"#)
+        );
     }
 }

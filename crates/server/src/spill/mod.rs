@@ -40,7 +40,7 @@ pub(crate) use whole::Whole;
 
 use crate::{
     handler::{Context, IntoToolResult, Longest, Receiving, Scope, ToolError},
-    registry::{READING_TOOL, Registry, Spill},
+    registry::{QUERYING_TOOL, READING_TOOL, Registry, SEARCHING_TOOL, Spill},
 };
 
 /// Bounds the results of one call.
@@ -234,9 +234,9 @@ impl Spiller {
             with_links: !registry.has_ui(tool),
             is_error: is_error == Some(true),
             next: NextTools {
-                read: self.offers(READING_TOOL),
-                search: self.offers("search_resource"),
-                query: self.offers("query_resource"),
+                read: registry.reach(&self.scope, READING_TOOL),
+                search: registry.reach(&self.scope, SEARCHING_TOOL),
+                query: registry.reach(&self.scope, QUERYING_TOOL),
             },
             preview_bytes,
             left_out,

@@ -14,22 +14,22 @@ use super::{
     store_parts::StoredPart,
     tool_calls::{call, count_arguments, jq_root, search_arguments, type_and_size},
 };
-use crate::registry::READING_TOOL;
+use crate::registry::{QUERYING_TOOL, READING_TOOL, SEARCHING_TOOL, ToolReach};
 
 /// Reserved for the sentence before the previews.
 const NOTE_BYTES: usize = 150;
 /// The parts that have their next calls, if there are many.
 const PARTS_WITH_NEXT: usize = 12;
 
-/// The tools that previews propose, as far as the caller may use them.
+/// The tools that previews propose.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NextTools {
     /// `read_resource`
-    pub(super) read: bool,
+    pub(super) read: ToolReach,
     /// `search_resource`
-    pub(super) search: bool,
+    pub(super) search: ToolReach,
     /// `query_resource`
-    pub(super) query: bool,
+    pub(super) query: ToolReach,
 }
 
 /// Builds a preview result.
@@ -202,17 +202,17 @@ impl PreviewResult<'_> {
         resource
     }
 
-    /// The exact next calls, of the tools that the caller may use.
+    /// The exact next calls, of the tools that the caller's model can call.
     fn next(&self, StoredPart { entry, after, .. }: &StoredPart) -> Vec<String> {
+        let uri = entry.uri.as_str();
         let mut next = Vec::new();
-        if self.next.read {
-            next.push(call(READING_TOOL, after));
+
+        next.extend(self.next.read.call(READING_TOOL, after));
+        if entry.kind == Kind::Text {
+            next.extend(self.next.search.call(SEARCHING_TOOL, &search_arguments(uri)));
         }
-        if self.next.search && entry.kind == Kind::Text {
-            next.push(call("search_resource", &search_arguments(entry.uri.as_str())));
-        }
-        if self.next.query && entry.records.is_some() {
-            next.push(call("query_resource", &count_arguments(entry.uri.as_str())));
+        if entry.records.is_some() {
+            next.extend(self.next.query.call(QUERYING_TOOL, &count_arguments(uri)));
         }
 
         if next.is_empty() {

@@ -1,10 +1,10 @@
-//! `find_tools` and `call_tool`, in place of the definitions of all tools that providers have.
+//! `find_tools` and `call_tool`, in place of the definitions of all tools.
 
 use std::sync::Arc;
 
 use larder_records::words::{count, cut, number};
 use larder_store::store::StoreError;
-use rmcp::model::JsonObject;
+use rmcp::model::{self, JsonObject};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::ToolOptions;
 use crate::{
     handler::{Context, ToolError},
-    registry::{CALL_TOOL, ProvidedTool, Tool, rank_tools},
+    registry::{CALL_TOOL, RESERVED, Tool, rank_tools},
 };
 
 /// Reserved for the text around the definitions.
@@ -37,7 +37,7 @@ struct FindTools {
     limit: Option<u64>,
 }
 
-/// Calls a tool that find_tools has found.
+/// Calls a tool that find_tools has found, or that an answer names.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CallTool {
@@ -65,13 +65,12 @@ pub(super) fn call_tool<S: Send + Sync + 'static>() -> Tool<S> {
 }
 
 async fn find<S>(ctx: &Context<S>, args: FindTools, budget: usize) -> Result<String, ToolError> {
-    let tools = ctx.registry().provided_tools(ctx.scope()).await;
+    let tools = ctx.registry().unlisted_tools(ctx.scope()).await;
     let tools = Arc::new(tools.map_err(|fault| ToolError::new(fault.to_string()))?);
 
-    let named = tools.iter().find(|tool| tool.listed.name == args.query.trim());
+    let named = tools.iter().find(|tool| tool.name == args.query.trim());
     if let Some(tool) = named {
-        let arguments = ctx.registry().provided_arguments(tool);
-        return Ok(whole_definition(tool, arguments, budget));
+        return Ok(whole_definition(tool, budget));
     }
 
     let ranked = rank_tools(ctx.identity(), &args.query, &tools).await;
@@ -81,13 +80,13 @@ async fn find<S>(ctx: &Context<S>, args: FindTools, budget: usize) -> Result<Str
     let Some(first) = ranked.first() else {
         return Err(ToolError::new(format!("None of {all} matches: try other words.")));
     };
-    let first = &tools[*first].listed.name;
+    let first = &tools[*first].name;
 
     let limit = usize::try_from(args.limit.unwrap_or(DEFAULT_LIMIT)).unwrap_or(usize::MAX);
     let mut lines = String::new();
     let mut shown = 0;
     for index in ranked.iter().take(limit) {
-        let line = summary(tools[*index].as_ref());
+        let line = summary(&tools[*index]);
         if lines.len() + line.len() > budget && shown > 0 {
             break;
         }
@@ -105,9 +104,8 @@ async fn find<S>(ctx: &Context<S>, args: FindTools, budget: usize) -> Result<Str
 }
 
 /// A line about a tool: its name, parameters, hints and the beginning of its description.
-fn summary(tool: &ProvidedTool) -> String {
-    let listed = &tool.listed;
-    let hints = listed.annotations.as_ref().map_or("", |hints| {
+fn summary(tool: &model::Tool) -> String {
+    let hints = tool.annotations.as_ref().map_or("", |hints| {
         match (hints.read_only_hint, hints.destructive_hint) {
             (Some(true), _) => " [read-only]",
             (_, Some(true)) => " [destructive]",
@@ -120,12 +118,12 @@ fn summary(tool: &ProvidedTool) -> String {
     let first_line = &text[..end];
     let sentence = first_line.find(". ").map_or(first_line, |end| &first_line[..=end]);
 
-    let parameters = parameters(&listed.input_schema);
-    format!("{}({parameters}){hints}: {}", listed.name, cut(sentence, SUMMARY_BYTES))
+    let parameters = parameters(&tool.input_schema);
+    format!("{}({parameters}){hints}: {}", tool.name, cut(sentence, SUMMARY_BYTES))
 }
 
 /// The parameters of a tool, the required ones first: `title, labels?: array`. A string needs no
-/// type.
+/// type. Without the reserved argument, which the server's instructions explain.
 fn parameters(schema: &JsonObject) -> String {
     let required: Vec<_> =
         schema.get("required").and_then(Value::as_array).into_iter().flatten().collect();
@@ -133,6 +131,7 @@ fn parameters(schema: &JsonObject) -> String {
     let (needed, optional): (Vec<_>, Vec<_>) = properties
         .into_iter()
         .flatten()
+        .filter(|(name, _)| *name != RESERVED)
         .partition(|(name, _)| required.iter().any(|required| *required == *name));
 
     let mut text = String::new();
@@ -167,13 +166,11 @@ fn type_of(schema: &Value) -> String {
 }
 
 /// The whole definition in JSON, and the call.
-fn whole_definition(tool: &ProvidedTool, arguments: &JsonObject, budget: usize) -> String {
-    let listed = &tool.listed;
-    let schema = Value::Object(arguments.clone());
+fn whole_definition(tool: &model::Tool, budget: usize) -> String {
+    let schema = Value::Object((*tool.input_schema).clone());
     let with_schema = |schema: Value| {
         let description = cut(text_of(tool), budget / 2);
-        json!({ "name": listed.name, "description": description, "inputSchema": schema })
-            .to_string()
+        json!({ "name": tool.name, "description": description, "inputSchema": schema }).to_string()
     };
 
     let size = schema.to_string().len() as u64;
@@ -181,12 +178,12 @@ fn whole_definition(tool: &ProvidedTool, arguments: &JsonObject, budget: usize) 
     if definition.len() > budget {
         definition = with_schema(json!(format!("{}: too long to show", count(size, "byte"))));
     }
-    let call = json!({ "name": listed.name, "arguments": {} });
+    let call = json!({ "name": tool.name, "arguments": {} });
     format!("{definition}\nnext: {CALL_TOOL} {call}")
 }
 
-fn text_of(tool: &ProvidedTool) -> &str {
-    tool.listed.description.as_deref().unwrap_or_default()
+fn text_of(tool: &model::Tool) -> &str {
+    tool.description.as_deref().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -205,6 +202,7 @@ mod tests {
                         "page": { "type": "integer" },
                         "state": { "type": "string", "enum": ["open", "closed"] },
                         "title": { "type": "string" },
+                        "_larder": { "type": "object" },
                     },
                     "required": ["title"],
                 }),

@@ -17,16 +17,16 @@ use super::{
 };
 use crate::{
     handler::{Context, IntoToolResult, Scope, ToolError},
-    registry::{Form, Paging, Projection, Projector, READING_TOOL, Registry, Spill, not_called},
+    registry::{
+        Form, Paging, Projection, Projector, QUERYING_TOOL, READING_TOOL, Registry, SEARCHING_TOOL,
+        Spill, not_called,
+    },
     spill::{
         Spiller, Whole,
         tool_calls::{call, jq_root, type_and_size},
     },
 };
 
-/// The tools whose scopes a projection needs.
-const QUERYING_TOOL: &str = "query_resource";
-const SEARCHING_TOOL: &str = "search_resource";
 /// The filter that gives members of records, after the definitions of `$names` and `root`.
 const FIELDS: &str = include_str!("fields.jq");
 
@@ -126,7 +126,7 @@ impl Projector for Projecting {
         }
         match self.answer(projection, &repeated.entry, &ctx).await {
             Ok(answer) => repeated.with(answer, is_structured),
-            Err(error) => failed(tool, &error, &repeated.entry),
+            Err(error) => failed(tool, &error, &repeated.entry, scope),
         }
     }
 
@@ -166,7 +166,7 @@ impl Projector for Projecting {
                     && registry.spill_of(tool) != Some(Spill::Always);
                 without_default(&error, original.filter(|_| is_sent), whole)
             }
-            Err(error) => failed(tool, &error, main),
+            Err(error) => failed(tool, &error, main, scope),
         }
     }
 }
@@ -390,10 +390,13 @@ fn resource(entry: &Entry) -> Value {
 }
 
 /// The error of a projection after the tool has run.
-fn failed(tool: &str, error: &ToolError, main: &Entry) -> CallToolResult {
-    let next = call(READING_TOOL, &json!({ "uri": main.uri }));
+fn failed(tool: &str, error: &ToolError, main: &Entry, scope: &Scope) -> CallToolResult {
+    let reach = Registry::from_scope(scope).reach(scope, READING_TOOL);
+    let arguments = json!({ "uri": main.uri });
+    let next = reach.call(READING_TOOL, &arguments);
+    let next = next.unwrap_or_else(|| call("resources/read", &arguments));
     let text = format!(
-        "{tool} was executed; only _larder failed: {error}\nDo not call it again for that. Its whole result ({}) is stored until {}:\n{}\nNext: {next}, or query_resource, search_resource.",
+        "{tool} was executed; only _larder failed: {error}\nDo not call it again for that. Its whole result ({}) is stored until {}:\n{}\nNext: {next}, or {QUERYING_TOOL}, {SEARCHING_TOOL}.",
         type_and_size(main),
         main.expires,
         main.uri

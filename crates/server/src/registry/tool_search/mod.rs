@@ -10,10 +10,10 @@ use std::{
 
 use larder_oauth::Identity;
 use larder_runtime::compute::{Busy, Compute};
+use rmcp::model;
 use serde_json::Value;
 
 use self::words::{query_stems, related, stems};
-use super::ProvidedTool;
 
 const K1: f64 = 1.2;
 /// How much longer documents count less: descriptions of tools differ in length more than in
@@ -41,8 +41,7 @@ struct Document {
 }
 
 impl Document {
-    fn of(tool: &ProvidedTool) -> Self {
-        let listed = &tool.listed;
+    fn of(listed: &model::Tool) -> Self {
         let mut document = Self::default();
 
         let (upstream, name) = listed.name.split_once("__").unwrap_or(("", &listed.name));
@@ -131,15 +130,15 @@ impl<'a> Ranking<'a> {
 pub(crate) async fn rank_tools(
     identity: &Identity,
     query: &str,
-    tools: &Arc<Vec<Arc<ProvidedTool>>>,
+    tools: &Arc<Vec<model::Tool>>,
 ) -> Result<Vec<usize>, Busy> {
-    let texts = tools.iter().filter_map(|tool| tool.listed.description.as_deref());
+    let texts = tools.iter().filter_map(|tool| tool.description.as_deref());
     let bytes = texts.map(str::len).sum();
 
     let tools = Arc::clone(tools);
     let query = query.to_owned();
     let ranking = Compute::run(identity.owner().as_str(), bytes, move || {
-        let documents: Vec<_> = tools.iter().map(|tool| Document::of(tool)).collect();
+        let documents: Vec<_> = tools.iter().map(Document::of).collect();
         rank(&query, &documents)
     });
     ranking.done().await
