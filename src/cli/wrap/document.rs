@@ -35,6 +35,8 @@ pub(super) struct Entry {
     pub(super) value: Map<String, Value>,
     /// The position of the value in the text.
     range: Range<usize>,
+    /// The position of the name and the value.
+    property: Range<usize>,
 }
 
 impl Document {
@@ -55,12 +57,12 @@ impl Document {
             None => {}
             Some(ast::Value::Object(servers)) => {
                 for server in servers.properties {
-                    let start = server.value.start();
-                    let end = server.value.end();
+                    let property = server.start()..server.end();
+                    let range = server.value.start()..server.value.end();
                     let name = server.name.into_string();
                     match Value::from(server.value) {
                         Value::Object(value) => {
-                            entries.push(Entry { name, value, range: start..end });
+                            entries.push(Entry { name, value, range, property });
                         }
                         _ => return Err(format!("{section}.{name} is not an object")),
                     }
@@ -122,4 +124,47 @@ impl Document {
         }
         text
     }
+
+    /// The text with one entry in the place of the first of some entries, and without the others.
+    pub(super) fn merged(&self, names: &[&str], name: &str, new: &str) -> String {
+        let mut text = self.text.clone();
+        let is_named = |entry: &Entry| names.contains(&entry.name.as_str());
+        let first = self.entries.iter().position(is_named);
+
+        // From the last one on, so that positions stay right.
+        for (index, entry) in self.entries.iter().enumerate().rev() {
+            if !is_named(entry) {
+                continue;
+            }
+            if Some(index) == first {
+                text.replace_range(entry.property.clone(), &property(name, new));
+            } else {
+                // With the comma before it.
+                let before = self.entries[index - 1].property.end;
+                text.replace_range(before..entry.property.end, "");
+            }
+        }
+        text
+    }
+
+    /// The text with several entries, with their texts, in the place of one.
+    pub(super) fn split(&self, entry: &Entry, new: &[(&str, &str)]) -> String {
+        let line = self.text[..entry.property.start].rfind('\n').map_or(0, |newline| newline + 1);
+        let indentation = &self.text[line..entry.property.start];
+        let separator = if line > 0 && indentation.trim().is_empty() {
+            let newline = if self.text.contains("\r\n") { "\r\n" } else { "\n" };
+            format!(",{newline}{indentation}")
+        } else {
+            ", ".to_owned()
+        };
+
+        let properties: Vec<_> = new.iter().map(|(name, text)| property(name, text)).collect();
+        let mut text = self.text.clone();
+        text.replace_range(entry.property.clone(), &properties.join(&separator));
+        text
+    }
+}
+
+fn property(name: &str, text: &str) -> String {
+    format!("{}: {text}", Value::from(name))
 }

@@ -41,18 +41,11 @@ struct Wrapped {
 /// # Errors
 /// Why it cannot be, or need not.
 pub(super) fn wrap(entry: &Object, larder: &[String]) -> Result<Object, &'static str> {
-    if is_larder(entry) {
-        return Err(if wrapped(entry).is_some() { DONE } else { "it is Larder" });
-    }
-    if let Some((_, reason)) = OF_THE_HOST.iter().find(|(member, _)| entry.contains_key(*member)) {
-        return Err(reason);
-    }
-
-    match (entry.get("command"), entry.get("url")) {
-        (Some(Value::String(command)), None) => wrap_command(entry, command, larder),
-        (None, Some(Value::String(url))) => wrap_remote(entry, url, larder),
-        _ => Err(NEITHER),
-    }
+    let HostServer { target, env } = HostServer::read(entry)?;
+    Ok(match target {
+        HostTarget::Command(line) => wrap_command(entry, &line, &env, larder),
+        HostTarget::Remote { url, headers } => wrap_remote(entry, &url, headers, env, larder),
+    })
 }
 
 /// The entry without Larder, as far as it can be told from what is there. `None` if Larder
@@ -83,54 +76,98 @@ pub(super) fn is_wrapped_from(entry: &Object, original: &Object) -> bool {
         .is_some_and(|wrapped| wrap(original, &wrapped.larder).is_ok_and(|again| again == *entry))
 }
 
-fn wrap_command(entry: &Object, command: &str, larder: &[String]) -> Result<Object, &'static str> {
-    let mut arguments = larder[1..].to_vec();
-
-    match entry.get("env") {
-        None => {}
-        Some(Value::Object(env)) => {
-            arguments.extend(env.keys().flat_map(|name| [ENV.to_owned(), name.clone()]));
-        }
-        Some(_) => return Err("its env is not an object"),
-    }
-
-    arguments.extend([COMMAND.to_owned(), command.to_owned()]);
-    match entry.get("args") {
-        None => {}
-        Some(own) => arguments.extend(strings(own).ok_or("its args are not texts")?),
-    }
-
-    let mut new = entry.clone();
-    new.insert("command".into(), json!(larder[0]));
-    new.insert("args".into(), json!(arguments));
-    Ok(new)
+/// A server as a host's entry describes it.
+#[derive(Debug)]
+pub(super) struct HostServer {
+    pub(super) target: HostTarget,
+    /// The variables that it gets, with values that the host may fill in.
+    pub(super) env: Object,
 }
 
-fn wrap_remote(entry: &Object, url: &str, larder: &[String]) -> Result<Object, &'static str> {
+/// How a host reaches a server.
+#[derive(Debug)]
+pub(super) enum HostTarget {
+    /// By its program and arguments.
+    Command(Vec<String>),
+    /// By its URL, and the headers of each request.
+    Remote { url: String, headers: Object },
+}
+
+impl HostServer {
+    /// # Errors
+    /// Why Larder cannot be in front of it, or is already.
+    pub(super) fn read(entry: &Object) -> Result<Self, &'static str> {
+        if is_larder(entry) {
+            return Err(if wrapped(entry).is_some() { DONE } else { "it is Larder" });
+        }
+        let of_the_host = OF_THE_HOST.iter().find(|(member, _)| entry.contains_key(*member));
+        if let Some((_, reason)) = of_the_host {
+            return Err(reason);
+        }
+
+        let target = match (entry.get("command"), entry.get("url")) {
+            (Some(Value::String(command)), None) => command_target(entry, command)?,
+            (None, Some(Value::String(url))) => remote_target(entry, url)?,
+            _ => return Err(NEITHER),
+        };
+        let env = members(entry, "env").ok_or("its env is not an object")?;
+        Ok(Self { target, env })
+    }
+}
+
+fn command_target(entry: &Object, command: &str) -> Result<HostTarget, &'static str> {
+    let mut line = vec![command.to_owned()];
+    if let Some(arguments) = entry.get("args") {
+        line.extend(strings(arguments).ok_or("its args are not texts")?);
+    }
+    Ok(HostTarget::Command(line))
+}
+
+fn remote_target(entry: &Object, url: &str) -> Result<HostTarget, &'static str> {
     match entry.get("type").map(Value::as_str) {
         None | Some(Some("http" | "streamable-http" | "streamableHttp")) => {}
         Some(_) => return Err("its transport is not Streamable HTTP"),
     }
+    let headers = members(entry, "headers").ok_or("its headers are not an object")?;
+    Ok(HostTarget::Remote { url: url.to_owned(), headers })
+}
 
+/// The members of an object in an entry, none if the entry does not have it.
+fn members(entry: &Object, name: &str) -> Option<Object> {
+    match entry.get(name) {
+        None => Some(Object::new()),
+        Some(Value::Object(members)) => Some(members.clone()),
+        Some(_) => None,
+    }
+}
+
+fn wrap_command(entry: &Object, server: &[String], env: &Object, larder: &[String]) -> Object {
+    let mut arguments = larder[1..].to_vec();
+    arguments.extend(env.keys().flat_map(|name| [ENV.to_owned(), name.clone()]));
+    arguments.push(COMMAND.to_owned());
+    arguments.extend(server.iter().cloned());
+
+    let mut new = entry.clone();
+    new.insert("command".into(), json!(larder[0]));
+    new.insert("args".into(), json!(arguments));
+    new
+}
+
+fn wrap_remote(
+    entry: &Object,
+    url: &str,
+    headers: Object,
+    mut env: Object,
+    larder: &[String],
+) -> Object {
     let mut arguments = larder[1..].to_vec();
     arguments.extend([UPSTREAM.to_owned(), url.to_owned()]);
-    let mut env = match entry.get("env") {
-        None => Object::new(),
-        Some(Value::Object(env)) => env.clone(),
-        Some(_) => return Err("its env is not an object"),
-    };
 
-    match entry.get("headers") {
-        None => {}
-        // The values of headers stay off the command line, which every process can see.
-        Some(Value::Object(headers)) => {
-            for (name, value) in headers {
-                let variable = header_variable(name);
-                arguments.extend([HEADER.to_owned(), format!("{name}={variable}")]);
-                env.insert(variable, value.clone());
-            }
-        }
-        Some(_) => return Err("its headers are not an object"),
+    // The values of headers stay off the command line, which every process can see.
+    for (name, value) in headers {
+        let variable = header_variable(&name);
+        arguments.extend([HEADER.to_owned(), format!("{name}={variable}")]);
+        env.insert(variable, value);
     }
 
     let mut new = entry.clone();
@@ -145,7 +182,7 @@ fn wrap_remote(entry: &Object, url: &str, larder: &[String]) -> Result<Object, &
     if !env.is_empty() {
         new.insert("env".into(), Value::Object(env));
     }
-    Ok(new)
+    new
 }
 
 fn restore_remote(entry: &mut Object, url: &str, server: &[String]) {
