@@ -10,10 +10,14 @@ mod traces;
 use std::sync::OnceLock;
 
 use larder_runtime::environment::variable;
-use tracing::Subscriber;
+use tracing::{Level, Subscriber};
 use tracing_subscriber::{
-    EnvFilter, Layer, Registry, filter::Targets, layer::SubscriberExt, registry::LookupSpan,
-    reload, util::SubscriberInitExt,
+    EnvFilter, Layer, Registry,
+    filter::{LevelFilter, filter_fn},
+    layer::{Filter, SubscriberExt},
+    registry::LookupSpan,
+    reload,
+    util::SubscriberInitExt,
 };
 
 pub use self::{
@@ -60,9 +64,7 @@ pub fn init(options: &Options) {
         // A global filter is cheaper per span than a filter per layer.
         None => tracing_subscriber::registry().with(level).with(lines(options.json)).try_init(),
         Some(tracer) => {
-            // Traces the spans of calls, not the spans of libraries.
-            let calls = Targets::new().with_target("larder", tracing::Level::INFO);
-            let traces = tracing_opentelemetry::layer().with_tracer(tracer).with_filter(calls);
+            let traces = tracing_opentelemetry::layer().with_tracer(tracer).with_filter(traced());
             let lines = lines(options.json).with_filter(level);
             tracing_subscriber::registry().with(lines).with(traces).try_init()
         }
@@ -76,6 +78,15 @@ pub fn init(options: &Options) {
     if let Some(problem) = problem {
         tracing::error!(problem, "traces.endpoint: traces cannot be sent");
     }
+}
+
+/// The spans of Larder, not those of libraries, and the log lines in them without details.
+fn traced<S>() -> impl Filter<S> {
+    let traced = filter_fn(|metadata| {
+        let most = if metadata.is_span() { Level::DEBUG } else { Level::INFO };
+        metadata.target().starts_with("larder") && *metadata.level() <= most
+    });
+    traced.with_max_level_hint(LevelFilter::DEBUG)
 }
 
 /// The layer that writes the log.

@@ -12,6 +12,7 @@ use std::{
 
 use bytes::Bytes;
 use larder_identity::Owner;
+use larder_runtime::spans::inner_span;
 use larder_store::store::StoredResource;
 use parking_lot::Mutex;
 use serde_json::json;
@@ -19,6 +20,7 @@ use tokio::{
     sync::{OnceCell, mpsc},
     time::timeout,
 };
+use tracing::Instrument;
 
 use super::{
     Answer, Confinement, Engine, QueryError, QueryLimits, Question, process::Worker, turns::Turns,
@@ -88,11 +90,12 @@ impl Queries {
 
         let concurrent = self.limits.concurrent.max(1);
         let busy = QueryError::Busy { concurrent };
-        let turn = self.turns.next(caller, self.limits.time).await.ok_or(busy)?;
+        let turn = self.turns.next(caller, self.limits.time);
+        let turn = turn.instrument(inner_span("query waits for its turn")).await.ok_or(busy)?;
 
         let key = key(caller, question, contents);
         let progress = Mutex::new(Progress::default());
-        let answering = timeout(self.limits.time + GRACE, async {
+        let answering = async {
             let mut worker = self.worker(&key).await?;
             let (result, usable) = worker.ask(question, contents, store, &progress).await;
 
@@ -100,11 +103,15 @@ impl Queries {
                 self.keep(key, worker);
             }
             result
-        });
+        };
+        let answering = answering.instrument(inner_span(match question.engine {
+            Engine::Sql => "query sql",
+            Engine::Jq { .. } => "query jq",
+        }));
 
         let answered = tokio::select! {
             biased;
-            answered = answering => answered,
+            answered = timeout(self.limits.time + GRACE, answering) => answered,
             () = turn.has_to_end() => {
                 let share = self.limits.share.as_secs();
                 let Progress { read, total } = *progress.lock();

@@ -15,3 +15,4 @@ pub mod metric;
 pub mod panics;
 pub mod random;
 pub mod rate;
+pub mod spans;

@@ -95,9 +95,7 @@ pub(super) fn wrapped(
 
     let placed: Vec<_> =
         chosen(&separate, &wanted).map(|entry| (entry, placement(&entry.value))).collect();
-    // Several instances need a store that they share.
-    let is_alone = !placed.iter().any(|(_, placement)| matches!(placement, Placement::Own(_)));
-    let larder = command_line(serve, is_alone)?;
+    let larder = command_line(serve, is_alone(&separate, &wanted))?;
 
     let mut change = Change::default();
     let mut servers = Vec::new();
@@ -137,6 +135,15 @@ pub(super) fn wrapped(
     change.entries.insert(name, common.value.into());
     change.config = Some(common.config);
     Ok(change)
+}
+
+/// Whether no server has an instance of Larder for itself: several need a store that they share.
+fn is_alone(separate: &Document, wanted: &[String]) -> bool {
+    separate.entries.iter().all(|entry| match placement(&entry.value) {
+        Placement::Common(_) => true,
+        Placement::Own(_) => !wanted.is_empty() && !wanted.contains(&entry.name),
+        Placement::Unchanged(why) => why != entry::DONE,
+    })
 }
 
 /// The place of an entry's server if all servers are to go through Larder.

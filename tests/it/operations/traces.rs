@@ -9,8 +9,8 @@ use tokio::{
 };
 
 use crate::support::{
-    Answer, ask, http, patiently, post,
-    process::{Process, larder, serving_in},
+    Answer, RedisServer, TextFile, ask, http, patiently, post,
+    process::{Process, larder, run, serving_in},
     request,
 };
 
@@ -140,4 +140,51 @@ async fn the_last_traces_of_a_server_over_stdio_are_sent() {
     assert!(patiently("the exit", child.wait()).await.unwrap().success());
     let bytes = patiently("traces", collected).await.unwrap();
     assert!(bytes.windows(25).any(|w| w == b"tools/call list_resources"));
+}
+
+#[tokio::test]
+async fn a_trace_of_one_call_shows_where_it_was() {
+    let (redis, (endpoint, collected)) = (RedisServer::start().await, collector().await);
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/upstreams/odd.mjs");
+    let config = TextFile::new(&format!(
+        "[[upstreams]]\nname = \"odd\"\ncommand = {}\n",
+        json!(["node", script])
+    ));
+    let (redis_url, config) = (redis.url(), config.path().to_owned());
+    let migrated = run(larder(&["migrate", "--store", &redis_url])).await;
+    assert_eq!(migrated.code, Some(0), "{migrated:?}");
+    let environment = [
+        ("LARDER_TRACES__ENDPOINT", &endpoint[..]),
+        ("LARDER_TRACES__SAMPLE", "0"),
+        ("NO_PROXY", "127.0.0.1"),
+    ];
+    let arguments = ["--config", &config, "--store", &redis_url];
+    let (mut server, url) = serving_in(&arguments, &environment).await;
+
+    // Only the last two calls are of the caller's trace.
+    let stored = json!({ "uri": "a:b", "json": [{ "n": 1 }, { "n": 2 }] });
+    let stored = json!({ "name": "create_resource", "arguments": stored });
+    assert_eq!(ask(&url, "tools/call", stored).await.status, 200);
+    let trace = "1af7651916cd43dd8448eb211c80319d";
+    let meta = json!({ "traceparent": format!("00-{trace}-b7ad6b7169203331-01") });
+    for (name, arguments) in
+        [("query_resource", json!({ "from": "a:b", "jq": ".[].n" })), ("env", json!({}))]
+    {
+        let call = json!({ "name": name, "arguments": arguments, "_meta": meta });
+        assert_eq!(ask(&url, "tools/call", call).await.status, 200);
+    }
+    server.signal("-TERM").await;
+    assert_eq!(server.exit_code().await, Some(0));
+
+    let bytes = patiently("traces", collected).await.unwrap();
+    let count = |part: &[u8]| bytes.windows(part.len()).filter(|w| *w == part).count();
+    let id: Vec<u8> =
+        (0..16).map(|n| u8::from_str_radix(&trace[2 * n..2 * n + 2], 16).unwrap()).collect();
+    let parts = ["query waits for its turn", "query jq", "redis ", "upstream odd tools/call"];
+    for part in parts {
+        assert!(count(part.as_bytes()) > 0, "{part}");
+    }
+    assert_eq!(count(b"tools/call create_resource"), 0);
+    // All of them are of the trace: two calls, and at least one span of each part.
+    assert!(count(&id) >= 2 + parts.len(), "{}", count(&id));
 }

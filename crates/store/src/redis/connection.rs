@@ -9,15 +9,17 @@ use std::{
 };
 
 use ::redis::{
-    AsyncConnectionConfig, Client, Cmd, ErrorKind, FromRedisValue, Pipeline, PushInfo, PushKind,
-    RedisResult, Value,
+    Arg, AsyncConnectionConfig, Client, Cmd, ErrorKind, FromRedisValue, Pipeline, PushInfo,
+    PushKind, RedisResult, Value,
     aio::{ConnectionLike, MultiplexedConnection},
     cluster::ClusterClient,
     cluster_async::ClusterConnection,
 };
 use futures_util::{FutureExt, future::BoxFuture};
+use larder_runtime::spans::outgoing_span;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+use tracing::Instrument;
 
 use super::{
     Call, RedisError,
@@ -159,6 +161,7 @@ impl CommandConnection {
         &'a self,
         request: CommandRequest<'a>,
     ) -> BoxFuture<'a, Result<Value, RedisError>> {
+        let span = outgoing_span("redis", || request.name());
         async move {
             // The connection on which the last attempt waits, for the case of a timeout.
             let used = Mutex::new(None);
@@ -184,6 +187,7 @@ impl CommandConnection {
                 }
             }
         }
+        .instrument(span)
         .boxed()
     }
 
@@ -215,6 +219,19 @@ enum CommandRequest<'a> {
 }
 
 impl CommandRequest<'_> {
+    /// The name of the command, or of the last one of a pipeline, which is its purpose.
+    fn name(self) -> String {
+        let cmd = match self {
+            Self::Command(cmd) => Some(cmd),
+            Self::Pipeline(pipeline) => pipeline.cmd_iter().last(),
+        };
+        let first = cmd.and_then(|cmd| cmd.args_iter().next());
+        match first {
+            Some(Arg::Simple(name)) => String::from_utf8_lossy(name).into_owned(),
+            _ => String::new(),
+        }
+    }
+
     async fn send(self, connection: &mut (impl ConnectionLike + Send)) -> RedisResult<Value> {
         match self {
             Self::Command(cmd) => cmd.query_async(connection).await,

@@ -8,10 +8,13 @@ use futures_util::{
     StreamExt, TryStreamExt,
     stream::{self, BoxStream},
 };
+use larder_runtime::spans::outgoing_span;
 use object_store::{
     ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutPayload, PutResult, WriteMultipart,
     path::Path,
 };
+
+use tracing::{Instrument, Span};
 
 use super::{
     disk::Disk,
@@ -44,15 +47,16 @@ impl Objects {
     /// The object, if it exists.
     pub(in crate::store) async fn get(&self, path: &Path) -> Result<Option<Bytes>, StoreError> {
         if let Some(files) = &self.files {
-            return self.existing(files.read(path).await);
+            return self.existing(files.read(path).instrument(self.span("get")).await);
         }
 
-        let found = match self.store.get(&self.stored_path(path)).await {
-            Ok(found) => found.bytes().await,
-            Err(error) => Err(error),
+        let found = async {
+            match self.store.get(&self.stored_path(path)).await {
+                Ok(found) => found.bytes().await,
+                Err(error) => Err(error),
+            }
         };
-
-        self.existing(found)
+        self.existing(found.instrument(self.span("get")).await)
     }
 
     /// The objects directly in a folder, and the content of the object that `choose` selects, if
@@ -84,12 +88,16 @@ impl Objects {
     ) -> Result<Option<Bytes>, StoreError> {
         // For a file, `get_ranges` opens and reads in one step on another thread; `get_range`
         // takes two.
-        let ranges = self.store.get_ranges(&self.stored_path(path), &[range]).await;
-        Ok(self.existing(ranges)?.and_then(|mut ranges| ranges.pop()))
+        let path = self.stored_path(path);
+        let ranges = [range];
+        let ranges = self.store.get_ranges(&path, &ranges).instrument(self.span("get range"));
+        Ok(self.existing(ranges.await)?.and_then(|mut ranges| ranges.pop()))
     }
 
     pub(super) async fn exists(&self, path: &Path) -> Result<bool, StoreError> {
-        Ok(self.existing(self.store.head(&self.stored_path(path)).await)?.is_some())
+        let path = self.stored_path(path);
+        let head = self.store.head(&path).instrument(self.span("head"));
+        Ok(self.existing(head.await)?.is_some())
     }
 
     /// Writes an object that is not content. Uses the reserve if the disk is full.
@@ -108,8 +116,9 @@ impl Objects {
         path: &Path,
         content: PutPayload,
     ) -> Result<(), StoreError> {
-        let put = self.store.put(&self.stored_path(path), content).await;
-        put.map(drop).map_err(|error| self.failed(error))
+        let path = self.stored_path(path);
+        let put = self.store.put(&path, content).instrument(self.span("put content"));
+        put.await.map(drop).map_err(|error| self.failed(error))
     }
 
     /// Whether both are the objects of one location.
@@ -125,11 +134,13 @@ impl Objects {
     /// Copies content within the location, without its bytes. Returns `false` if there is no such
     /// content.
     pub(super) async fn copy_content(&self, from: &Path, to: &Path) -> Result<bool, StoreError> {
-        let copied = match &self.files {
-            Some(files) => files.copy(from, to).await,
-            None => self.store.copy(&self.stored_path(from), &self.stored_path(to)).await,
+        let copied = async {
+            match &self.files {
+                Some(files) => files.copy(from, to).await,
+                None => self.store.copy(&self.stored_path(from), &self.stored_path(to)).await,
+            }
         };
-        Ok(self.existing(copied)?.is_some())
+        Ok(self.existing(copied.instrument(self.span("copy")).await)?.is_some())
     }
 
     /// Writes an object. Gives up the reserve and tries again if the disk is full.
@@ -140,7 +151,10 @@ impl Objects {
         mode: PutMode,
     ) -> object_store::Result<PutResult> {
         let path = self.stored_path(path);
-        let put = || self.store.put_opts(&path, payload.clone(), mode.clone().into());
+        let put = || {
+            let put = self.store.put_opts(&path, payload.clone(), mode.clone().into());
+            put.instrument(self.span("put"))
+        };
 
         match (put().await, &self.disk) {
             (Err(error), Some(disk)) if is_disk_full(&error) => {
@@ -198,7 +212,9 @@ impl Objects {
 
     /// Removes the object, if it exists.
     pub(in crate::store) async fn remove(&self, path: &Path) -> Result<(), StoreError> {
-        self.existing(self.store.delete(&self.stored_path(path)).await).map(drop)
+        let path = self.stored_path(path);
+        let deleted = self.store.delete(&path).instrument(self.span("delete"));
+        self.existing(deleted.await).map(drop)
     }
 
     /// All objects below a folder, in any order.
@@ -225,11 +241,9 @@ impl Objects {
 
     /// The folders and the objects directly in a folder.
     async fn list_folder(&self, folder: &Path) -> Result<(Vec<Path>, Vec<Path>), StoreError> {
-        let list = self
-            .store
-            .list_with_delimiter(Some(&self.stored_path(folder)))
-            .await
-            .map_err(|error| self.failed(error))?;
+        let folder = self.stored_path(folder);
+        let list = self.store.list_with_delimiter(Some(&folder)).instrument(self.span("list"));
+        let list = list.await.map_err(|error| self.failed(error))?;
 
         let folders = list.common_prefixes.into_iter().map(|path| self.logical_path(path));
         let files = list.objects.into_iter().map(|file| self.logical_path(file.location));
@@ -277,6 +291,11 @@ impl Objects {
         });
 
         walk.boxed()
+    }
+
+    /// The span of a request, for traces.
+    fn span(&self, operation: &'static str) -> Span {
+        outgoing_span(self.name, || operation.to_owned())
     }
 
     /// The path as stored: with `+` after dots that the service would drop. No other segment of
