@@ -11,6 +11,7 @@ mod again;
 mod changes;
 mod copies;
 mod difference;
+mod excerpts;
 mod items;
 pub(crate) mod left_out;
 mod lists;
@@ -240,6 +241,7 @@ impl Spiller {
             },
             preview_bytes,
             left_out,
+            remark: None,
         })
     }
 

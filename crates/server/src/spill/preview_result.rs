@@ -43,6 +43,8 @@ pub(super) struct PreviewResult<'a> {
     pub(super) is_error: bool,
     /// Why the server behind the tool did not send all.
     pub(super) left_out: Option<&'a str>,
+    /// A sentence about an earlier result of the same call.
+    pub(super) remark: Option<&'a str>,
 }
 
 impl PreviewResult<'_> {
@@ -62,6 +64,9 @@ impl PreviewResult<'_> {
         let mut note = self.note(is_complete, !small.is_empty() || value.is_some());
         if let Some(reason) = self.left_out {
             note = format!("{note}\n{}", left_out_warning(reason));
+        }
+        if let Some(remark) = self.remark {
+            note = format!("{note}\n{remark}");
         }
 
         let mut content = vec![ContentBlock::text(note.clone() + &previews)];

@@ -43,6 +43,7 @@ impl Changed {
         } else {
             difference(before, &self.after, max_bytes)
         };
+        let told = told.into_text();
         if self.keeps_layout { told } else { format!("Its layout is written anew.\n{told}") }
     }
 }

@@ -162,7 +162,7 @@ impl EditKind {
         let (after, difference) = match self {
             Self::Texts(edits) => {
                 let after = text::apply(text.to_owned(), edits, max_bytes)?;
-                let difference = difference(text, &after, DIFFERENCE_BYTES);
+                let difference = difference(text, &after, DIFFERENCE_BYTES).into_text();
                 (after, difference)
             }
             Self::Json(change) => {
