@@ -437,8 +437,11 @@ impl Dispatcher {
         }
 
         let tells_changes = self.registry.tells_changes(&name);
-        let key = tells_changes.then(|| CallKey::new(&scope, &name, arguments.as_ref()));
         let control = Arc::clone(&scope.control);
+        let key = tells_changes.then(|| {
+            let exact = control.exact_arguments().map(AsRef::as_ref);
+            CallKey::new(&scope, &name, arguments.as_ref(), exact)
+        });
         let result = self.registry.call_tool(&name, arguments, Arc::clone(&scope)).await?;
         let result = match (&projection, key) {
             (None, None) => spiller.bounded(&name, result).await,

@@ -18,8 +18,14 @@ const KNOWN_RESULTS: usize = 4_096;
 pub(crate) struct CallKey([u8; 32]);
 
 impl CallKey {
-    /// The key of a call. The order of members does not matter.
-    pub(crate) fn new(scope: &Scope, tool: &str, arguments: Option<&Value>) -> Self {
+    /// The key of a call. The order of members does not matter, unless the arguments have numbers
+    /// that a value does not keep: then their text is `exact`.
+    pub(crate) fn new(
+        scope: &Scope,
+        tool: &str,
+        arguments: Option<&Value>,
+        exact: Option<&[u8]>,
+    ) -> Self {
         let mut digest = Sha256::new();
         for part in
             [scope.identity.owner().as_str(), scope.client_session.as_deref().unwrap_or(""), tool]
@@ -29,6 +35,9 @@ impl CallKey {
         }
         if let Some(arguments) = arguments {
             add(arguments, &mut digest);
+        }
+        if let Some(exact) = exact {
+            digest.update(exact);
         }
         Self(digest.finalize().into())
     }
