@@ -10,8 +10,8 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::{
-    Spiller, Whole, changes::changes, left_out::left_out_warning, received::Received, sizes,
-    tool_calls::type_and_size,
+    Spiller, Whole, changes::changes, left_out::left_out_warning,
+    preview_result::structured_resource, received::Received, sizes, tool_calls::type_and_size,
 };
 use crate::registry::{CallKey, KnownResult, Registry, Spill};
 
@@ -203,14 +203,7 @@ impl Whole {
             let mut spilled = json!({
                 "note": text,
                 "complete": false,
-                "resources": [{
-                    "uri": entry.uri,
-                    "name": entry.name,
-                    "mime_type": entry.mime_type,
-                    "size": entry.size,
-                    "expires": entry.expires.to_string(),
-                    "next": [],
-                }],
+                "resources": [structured_resource(entry)],
             });
             if let Some(value) = self.value {
                 spilled["value"] = value;

@@ -34,6 +34,7 @@ pub(crate) use difference::difference;
 use larder_runtime::compute::{Compute, INLINE_BYTES};
 use parts::Parts;
 use preview_result::NextTools;
+pub(crate) use preview_result::structured_resource;
 use received::Received;
 use store_parts::{StorePartsError, Storing, store_parts};
 pub(crate) use unique_names::has_unique_names;

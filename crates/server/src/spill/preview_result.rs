@@ -170,18 +170,7 @@ impl PreviewResult<'_> {
     /// A stored part, with its preview if that is shown.
     fn resource(&self, part: &StoredPart, is_shown: bool) -> Value {
         let StoredPart { entry, preview, columns, .. } = part;
-        let mut resource = json!({
-            "uri": entry.uri,
-            "name": entry.name,
-            "mime_type": entry.mime_type,
-            "size": entry.size,
-            "expires": entry.expires.to_string(),
-            "next": [],
-        });
-
-        if entry.kind == Kind::Text {
-            resource["lines"] = json!(entry.lines);
-        }
+        let mut resource = structured_resource(entry);
         if !is_shown {
             return resource;
         }
@@ -225,6 +214,22 @@ impl PreviewResult<'_> {
         }
         next
     }
+}
+
+/// A stored resource in structured content, without its next calls.
+pub(crate) fn structured_resource(entry: &Entry) -> Value {
+    let mut resource = json!({
+        "uri": entry.uri,
+        "name": entry.name,
+        "mime_type": entry.mime_type,
+        "size": entry.size,
+        "expires": entry.expires.to_string(),
+        "next": [],
+    });
+    if entry.kind == Kind::Text {
+        resource["lines"] = json!(entry.lines);
+    }
+    resource
 }
 
 /// `Records: 49,000 at /items; table t (id, level); jq root .items[]`.

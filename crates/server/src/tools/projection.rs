@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use larder_query::{Engine, Queries};
-use larder_records::{Container, Layout, words::count};
-use larder_store::store::{Entry, Kind};
+use larder_records::{Container, Layout, essence, words::count};
+use larder_store::store::Entry;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ use crate::{
     handler::{Context, IntoToolResult, Scope, ToolError},
     registry::{Form, Paging, Projection, Projector, READING_TOOL, Registry, Spill, not_called},
     spill::{
-        Spiller, Whole,
+        Spiller, Whole, structured_resource,
         tool_calls::{call, jq_root, type_and_size},
     },
 };
@@ -262,7 +262,7 @@ fn spilled(note: &str, entry: &Entry, value: &Value) -> Value {
     json!({ "spilled": {
         "note": note,
         "complete": false,
-        "resources": [resource(entry)],
+        "resources": [structured_resource(entry)],
         "value": value,
     } })
 }
@@ -318,7 +318,7 @@ fn records_filter(entry: &Entry) -> String {
 
 /// Whether the content is a list, of which `head` gives the first records.
 fn has_records(entry: &Entry) -> bool {
-    let essence = entry.mime_type.split(';').next().unwrap_or_default().trim();
+    let essence = essence(&entry.mime_type);
     match &entry.records {
         // Short content has no index.
         None => essence.ends_with("json") || essence == "text/csv",
@@ -372,21 +372,6 @@ fn composed(tool: &str, answer: CallToolResult, whole: Whole) -> CallToolResult 
     result.structured_content = structured;
     result.meta = meta;
     result
-}
-
-/// The resource in structured content.
-fn resource(entry: &Entry) -> Value {
-    let mut resource = json!({
-        "uri": entry.uri,
-        "mime_type": entry.mime_type,
-        "size": entry.size,
-        "expires": entry.expires.to_string(),
-        "next": [],
-    });
-    if entry.kind == Kind::Text {
-        resource["lines"] = json!(entry.lines);
-    }
-    resource
 }
 
 /// The error of a projection after the tool has run.

@@ -1,7 +1,7 @@
 //! The arguments of several calls: a list, or the records of a resource.
 
 use larder_protocol::exact;
-use larder_records::{Container, Layout};
+use larder_records::{Container, Layout, essence};
 use larder_store::store::Entry;
 use rmcp::model::ContentBlock;
 use serde_json::{Value, json};
@@ -88,6 +88,6 @@ fn inputs_filter(entry: &Entry) -> String {
 }
 
 fn is_json(entry: &Entry) -> bool {
-    let essence = entry.mime_type.split(';').next().unwrap_or_default().trim();
+    let essence = essence(&entry.mime_type);
     essence.ends_with("/json") || essence.ends_with("+json")
 }
