@@ -57,7 +57,7 @@ use crate::{
         AskMode, Cancellation, Control, IntoToolResult, Outbox, Polled, Scope, Server,
         StepAccounts, Suspended, ToolError,
     },
-    registry::{CallKey, Registry, SessionClient, not_called},
+    registry::{CallKey, InputReferences, Registry, SessionClient, not_called},
     spill::Spiller,
 };
 
@@ -431,7 +431,10 @@ impl Dispatcher {
         let spiller = Spiller::new(&scope);
         spiller.receive(&name);
         let given = arguments.as_ref();
-        let fanned = self.registry.fan_out(&name, given, projection.as_ref(), &scope);
+        let max_bytes = self.limits.load().ref_bytes;
+        let references = InputReferences::Resolved { max_bytes };
+        let repeated = projection.as_ref();
+        let fanned = self.registry.fan_out(&name, given, repeated, references, &scope);
         if let Some(answer) = Box::pin(fanned).await {
             return Ok(Reply::CallTool(Box::new(answer.into())));
         }
