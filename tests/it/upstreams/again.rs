@@ -108,7 +108,7 @@ async fn other_arguments_sessions_and_projections_are_other_results() {
 
     // A value would keep the same number of all of these.
     for number in ["12345678901234567890123", "12345678901234567890124", "1.10", "1.1"] {
-        let arguments = format!("{{\"n\": {number}}}");
+        let arguments = format!("{{\"n\":{number}}}");
         let first = exactly(&client, "snapshot", &arguments).await.result();
         assert_eq!(text(&first), page(0), "{number}");
         let arguments = format!("{{\"_larder\": {{}}, \"n\":{number}}}");

@@ -430,21 +430,16 @@ impl Dispatcher {
 
         let spiller = Spiller::new(&scope);
         spiller.receive(&name);
+        let references = InputReferences::Resolved { max_bytes: self.limits.load().ref_bytes };
         let given = arguments.as_ref();
-        let max_bytes = self.limits.load().ref_bytes;
-        let references = InputReferences::Resolved { max_bytes };
-        let repeated = projection.as_ref();
-        let fanned = self.registry.fan_out(&name, given, repeated, references, &scope);
+        let fanned = self.registry.fan_out(&name, given, projection.as_ref(), references, &scope);
         if let Some(answer) = Box::pin(fanned).await {
             return Ok(Reply::CallTool(Box::new(answer.into())));
         }
 
         let tells_changes = self.registry.tells_changes(&name);
         let control = Arc::clone(&scope.control);
-        let key = tells_changes.then(|| {
-            let exact = control.exact_arguments().map(AsRef::as_ref);
-            CallKey::new(&scope, &name, arguments.as_ref(), exact)
-        });
+        let key = tells_changes.then(|| CallKey::new(&scope, &name, arguments.as_ref()));
         let result = self.registry.call_tool(&name, arguments, Arc::clone(&scope)).await?;
         let result = match (&projection, key) {
             (None, None) => spiller.bounded(&name, result).await,

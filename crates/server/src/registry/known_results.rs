@@ -18,14 +18,9 @@ const KNOWN_RESULTS: usize = 4_096;
 pub(crate) struct CallKey([u8; 32]);
 
 impl CallKey {
-    /// The key of a call. The order of members does not matter, unless the arguments have numbers
-    /// that a value does not keep: then their text is `exact`.
-    pub(crate) fn new(
-        scope: &Scope,
-        tool: &str,
-        arguments: Option<&Value>,
-        exact: Option<&[u8]>,
-    ) -> Self {
+    /// The key of a call. The order of members does not matter, unless the arguments are passed on
+    /// as they were written, because a value does not keep their numbers.
+    pub(crate) fn new(scope: &Scope, tool: &str, arguments: Option<&Value>) -> Self {
         let mut digest = Sha256::new();
         for part in
             [scope.identity.owner().as_str(), scope.client_session.as_deref().unwrap_or(""), tool]
@@ -36,7 +31,7 @@ impl CallKey {
         if let Some(arguments) = arguments {
             add(arguments, &mut digest);
         }
-        if let Some(exact) = exact {
+        if let Some(exact) = scope.control.exact_arguments() {
             digest.update(exact);
         }
         Self(digest.finalize().into())
