@@ -100,10 +100,10 @@ async fn each_inner_call_that_ends_is_progress() {
     for number in 1..=3 {
         server.control.release(&number.to_string(), 2);
     }
-    for mut events in [
-        legacy.stream_call(7, "number", each(1..=3)).await,
-        modern.stream_call(7, "number", each(1..=3)).await,
-    ] {
+    let mut in_session = legacy.stream_call(7, "number", each(1..=3)).await;
+    assert_eq!(in_session.next().await.unwrap().data, "", "a priming event");
+    let stateless = modern.stream_call(7, "number", each(1..=3)).await;
+    for mut events in [in_session, stateless] {
         let mut told = Vec::new();
         loop {
             let message = events.message().await;
@@ -157,7 +157,7 @@ async fn each_inner_call_is_a_decision_and_counts_in_the_limits() {
         [auth]
         mode = "static"
         [auth.scopes]
-        far__echo = ["speak"]
+        echo = ["speak"]
         [[auth.tokens]]
         name = "ana"
         sha256 = "{}"
@@ -182,12 +182,12 @@ async fn each_inner_call_is_a_decision_and_counts_in_the_limits() {
 
     let inputs: Vec<_> = (0..4).map(|n| json!({ "n": n })).collect();
     let asked = json!({ "_larder": { "each": inputs } });
-    assert_eq!(bob.call("far__echo", asked.clone()).await.status, 403);
-    let first = ana.call("far__echo", asked.clone()).await.result();
-    assert!(text(&first).starts_with("4 calls of far__echo: 4 ok, none failed."), "{first}");
+    assert_eq!(bob.call("echo", asked.clone()).await.status, 403);
+    let first = ana.call("echo", asked.clone()).await.result();
+    assert!(text(&first).starts_with("4 calls of echo: 4 ok, none failed."), "{first}");
     // Five requests of six have been made.
-    let second = ana.call("far__echo", asked).await.result();
-    assert!(text(&second).starts_with("4 calls of far__echo: 0 ok, 4 failed"), "{second}");
+    let second = ana.call("echo", asked).await.result();
+    assert!(text(&second).starts_with("4 calls of echo: 0 ok, 4 failed"), "{second}");
     assert!(text(&second).contains("limits.requests_per_window"), "{second}");
 
     let decisions = poll("the audit log", async || {
@@ -199,7 +199,7 @@ async fn each_inner_call_is_a_decision_and_counts_in_the_limits() {
     let decisions = decisions.await;
     let count = |name: &str, outcome: &str| {
         let is_of = |line: &&String| {
-            [name, "tools/call far__echo", outcome].iter().all(|part| line.contains(part))
+            [name, "tools/call echo", outcome].iter().all(|part| line.contains(part))
         };
         decisions.iter().filter(is_of).count()
     };
