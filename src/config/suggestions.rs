@@ -3,7 +3,9 @@
 use serde_json::Value;
 
 use super::Config;
-use crate::near::{asked, did_you_mean, nearest};
+use larder_protocol::near::nearest;
+
+use crate::near::{asked, did_you_mean};
 
 const PREFIX: &str = "LARDER_";
 

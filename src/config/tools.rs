@@ -5,7 +5,7 @@ use std::{
     path::PathBuf,
 };
 
-use larder_runtime::environment::variable_os;
+use larder_runtime::environment::absolute_path;
 use larder_server::{
     registry::{OutputRules, Spill, ToolSet},
     tools::BUILT_IN_TOOLS,
@@ -216,14 +216,12 @@ impl ToolsConfig {
 
 /// The user's folder for caches.
 pub(crate) fn user_caches() -> Option<PathBuf> {
-    let folder =
-        |name: &str| variable_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     if cfg!(windows) {
-        return folder("LOCALAPPDATA");
+        return absolute_path("LOCALAPPDATA");
     }
 
     let below_home = if cfg!(target_os = "macos") { "Library/Caches" } else { ".cache" };
-    folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(below_home)))
+    absolute_path("XDG_CACHE_HOME").or_else(|| Some(absolute_path("HOME")?.join(below_home)))
 }
 
 impl Default for ToolsConfig {

@@ -6,12 +6,18 @@ use strsim::normalized_damerau_levenshtein;
 const MAX_NAMES: usize = 3;
 /// The least similarity of a suggestion, where 1 is an equal name.
 const LEAST: f64 = 0.6;
+/// How much less similar than the nearest name a suggestion may be.
+const MARGIN: f64 = 0.15;
+/// The similarity of a longer name that has the name as a part.
+const PART: f64 = 0.9;
+/// The least characters of such a part.
+const LEAST_PART: usize = 4;
 /// The most characters of a name that are compared: the cost grows with their square.
 const MAX_CHARS: usize = 200;
 
 /// The candidates that are most like the name, best first: at most three, and none that is unlike
-/// it. The part of a candidate behind a prefix of an upstream (`crm__`, `crm+`) counts as well as
-/// the whole.
+/// it or much less like it than the best. The part of a candidate behind a prefix of an upstream
+/// (`crm__`, `crm+`) counts as well as the whole, and a name that is a part of a candidate is near.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let name = comparable(name);
     let mut near: Vec<(f64, &str)> = candidates
@@ -23,6 +29,9 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     // Equal candidates keep their order, so a message is the same each time.
     near.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     near.dedup_by_key(|(_, candidate)| *candidate);
+    // Beside a very near name, others are only noise.
+    let best = near.first().map_or(0.0, |(similarity, _)| *similarity);
+    near.retain(|(similarity, _)| best - similarity <= MARGIN);
     near.into_iter().take(MAX_NAMES).map(|(_, candidate)| candidate).collect()
 }
 
@@ -40,7 +49,9 @@ fn similarity(name: &str, candidate: &str) -> f64 {
     let whole = normalized_damerau_levenshtein(name, &candidate);
     let without_prefix = candidate.split_once("__").or_else(|| candidate.split_once('+'));
     let rest = without_prefix.map_or(0.0, |(_, rest)| normalized_damerau_levenshtein(name, rest));
-    whole.max(rest)
+    let is_part = name.chars().count() >= LEAST_PART && candidate.contains(name);
+    let part = if is_part { PART } else { 0.0 };
+    whole.max(rest).max(part)
 }
 
 fn comparable(name: &str) -> String {
@@ -60,6 +71,11 @@ mod tests {
         assert_eq!(nearest("weather", tools), [""; 0]);
         assert_eq!(nearest("", tools), [""; 0]);
         assert_eq!(nearest("x", []), [""; 0]);
+        assert_eq!(nearest("listing", ["tools.listing", "lasting"]), ["tools.listing", "lasting"]);
+        assert_eq!(
+            nearest("serch_resource", ["read_resource", "search_resource", "search_resources"]),
+            ["search_resource", "search_resources"]
+        );
         assert_eq!(nearest("größe", ["groesse", "grösse", "Größe"])[0], "Größe");
     }
 

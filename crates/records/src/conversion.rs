@@ -7,6 +7,7 @@ use super::{
     columns_and_rows,
     loose::{self, Converted},
     markdown,
+    media_type::essence,
     preview::Sample,
 };
 
@@ -55,7 +56,7 @@ impl Conversion {
 
     /// The conversion that the media type or the first bytes of a text call for.
     pub fn of_type(mime_type: &str, head: &[u8]) -> Option<Self> {
-        let essence = mime_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let essence = essence(mime_type);
         let start = head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head).trim_ascii_start();
         let start = start[..start.len().min(64)].to_ascii_lowercase();
         let begins = |prefixes: &[&[u8]]| prefixes.iter().any(|prefix| start.starts_with(prefix));

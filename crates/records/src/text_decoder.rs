@@ -7,7 +7,7 @@ use flate2::write::MultiGzDecoder;
 use serde::{Deserialize, Serialize};
 use zstd::stream::raw::{DParameter, Decoder as ZstdDecoder, InBuffer, Operation, OutBuffer};
 
-use super::{Charset, words::number};
+use super::{Charset, media_type::essence, words::number};
 
 /// How many compressed bytes are inflated at once. Deflate makes at most 1,032 bytes of one.
 const SLICE_BYTES: usize = 256;
@@ -132,7 +132,7 @@ fn declared_charset(mime_type: &str) -> Option<&'static Encoding> {
 
 fn is_text_type(mime_type: Option<&str>) -> bool {
     mime_type.is_some_and(|mime_type| {
-        let essence = mime_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let essence = essence(mime_type);
         essence.starts_with("text/") || essence.contains("json") || essence.contains("xml")
     })
 }

@@ -1,7 +1,7 @@
 //! Variables of the process's environment. An empty variable counts as unset: Compose and unit
 //! files set one where a person has left it out.
 
-use std::ffi::OsString;
+use std::{ffi::OsString, path::PathBuf};
 
 /// The value of a variable, if it is set, not empty, and Unicode.
 pub fn variable(name: &str) -> Option<String> {
@@ -11,6 +11,11 @@ pub fn variable(name: &str) -> Option<String> {
 /// The value of a variable, if it is set and not empty.
 pub fn variable_os(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// The absolute path in a variable. Others count as not set, as the XDG base directories demand.
+pub fn absolute_path(name: &str) -> Option<PathBuf> {
+    variable_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
 /// Whether a variable is set to an empty value.

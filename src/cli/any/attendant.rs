@@ -118,6 +118,10 @@ impl Attendant for Terminal {
         if let Some(total) = total {
             self.bar.set_length(steps(total * scale));
         }
+        // A request may be sent again, after the person has visited pages.
+        if self.bar.is_finished() {
+            self.bar.reset();
+        }
         self.bar.set_message(visible(message.unwrap_or_default()).into_owned());
         self.bar.set_position(steps(progress * scale));
         self.bar.tick();
@@ -153,5 +157,21 @@ impl Attendant for Terminal {
         let params = params.clone();
         let asked = self.asked(move |server| elicitation::ask(server, &params)).await;
         asked.ok_or_else(|| "The question could not be asked.".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_progress_is_shown_again_after_it_was_removed() {
+        let terminal = Terminal::new("a server".into(), None, false);
+        terminal.progress(1.0, Some(2.0), None);
+        terminal.clear();
+        assert!(terminal.bar.is_finished());
+
+        terminal.progress(1.0, Some(2.0), None);
+        assert!(!terminal.bar.is_finished());
     }
 }

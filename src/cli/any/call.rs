@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::{
     server::{AnyServer, AnyServerArgs, Unanswered},
     shown,
+    tools::missing,
 };
 use crate::cli::client::{ClientError, print_json, print_text};
 
@@ -80,11 +81,6 @@ async fn call(
 
 /// The list of tools, its member and the key of a name.
 const TOOLS: (&str, &str, &str) = ("tools/list", "tools", "name");
-
-/// There is no such tool, but there may be near ones.
-fn missing(tool: &str, near: &str) -> String {
-    format!("There is no tool {tool}.{near} List them: larder tools")
-}
 
 /// Why a call failed.
 fn told(tool: &str, text: String) -> String {

@@ -104,16 +104,17 @@ async fn finish(
         match finished {
             Ok(()) => return Ok(()),
             // A page that knows no code must not end the login of the person.
-            Err(LoginProblem::Refused(problem)) if problem.starts_with("This login was not") => {}
+            Err(LoginProblem::Unknown(_)) => {}
             Err(problem) => return Err(told(&problem)),
         }
     }
 }
 
 fn told(problem: &LoginProblem) -> ClientError {
-    let text = problem.to_string();
-    let text = text.replace("set upstreams.auth.client_id", "give --client-id ID");
-    ClientError::Denied(text.replace("Set upstreams.auth.client_id", "Give --client-id ID"))
+    ClientError::Denied(match problem {
+        LoginProblem::NoClient(reason) => format!("{reason}: give --client-id ID"),
+        other => other.to_string(),
+    })
 }
 
 /// Why a server cannot be logged in to.

@@ -256,7 +256,10 @@ impl AnyServer {
         const METHOD_NOT_FOUND: i64 = -32601;
 
         let list = Box::pin(self.direct.list(method, member, &self.terminal));
-        match self.terminal.until_interrupted(list).await? {
+        let listed = self.terminal.until_interrupted(list).await?;
+        self.terminal.clear();
+
+        match listed {
             Ok(items) => Ok(items),
             Err(DirectError::Refused(error)) if error.code == METHOD_NOT_FOUND => Ok(Vec::new()),
             Err(error) => Err(self.told(error).await?),

@@ -40,8 +40,7 @@ async fn list(server: &AnyServer, tool: Option<&str>, json: bool) -> Result<(), 
         let Some(found) = found else {
             let names = tools.iter().filter_map(|tool| tool["name"].as_str());
             let near = crate::near::did_you_mean(name, names);
-            let told = format!("There is no tool {name}.{near} List them: larder tools");
-            return Err(ClientError::Failed(told));
+            return Err(ClientError::Failed(missing(name, &near)));
         };
         return if json { print_json(found) } else { print(described(found).as_bytes()) };
     }
@@ -53,6 +52,11 @@ async fn list(server: &AnyServer, tool: Option<&str>, json: bool) -> Result<(), 
         return print(b"The server has no tools.\n");
     }
     print(named(&tools, "TOOL", "name").as_bytes())
+}
+
+/// There is no such tool, but there may be near ones.
+pub(super) fn missing(tool: &str, near: &str) -> String {
+    format!("There is no tool {tool}.{near} List them: larder tools")
 }
 
 /// Items with their names and the first sentences of their descriptions.

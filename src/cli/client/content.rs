@@ -69,7 +69,7 @@ impl Content {
 }
 
 /// Whether these bytes are text, apart from a cut last character.
-fn is_text(bytes: &[u8]) -> bool {
+pub(super) fn is_text(bytes: &[u8]) -> bool {
     !bytes.contains(&0)
         && std::str::from_utf8(bytes).map_or_else(|error| error.error_len().is_none(), |_| true)
 }

@@ -10,7 +10,7 @@ use std::{
 
 use async_trait::async_trait;
 use base64::{Engine, prelude::BASE64_STANDARD};
-use larder_runtime::environment::variable_os;
+use larder_runtime::environment::absolute_path;
 use larder_store::vault::{Slot, Slots, VaultError};
 use serde::{Deserialize, Serialize};
 
@@ -71,12 +71,11 @@ impl LoginFiles {
 
 /// The directory of this user's logins.
 pub(super) fn folder() -> Option<PathBuf> {
-    let absolute =
-        |name: &str| variable_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = if cfg!(windows) {
-        absolute("APPDATA")
+        absolute_path("APPDATA")
     } else {
-        absolute("XDG_CONFIG_HOME").or_else(|| absolute("HOME").map(|home| home.join(".config")))
+        absolute_path("XDG_CONFIG_HOME")
+            .or_else(|| absolute_path("HOME").map(|home| home.join(".config")))
     };
     base.map(|base| base.join("larder").join("logins"))
 }

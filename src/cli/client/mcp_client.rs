@@ -73,13 +73,7 @@ impl McpClient {
     /// The URL or the file of certificates cannot be used.
     pub(in crate::cli) async fn new(args: ServerArgs) -> Result<Self, ClientError> {
         let endpoint = Endpoint::parse(&args.server).map_err(ClientError::Usage)?;
-        let token = match args.token() {
-            Some(token) => Some(token.to_owned()),
-            None => stored_token(&endpoint).await,
-        };
-
-        let builder = reqwest::Client::builder();
-        Self::with(builder, endpoint, token, &args)
+        Self::with(reqwest::Client::builder(), endpoint, &args).await
     }
 
     /// The problem of an MCP server that cannot be used, as a plain request shows it. `None` if it
@@ -89,15 +83,10 @@ impl McpClient {
         args: &ServerArgs,
         headers: &BTreeMap<String, String>,
     ) -> Option<ClientError> {
-        let token = match args.token() {
-            Some(token) => Some(token.to_owned()),
-            None => stored_token(endpoint).await,
-        };
-
         let headers: HashMap<_, _> = headers.clone().into_iter().collect();
         let headers = HeaderMap::try_from(&headers).ok()?;
         let builder = reqwest::Client::builder().default_headers(headers);
-        let mut client = Self::with(builder, endpoint.clone(), token, args).ok()?;
+        let mut client = Self::with(builder, endpoint.clone(), args).await.ok()?;
         client.max_body = MAX_DIAGNOSIS;
 
         let ping = json!({});
@@ -108,12 +97,16 @@ impl McpClient {
         }
     }
 
-    fn with(
+    async fn with(
         builder: reqwest::ClientBuilder,
         endpoint: Endpoint,
-        token: Option<String>,
         args: &ServerArgs,
     ) -> Result<Self, ClientError> {
+        let token = match args.token() {
+            Some(token) => Some(token.to_owned()),
+            None => stored_token(&endpoint).await,
+        };
+
         let mut builder = builder.connect_timeout(Duration::from_secs(10));
         // No proxy can reach this machine's own addresses.
         if endpoint.is_local() {

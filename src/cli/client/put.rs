@@ -12,10 +12,15 @@ use clap::Args;
 use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
-use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt},
+    sync::OnceCell,
+};
 
 use super::{
-    ClientError, McpClient, ServerArgs, parse_ttl,
+    ClientError, McpClient, ServerArgs,
+    content::is_text,
+    parse_ttl,
     parts::Parts,
     print_json, print_text, progress_bar,
     resources::{Resources, Source},
@@ -120,18 +125,30 @@ pub(super) async fn run(mut args: PutArgs) -> Result<(), ClientError> {
     }
 
     let client = McpClient::new(args.server.clone()).await?;
+    let destination = Destination { client: &client, resources: OnceCell::new() };
     let mut parts = Parts::new(files.len());
     for file in &files {
         // The others are stored all the same.
-        if let Err(error) = put(&client, &args, file).await {
+        if let Err(error) = put(&destination, &args, file).await {
             parts.failed(error)?;
         }
     }
     parts.end()
 }
 
+/// The server, and the way in which it receives content, once that is known.
+struct Destination<'a> {
+    client: &'a McpClient,
+    /// `None` if it receives content only as arguments of a tool.
+    resources: OnceCell<Option<Resources<'a>>>,
+}
+
 /// Stores one file, and prints its URI.
-async fn put(client: &McpClient, args: &PutArgs, file: &Path) -> Result<(), ClientError> {
+async fn put(
+    destination: &Destination<'_>,
+    args: &PutArgs,
+    file: &Path,
+) -> Result<(), ClientError> {
     let input = Input::open(file).await?;
     let size = input.size;
     let file_name = file.file_name().and_then(|name| name.to_str());
@@ -152,9 +169,10 @@ async fn put(client: &McpClient, args: &PutArgs, file: &Path) -> Result<(), Clie
     };
 
     let bar = progress_bar(input.size, false);
-    let uri = match Resources::that_receive(client).await? {
-        Some(resources) => by_http(&resources, storing, input, &bar).await,
-        None => by_tool(client, storing, input, &bar).await,
+    let asking = || Resources::that_receive(destination.client);
+    let uri = match destination.resources.get_or_try_init(asking).await? {
+        Some(resources) => by_http(resources, storing, input, &bar).await,
+        None => by_tool(destination.client, storing, input, &bar).await,
     };
 
     bar.finish_and_clear();
@@ -217,8 +235,7 @@ async fn by_tool(
     // A file is checked to its end. Standard input is not: if it begins as text and is not, the
     // command fails and asks for --binary.
     let is_text = !storing.is_binary
-        && !first.contains(&0)
-        && is_utf8_prefix(&first)
+        && is_text(&first)
         && (input.is_stdin || is_utf8(storing.file).await.map_err(local)?);
 
     let mut arguments = serde_json::Map::new();
@@ -323,11 +340,6 @@ impl Encoder {
     fn not_text(&self) -> ClientError {
         ClientError::Usage(format!("{}: not UTF-8 text: give --binary", self.input_name))
     }
-}
-
-/// Whether these bytes are UTF-8 text, apart from a cut last character.
-fn is_utf8_prefix(bytes: &[u8]) -> bool {
-    std::str::from_utf8(bytes).map_or_else(|error| error.error_len().is_none(), |_| true)
 }
 
 async fn is_utf8(file: &Path) -> std::io::Result<bool> {

@@ -78,7 +78,7 @@ async fn a_wrong_name_is_told_with_the_way_to_the_right_one() {
             (
                 &["call", "serch_resource"],
                 1,
-                "There is no tool serch_resource. Did you mean search_resource, search_resources or share_resource? List them: larder tools",
+                "There is no tool serch_resource. Did you mean search_resource or search_resources? List them: larder tools",
             ),
             (
                 &["call", "read_resource", r#"{"ur":"x:a"}"#],

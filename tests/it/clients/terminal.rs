@@ -3,6 +3,10 @@
 use std::{
     fs,
     process::{Output, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use larder::preview::words::number;
@@ -203,6 +207,34 @@ async fn a_server_without_content_over_http_gets_files_by_its_tools() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("--binary"), "{output:?}");
     let uri = said(&client(&url, &["put", "-", "--binary"], &late).await);
     assert!(client(&url, &["cat", uri.trim_end()], b"").await.stdout == late);
+}
+
+#[tokio::test]
+async fn the_server_is_asked_once_how_it_receives_several_files() {
+    let asked = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&asked);
+    let receiving = move |request: axum::extract::Request| {
+        let counted = Arc::clone(&counted);
+        async move {
+            let is_question = request.method() == "OPTIONS";
+            counted.fetch_add(u64::from(is_question), Ordering::Relaxed);
+            let _ = axum::body::to_bytes(request.into_body(), 1_000).await;
+            ([("upload-limit", "max-size=1000")], r#"{"uri":"x:stored"}"#)
+        }
+    };
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let app = axum::Router::new().fallback(receiving);
+    let serving = tokio::spawn(async move { axum::serve(listener, app).await });
+
+    let folder = tempfile::tempdir().unwrap();
+    let files: Vec<_> = ["a", "b", "c"].map(|name| folder.path().join(name)).into();
+    files.iter().for_each(|file| fs::write(file, "short").unwrap());
+    let put = files.iter().map(|file| file.to_str().unwrap());
+    let put: Vec<_> = ["put"].into_iter().chain(put).collect();
+    assert_eq!(said(&client(&url, &put, b"").await), "x:stored\n".repeat(3));
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
+    serving.abort();
 }
 
 #[tokio::test]

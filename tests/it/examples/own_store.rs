@@ -3,10 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use larder::{
-    clock::ManualClock,
+    clock::{ManualClock, Timestamp},
     random::Random,
-    store::{ObjectBackend, ObjectLocation, Store},
+    store::{KeyValueError, KeyValueStore, ObjectBackend, ObjectLocation, Store},
     testing::store::{Harness, Setup},
 };
 use serde_json::json;
@@ -21,6 +22,39 @@ use crate::support::{
 #[path = "../../../examples/own_store.rs"]
 mod server;
 
+/// A database in which no part of an object gets other bytes, of which readers would see a mixture.
+#[derive(Debug)]
+struct Unmixed(Sqlite);
+
+#[async_trait]
+impl KeyValueStore for Unmixed {
+    async fn get(&self, key: &str) -> Result<Option<Bytes>, KeyValueError> {
+        self.0.get(key).await
+    }
+
+    async fn put(&self, key: &str, value: Bytes, only_new: bool) -> Result<bool, KeyValueError> {
+        if key.contains('#')
+            && let Some(before) = self.0.get(key).await?
+        {
+            assert!(before == value, "{key} is overwritten with other bytes");
+        }
+        self.0.put(key, value, only_new).await
+    }
+
+    async fn delete(&self, key: &str) -> Result<(), KeyValueError> {
+        self.0.delete(key).await
+    }
+
+    async fn list(
+        &self,
+        prefix: &str,
+        after: &str,
+        limit: usize,
+    ) -> Result<Vec<(String, Timestamp)>, KeyValueError> {
+        self.0.list(prefix, after, limit).await
+    }
+}
+
 /// A separate database for each store.
 struct Databases {
     clock: ManualClock,
@@ -32,7 +66,7 @@ impl Harness for Databases {
     async fn store(&self, setup: Setup) -> Store {
         let file = self.folder.path().join(Random::system().id());
         let values = Sqlite::open(file.to_str().unwrap()).unwrap();
-        let location = ObjectLocation::of_values("sqlite", values);
+        let location = ObjectLocation::of_values("sqlite", Unmixed(values));
         let clock = Arc::new(self.clock.clone());
 
         let backend = ObjectBackend::new(location, clock.clone(), Random::system(), setup.quota);

@@ -11,7 +11,11 @@ use std::{
 use larder::{Spill, upstream::Settings};
 use serde_json::{Value, json};
 
-use super::{meaning::answering, projections::in_front_of, text, uri_in};
+use super::{
+    meaning::answering,
+    projections::{exactly, in_front_of},
+    text, uri_in,
+};
 use crate::support::{Legacy, Modern};
 
 /// A snapshot of a page, in which `changed` lines are new.
@@ -101,6 +105,17 @@ async fn other_arguments_sessions_and_projections_are_other_results() {
         assert_eq!(text(&first), page(0), "{arguments}");
     }
     assert_eq!(text(&other.call("snapshot", json!({})).await.result()), page(0));
+
+    // A value would keep the same number of all of these.
+    for number in ["12345678901234567890123", "12345678901234567890124", "1.10", "1.1"] {
+        let arguments = format!("{{\"n\":{number}}}");
+        let first = exactly(&client, "snapshot", &arguments).await.result();
+        assert_eq!(text(&first), page(0), "{number}");
+        let arguments = format!("{{\"_larder\": {{}}, \"n\":{number}}}");
+        let again = exactly(&client, "snapshot", &arguments).await.result();
+        assert!(text(&again).starts_with("unchanged since "), "{number}: {again}");
+    }
+
     let head = json!({ "_larder": { "head": 1 } });
     for _ in 0..2 {
         let projected = client.call("snapshot", head.clone()).await.result();
@@ -176,6 +191,13 @@ async fn a_result_that_is_stored_while_it_arrives_is_compared_too() {
     assert!(said.contains(&format!("+{:0>99}", 1_009)), "{said}");
     let now = said.lines().find(|line| line.starts_with("larder://")).unwrap();
     assert_eq!(read(now).await, longer);
+
+    *result.lock().unwrap() = of_text(&long.replace('0', "1"));
+    let preview = get().await;
+    let said = text(&preview);
+    assert!(said.starts_with("PREVIEW ONLY"), "{said}");
+    let remark = format!(" UTC ({now}), much has changed.");
+    assert!(said.contains("\nSince ") && said.contains(&remark), "{said}");
 }
 
 #[tokio::test]
@@ -269,6 +291,31 @@ async fn what_is_unchanged_is_in_a_resource_that_lasts() {
     let read = client.send("resources/read", json!({ "uri": uri_in(&renewed) })).await.result();
     assert_eq!(read["contents"][0]["text"], page(0));
     assert_eq!(again().await, renewed);
+}
+
+#[tokio::test]
+async fn a_result_of_another_day_is_told_with_its_date() {
+    let (state, calls) = (Arc::new(AtomicU64::new(0)), Arc::default());
+    let mut upstream = changing(state, calls).await;
+    upstream.ttl = [("snapshot".to_owned(), Duration::from_secs(3 * 86_400))].into();
+    let server = in_front_of(upstream).await;
+    let client = Legacy::of(&server).await;
+    let get = async || client.call("snapshot", json!({})).await.result();
+
+    get().await;
+    let today = get().await;
+    let time = text(&today).split(" UTC").next().unwrap().to_owned();
+    assert_eq!(time.len(), "unchanged since 14:02".len(), "{today}");
+
+    // A session that is not used for long ends.
+    for _ in 0..96 {
+        server.clock.advance(Duration::from_secs(900));
+        get().await;
+    }
+    let later = get().await;
+    let day = text(&later).split(" UTC").next().unwrap();
+    assert_eq!(day.len(), "unchanged since 2026-11-26 14:02".len(), "{later}");
+    assert!(day.ends_with(time.trim_start_matches("unchanged since ")), "{later}");
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ mod finding;
 mod healing;
 mod host;
 mod http;
+mod inner_calls;
 mod instances;
 mod items;
 mod lists;

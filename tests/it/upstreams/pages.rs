@@ -34,6 +34,7 @@ async fn lists() -> Settings {
         ("from_zero", json!({ "page": { "type": "integer" } })),
         ("prices", json!({ "cursor": { "type": "string" } })),
         ("cut", json!({ "cursor": { "type": "string" } })),
+        ("empty", json!({ "cursor": { "type": "string" } })),
     ];
     let hints = json!({ "readOnlyHint": true });
     let listed: Vec<_> = tools
@@ -75,6 +76,12 @@ async fn lists() -> Settings {
                     let next = (given["cursor"] != "b").then_some("b");
                     let from = u64::from(next.is_none());
                     json!({ "items": page(from).0, "nextCursor": next, "incomplete_results": next.is_some() })
+                }
+                // A list that ends only long after the pages that are wanted.
+                "empty" => {
+                    let next = Some(number("cursor") + 1).filter(|next| *next < 60);
+                    let items = if number("cursor") == 0 { page(0).0 } else { Vec::new() };
+                    json!({ "items": items, "nextCursor": next.map(|next| next.to_string()) })
                 }
                 "from_zero" => json!(page(given["page"].as_u64().unwrap_or(0) * 10).0),
                 "by_page" => json!(page((paged - 1) * 10).0),
@@ -181,6 +188,19 @@ async fn a_list_that_goes_wrong_is_an_error_that_keeps_what_came() {
             client.call("by_page", json!({ "_larder": { "pages": pages } })).await.failure();
         assert!(refused.contains("pages is a number from 1 to 100"), "{refused}");
     }
+}
+
+#[tokio::test]
+async fn empty_pages_count_as_pages_that_were_wanted() {
+    let server = in_front_of(lists().await).await;
+    let client = Legacy::of(&server).await;
+
+    let empty = client.call("empty", json!({ "_larder": { "pages": 5 } })).await.result();
+    let expected = "1 page of empty: 10 records, NOT complete: more follow ({\"cursor\":\"5\"})";
+    assert!(text(&empty).starts_with(expected), "{empty}");
+
+    let all = client.call("empty", json!({ "_larder": { "pages": 60 } })).await.result();
+    assert!(text(&all).starts_with("1 page of empty: 10 records, complete."), "{all}");
 }
 
 #[tokio::test]

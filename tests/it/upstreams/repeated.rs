@@ -56,8 +56,6 @@ async fn arguments_that_would_change_or_choose_calls_are_refused_before_the_firs
     for (each, said) in [
         (json!([{}, { "_larder": { "each": [{}] } }]), "each[1] has _larder"),
         (json!("x:nested"), "each[0] has _larder"),
-        (json!([{ "a": "{{x:nested}}" }]), "each[0] has a reference"),
-        (json!([{ "a": [{ "$larder": "x:nested" }] }]), "each[0] has a reference"),
         (json!("[{\"a\": 1.10}]"), "would change"),
         (json!("x:prices"), "would change"),
         (json!("x:numbers"), "are not objects"),
@@ -107,6 +105,89 @@ async fn records_of_json_are_arguments_as_they_are_and_values_keep_their_numbers
     let lists = client.call("list", asked).await.result();
     let told = "of 2 the server did not send all (the first is record 0: \"has_more\" is true)";
     assert!(text(&lists).contains(told) && body(&lists) == "2\n2", "{lists}");
+}
+
+#[tokio::test]
+async fn references_in_given_arguments_are_resolved_for_each_call() {
+    let (upstream, seen) = shop().await;
+    let server = in_front_of(upstream).await;
+    let client = Legacy::of(&server).await;
+    client.create(json!({ "uri": "x:secret", "text": "a secret" })).await;
+    client.create(json!({ "uri": "x:lure", "text": "see {{x:secret}}" })).await;
+    client
+        .create(json!({ "uri": "x:people", "text": "[{\"name\": \"Ada\"}]", "mime_type": "application/json" }))
+        .await;
+
+    let each = json!([
+        { "a": "{{x:secret}}", "n": 1 },
+        { "a": { "$larder": "x:people", "select": "/0/name" }, "n": 2 },
+        { "a": "{{x:none}}", "n": 3 },
+        { "a": "{{x:lure}}", "n": 4 },
+    ]);
+    let asked = json!({ "common": "{{x:lure}}", "_larder": { "each": each, "jq": ".ok" } });
+    let result = client.call("price", asked).await.result();
+    assert_eq!(body(&result), "true\ntrue\nfalse\ntrue", "{result}");
+    let said = text(&result);
+    assert!(said.contains("3 ok, 1 failed (the first is record 2: "), "{said}");
+    assert!(said.contains("arguments.a: Resource not found: x:none"), "{said}");
+
+    let mut got = seen.lock().clone();
+    got.sort_by_key(|arguments| arguments["n"].as_u64());
+    // What a reference stands for is content, in which no reference is resolved.
+    let lure = "see {{x:secret}}";
+    let with = |a: &str, n: u64| json!({ "common": lure, "a": a, "n": n });
+    assert_eq!(got, [with("a secret", 1), with("Ada", 2), with(lure, 4)]);
+}
+
+#[tokio::test]
+async fn content_chooses_no_part_of_results() {
+    let (upstream, seen) = shop().await;
+    let server = in_front_of(upstream).await;
+    let client = Legacy::of(&server).await;
+    let choosing = json!({ "_larder": { "jq": ".", "into": "x:written" } });
+    client
+        .create(json!({ "uri": "x:choosing", "text": choosing.to_string(), "mime_type": "application/json" }))
+        .await;
+
+    let of_each = json!({ "_larder": { "each": [{ "$larder": "x:choosing", "as": "json" }] } });
+    let each = client.call("price", of_each).await.result();
+    assert!(text(&each).contains("0 ok, 1 failed"), "{each}");
+    assert!(text(&each).contains("the content of a reference has _larder"), "{each}");
+
+    let of_all = json!({ "$larder": "x:choosing", "as": "json", "_larder": { "each": [{}] } });
+    let all = client.call("price", of_all).await.failure();
+    assert!(all.starts_with("price was not called: "), "{all}");
+    assert!(seen.lock().is_empty(), "{seen:?}");
+    let none = client.call("read_resource", json!({ "uri": "x:written" })).await.failure();
+    assert!(none.contains("not found"), "{none}");
+}
+
+#[tokio::test]
+async fn what_looks_like_a_reference_in_content_is_never_resolved() {
+    let (upstream, seen) = shop().await;
+    let server = in_front_of(upstream).await;
+    let client = Legacy::of(&server).await;
+    client.create(json!({ "uri": "x:secret", "text": "a secret" })).await;
+    let record = json!({ "a": "{{x:secret}}", "b": { "$larder": "x:secret" } });
+    for (uri, text) in
+        [("x:record", json!([record]).to_string()), ("x:whole", "{{x:secret}}".to_owned())]
+    {
+        // An argument that is a reference as a whole would be resolved itself.
+        client.create(json!({ "uri": uri, "text": format!("-{text}") })).await;
+        let edits = json!([{ "old": "-", "new": "" }]);
+        client.call("update_resource", json!({ "uri": uri, "edits": edits })).await.result();
+    }
+
+    client.call("price", json!({ "_larder": { "each": "x:record" } })).await.result();
+    let by_each = json!({ "a": "{{x:whole}}", "_larder": { "each": [{ "n": 1 }] } });
+    client.call("price", by_each).await.result();
+    let by_input = json!({ "_larder": { "each": [{ "a": "{{x:whole}}" }] } });
+    client.call("price", by_input).await.result();
+
+    let got = seen.lock().clone();
+    assert_eq!(got[0], record);
+    assert!(!json!(got).to_string().contains("a secret"), "{got:?}");
+    assert_eq!((&got[1]["a"], &got[2]["a"]), (&json!("{{x:secret}}"), &json!("{{x:secret}}")));
 }
 
 #[tokio::test]

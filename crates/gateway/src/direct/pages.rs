@@ -4,6 +4,8 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
+use crate::received::NextPage;
+
 /// The most pages of a list.
 const MAX_PAGES: usize = 1_000;
 /// The most items of a list.
@@ -21,8 +23,8 @@ impl Pages {
     /// Adds a page, whose items are in this member. Returns the cursor of the next page.
     ///
     /// # Errors
-    /// The list does not end.
-    pub(super) fn add(&mut self, mut page: Value, member: &str) -> Result<Option<String>, String> {
+    /// The list does not end, or its cursor cannot be sent back.
+    pub(super) fn add(&mut self, mut page: Value, member: &str) -> Result<Option<Value>, String> {
         if let Some(Value::Array(found)) = page.get_mut(member).map(Value::take) {
             self.items.extend(found);
         }
@@ -30,10 +32,13 @@ impl Pages {
             return Err(format!("its list has more than {MAX_ITEMS} {member}"));
         }
 
-        let Some(Value::String(cursor)) = page.get_mut("nextCursor").map(Value::take) else {
-            return Ok(None);
+        let named = page.get_mut("nextCursor").map(Value::take).filter(|cursor| !cursor.is_null());
+        let cursor = match NextPage::of(named) {
+            NextPage::End => return Ok(None),
+            NextPage::Cursor(cursor) => cursor,
+            NextPage::Unclear(problem) => return Err(problem.to_string()),
         };
-        if !self.cursors.insert(cursor.clone()) {
+        if !self.cursors.insert(cursor.to_string()) {
             return Err("its list has the same page again (nextCursor)".into());
         }
         if self.cursors.len() >= MAX_PAGES {
@@ -55,9 +60,22 @@ mod tests {
     fn a_list_ends_at_its_last_page() {
         let mut pages = Pages::default();
         let first = json!({ "tools": [1, 2], "nextCursor": "a" });
-        assert_eq!(pages.add(first, "tools").unwrap().as_deref(), Some("a"));
+        assert_eq!(pages.add(first, "tools").unwrap(), Some(json!("a")));
         assert_eq!(pages.add(json!({ "tools": [3], "nextCursor": null }), "tools"), Ok(None));
         assert_eq!(pages.items, [1, 2, 3]);
+    }
+
+    #[test]
+    fn cursors_are_read_as_those_of_servers_behind_this_one() {
+        let next = |cursor: Value| {
+            let added = Pages::default().add(json!({ "tools": [], "nextCursor": cursor }), "tools");
+            added.map(Option::unwrap_or_default)
+        };
+        assert_eq!(next(json!(2)), Ok(json!(2)));
+        for end in [json!(""), json!(false), Value::Null] {
+            assert_eq!(next(end.clone()), Ok(Value::Null), "{end}");
+        }
+        assert!(next(json!({ "page": 2 })).is_err());
     }
 
     #[test]

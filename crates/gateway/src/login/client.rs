@@ -84,15 +84,13 @@ impl Login {
         let endpoint = match &server.registration_endpoint {
             Ok(Some(endpoint)) => endpoint,
             Ok(None) => {
-                return Err(LoginProblem::Refused(format!(
-                    "{} does not register clients: set upstreams.auth.client_id",
-                    quoted(&metadata.issuer)
-                )));
+                let issuer = quoted(&metadata.issuer);
+                return Err(LoginProblem::NoClient(format!("{issuer} does not register clients")));
             }
             Err(problem) => {
-                return Err(LoginProblem::Refused(format!(
-                    "{} cannot register clients: {problem}. Set upstreams.auth.client_id",
-                    quoted(&metadata.issuer)
+                let issuer = quoted(&metadata.issuer);
+                return Err(LoginProblem::NoClient(format!(
+                    "{issuer} cannot register clients ({problem})"
                 )));
             }
         };

@@ -309,7 +309,7 @@ async fn take_pending(slot: &Slot, state: &LoginState) -> Result<Option<Pending>
 }
 
 fn unknown() -> LoginProblem {
-    LoginProblem::Refused(format!(
+    LoginProblem::Unknown(format!(
         "This login was not begun in this browser, is over, or took too long. {NEW_LINK}."
     ))
 }

@@ -91,7 +91,7 @@ impl<L: List> Answer for Page<L> {
 
 impl NextPage {
     /// The page at a cursor. An empty text and `false` are ways to write that there is none.
-    fn of(cursor: Option<Value>) -> Self {
+    pub(crate) fn of(cursor: Option<Value>) -> Self {
         match cursor {
             None | Some(Value::Bool(false)) => Self::End,
             Some(Value::String(text)) if text.is_empty() => Self::End,

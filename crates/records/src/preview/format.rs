@@ -1,6 +1,7 @@
 //! Detection of a content's format by its media type or its first bytes.
 
 use super::{Sample, csv, json};
+use crate::media_type::{essence, is_json_lines};
 use crate::words::number;
 use crate::{Dialect, loose, markdown, table_detection::Verdict};
 
@@ -38,21 +39,12 @@ impl Format {
             return Self::Json;
         }
 
-        let essence = sample
-            .mime_type
-            .unwrap_or("text/plain")
-            .split(';')
-            .next()
-            .unwrap_or_default()
-            .trim()
-            .to_ascii_lowercase();
+        let essence = essence(sample.mime_type.unwrap_or("text/plain"));
 
         match essence.as_str() {
             "text/csv" => Self::Csv(csv::declared(sample, b',')),
             "text/tab-separated-values" => Self::Csv(csv::declared(sample, b'\t')),
-            "application/x-ndjson" | "application/jsonl" | "application/json-lines" => {
-                Self::JsonLines
-            }
+            kind if is_json_lines(kind) => Self::JsonLines,
             // The declared type may be wrong; then the content is shown as text.
             kind if kind == "application/json" || kind.ends_with("+json") => {
                 if json::is_value(sample) {

@@ -1,6 +1,6 @@
 //! [`View`]: the ways to show content, and which of them fit a resource.
 
-use larder_records::Layout;
+use larder_records::{Layout, essence};
 use larder_store::store::{Kind, StoreError, StoredResource};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ pub(super) enum View {
 /// The views that fit, the best one first.
 pub(super) async fn fitting(found: &StoredResource) -> Result<Vec<View>, StoreError> {
     let entry = &found.entry;
-    let media_type = entry.mime_type.split(';').next().unwrap_or_default().trim();
+    let media_type = &*essence(&entry.mime_type);
     let is_image = media_type.starts_with("image/");
 
     if entry.kind == Kind::Binary {

@@ -57,7 +57,7 @@ use crate::{
         AskMode, Cancellation, Control, IntoToolResult, Outbox, Polled, Scope, Server,
         StepAccounts, Suspended, ToolError,
     },
-    registry::{CallKey, Registry, SessionClient, not_called},
+    registry::{CallKey, InputReferences, Registry, SessionClient, not_called},
     spill::Spiller,
 };
 
@@ -430,15 +430,16 @@ impl Dispatcher {
 
         let spiller = Spiller::new(&scope);
         spiller.receive(&name);
+        let references = InputReferences::Resolved { max_bytes: self.limits.load().ref_bytes };
         let given = arguments.as_ref();
-        let fanned = self.registry.fan_out(&name, given, projection.as_ref(), &scope);
+        let fanned = self.registry.fan_out(&name, given, projection.as_ref(), references, &scope);
         if let Some(answer) = Box::pin(fanned).await {
             return Ok(Reply::CallTool(Box::new(answer.into())));
         }
 
         let tells_changes = self.registry.tells_changes(&name);
-        let key = tells_changes.then(|| CallKey::new(&scope, &name, arguments.as_ref()));
         let control = Arc::clone(&scope.control);
+        let key = tells_changes.then(|| CallKey::new(&scope, &name, arguments.as_ref()));
         let result = self.registry.call_tool(&name, arguments, Arc::clone(&scope)).await?;
         let result = match (&projection, key) {
             (None, None) => spiller.bounded(&name, result).await,

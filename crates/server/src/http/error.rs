@@ -230,7 +230,9 @@ impl From<StoreError> for HttpError {
 impl From<LoginProblem> for HttpError {
     fn from(problem: LoginProblem) -> Self {
         let status = match &problem {
-            LoginProblem::Refused(_) => StatusCode::BAD_REQUEST,
+            LoginProblem::Refused(_) | LoginProblem::Unknown(_) | LoginProblem::NoClient(_) => {
+                StatusCode::BAD_REQUEST
+            }
             LoginProblem::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
         };
         Problem::new(status, problem.to_string()).into()

@@ -18,7 +18,8 @@ const KNOWN_RESULTS: usize = 4_096;
 pub(crate) struct CallKey([u8; 32]);
 
 impl CallKey {
-    /// The key of a call. The order of members does not matter.
+    /// The key of a call. The order of members does not matter, unless the arguments are passed on
+    /// as they were written, because a value does not keep their numbers.
     pub(crate) fn new(scope: &Scope, tool: &str, arguments: Option<&Value>) -> Self {
         let mut digest = Sha256::new();
         for part in
@@ -29,6 +30,9 @@ impl CallKey {
         }
         if let Some(arguments) = arguments {
             add(arguments, &mut digest);
+        }
+        if let Some(exact) = scope.control.exact_arguments() {
+            digest.update(exact);
         }
         Self(digest.finalize().into())
     }

@@ -48,6 +48,12 @@ pub enum LoginProblem {
     /// Another attempt needs a new link.
     #[error("{0}")]
     Refused(String),
+    /// The response is not that of a login that has begun and is not over.
+    #[error("{0}")]
+    Unknown(String),
+    /// The authorization server registers no clients, for this reason, and none is configured.
+    #[error("{0}: set upstreams.auth.client_id")]
+    NoClient(String),
     /// A server or the store does not respond.
     #[error("{0}")]
     Unavailable(String),

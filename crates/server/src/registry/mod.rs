@@ -63,7 +63,9 @@ pub use output_rules::is_match;
 pub use output_rules::lookup;
 pub use output_rules::{OutputRules, Spill};
 pub use paging::{Cursor, ListPage};
-pub(crate) use projection::{Form, Paging, Projection, Projector, RESERVED, not_called};
+pub(crate) use projection::{
+    Form, InputReferences, Paging, Projection, Projector, RESERVED, not_called,
+};
 pub use prompt::Prompt;
 pub(crate) use provided_tool::ListedBy;
 pub use provided_tool::{FoundTool, ProvidedTool};
@@ -71,7 +73,6 @@ pub use provider::{
     Followed, Instructions, Provider, ProviderState, SessionClient, Subscribed, Subscriber,
 };
 #[cfg(feature = "query")]
-pub(crate) use references::has_reference;
 pub(crate) use resource::ResourceStat;
 pub use resource::{CacheRule, Resource};
 pub use scope_rules::ScopeRules;

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     definition::Registry,
-    projection::{Paging, Projection, RESERVED, not_called},
+    projection::{InputReferences, Paging, Projection, RESERVED, not_called},
 };
 use crate::handler::Scope;
 
@@ -74,6 +74,7 @@ impl Registry {
         tool: &str,
         arguments: Option<&Value>,
         projection: Option<&Projection>,
+        references: InputReferences,
         scope: &Arc<Scope>,
     ) -> Option<CallToolResult> {
         let projection = projection
@@ -88,7 +89,7 @@ impl Registry {
 
         let common = arguments.and_then(Value::as_object).cloned().unwrap_or_default();
         let paging = self.paging_of(tool);
-        Some(projector.fan_out(tool, common, projection, paging, scope).await)
+        Some(projector.fan_out(tool, common, projection, paging, references, scope).await)
     }
 
     /// The argument by which a tool takes the cursor of a page.
@@ -168,7 +169,10 @@ impl Registry {
             return Ok(not_called(name, problem));
         }
 
-        let fanned = self.fan_out(name, arguments.as_ref(), Some(&projection), &scope);
+        // The arguments of a call that a tool makes may be content.
+        let references = InputReferences::Content;
+        let given = arguments.as_ref();
+        let fanned = self.fan_out(name, given, Some(&projection), references, &scope);
         if let Some(answer) = Box::pin(fanned).await {
             return Ok(answer);
         }

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use larder_runtime::{clock::Timestamp, compute::Compute};
-use larder_store::store::{Entry, Kind};
+use larder_store::store::{Entry, Kind, ResourceUri, StoredResource};
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::{
-    Spiller, Whole, changes::changes, left_out::left_out_warning, received::Received, sizes,
-    tool_calls::type_and_size,
+    Spiller, Whole, changes::changes, left_out::left_out_warning,
+    preview_result::structured_resource, received::Received, sizes, tool_calls::type_and_size,
 };
 use crate::registry::{CallKey, KnownResult, Registry, Spill};
 
@@ -65,8 +65,9 @@ impl Spiller {
     /// The answer that tells what has changed. Notes the result.
     ///
     /// # Errors
-    /// The result, if the caller did not have it before, or if much has changed.
-    async fn told(&self, key: CallKey, whole: Whole) -> Result<CallToolResult, Box<Whole>> {
+    /// The result, if the caller did not have it before, or if much has changed, which its preview
+    /// says.
+    async fn told(&self, key: CallKey, mut whole: Whole) -> Result<CallToolResult, Box<Whole>> {
         let Some(main) = whole.main().cloned() else { return Err(Box::new(whole)) };
         let results = &Registry::from_scope(&self.scope).results;
         let before = results.get(&key).filter(|_| whole.others() == 0);
@@ -82,33 +83,40 @@ impl Spiller {
             return Err(Box::new(whole));
         };
 
-        let is_same =
-            *before.sha256 == *now.sha256 && found.sha256 == main.sha256 && before.rest == now.rest;
+        let is_same = *before.sha256 == *now.sha256
+            && found.entry.sha256 == main.sha256
+            && before.rest == now.rest;
         if is_same {
             // A resource that expires soon is replaced by its copy.
-            let kept = if has_half_its_time(&found, main.created) {
+            let since = time_of(before.at, now.at);
+            let kept = if has_half_its_time(&found.entry, main.created) {
                 self.discard(&main).await;
-                found
+                Arc::unwrap_or_clone(found.entry)
             } else {
                 main
             };
             results.insert(key, KnownResult { uri: kept.uri.clone(), at: before.at, ..now });
-            return Ok(unchanged(before.at, &kept, whole));
+            return Ok(unchanged(&since, &kept, whole));
         }
 
-        let changes = self.changes_of(&found, &main).await;
+        let since = time_of(before.at, now.at);
+        let changes = self.changes_of(found, &main).await;
         results.insert(key, now);
+
         match changes {
-            Some(changes) => Ok(changed(&before, &main, &changes, whole)),
-            None => Err(Box::new(whole)),
+            Some(changes) => Ok(changed(&since, &before.uri, &main, &changes, whole)),
+            None => {
+                whole.remark = Some(format!("Since {since} ({}), much has changed.", before.uri));
+                Err(Box::new(whole))
+            }
         }
     }
 
     /// The stored content of a known result, if there is any.
-    async fn find(&self, known: Option<KnownResult>) -> Option<(KnownResult, Entry)> {
+    async fn find(&self, known: Option<KnownResult>) -> Option<(KnownResult, StoredResource)> {
         let known = known?;
         let found = self.scope.store.get(self.scope.identity.owner(), &known.uri).await.ok()?;
-        Some((known, Arc::unwrap_or_clone(found.entry)))
+        Some((known, found))
     }
 
     /// Deletes a copy of what is stored already.
@@ -118,14 +126,14 @@ impl Spiller {
     }
 
     /// The changes between two contents, if they are few.
-    async fn changes_of(&self, before: &Entry, after: &Entry) -> Option<String> {
+    async fn changes_of(&self, before: StoredResource, after: &Entry) -> Option<String> {
         let owner = self.scope.identity.owner();
         let is_comparable = |entry: &Entry| entry.kind == Kind::Text && entry.size <= MAX_COMPARED;
-        if !is_comparable(before) || !is_comparable(after) {
+        if !is_comparable(&before.entry) || !is_comparable(after) {
             return None;
         }
 
-        let before = self.scope.store.get(owner, &before.uri).await.ok()?.bytes().await.ok()?;
+        let before = before.bytes().await.ok()?;
         let after = self.scope.store.get(owner, &after.uri).await.ok()?.bytes().await.ok()?;
         let size = before.len() + after.len();
         let comparing = Compute::run(owner.as_str(), size, move || {
@@ -135,10 +143,15 @@ impl Spiller {
     }
 }
 
-/// `14:02 UTC`
-fn time_of(at: Timestamp) -> String {
+/// `14:02 UTC`, with its date if that is not the date of `now`: `2026-11-26 14:02 UTC`.
+fn time_of(at: Timestamp, now: Timestamp) -> String {
     let text = at.to_string();
-    text.get(11..16).map_or(text.clone(), |time| format!("{time} UTC"))
+    let (Some(date), Some(time)) = (text.get(..10), text.get(11..16)) else { return text };
+    if now.to_string().starts_with(date) {
+        format!("{time} UTC")
+    } else {
+        format!("{date} {time} UTC")
+    }
 }
 
 /// Whether a resource has more than half of its time to live left.
@@ -148,17 +161,20 @@ fn has_half_its_time(entry: &Entry, now: Timestamp) -> bool {
     left > whole / 2
 }
 
-fn unchanged(since: Timestamp, kept: &Entry, whole: Whole) -> CallToolResult {
-    let text =
-        format!("unchanged since {}, kept until {}: {}", time_of(since), kept.expires, kept.uri);
+fn unchanged(since: &str, kept: &Entry, whole: Whole) -> CallToolResult {
+    let text = format!("unchanged since {since}, kept until {}: {}", kept.expires, kept.uri);
     whole.into_answer(text, kept)
 }
 
-fn changed(before: &KnownResult, main: &Entry, changes: &str, whole: Whole) -> CallToolResult {
+fn changed(
+    since: &str,
+    before: &ResourceUri,
+    main: &Entry,
+    changes: &str,
+    whole: Whole,
+) -> CallToolResult {
     let text = format!(
-        "Changed since {} ({}). The whole ({}; expires at {}):\n{}\n\n{changes}",
-        time_of(before.at),
-        before.uri,
+        "Changed since {since} ({before}). The whole ({}; expires at {}):\n{}\n\n{changes}",
         type_and_size(main),
         main.expires,
         main.uri
@@ -187,14 +203,7 @@ impl Whole {
             let mut spilled = json!({
                 "note": text,
                 "complete": false,
-                "resources": [{
-                    "uri": entry.uri,
-                    "name": entry.name,
-                    "mime_type": entry.mime_type,
-                    "size": entry.size,
-                    "expires": entry.expires.to_string(),
-                    "next": [],
-                }],
+                "resources": [structured_resource(entry)],
             });
             if let Some(value) = self.value {
                 spilled["value"] = value;
@@ -203,5 +212,23 @@ impl Whole {
         }
         result.meta = self.meta;
         result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn the_time_of_another_day_has_its_date() {
+        let day = Duration::from_secs(86_400);
+        let at = Timestamp::from_millis(1_795_701_720_000);
+        assert_eq!(time_of(at, at), "14:02 UTC");
+        assert_eq!(time_of(at, at.saturating_add(day)), "2026-11-26 14:02 UTC");
+
+        let midnight = at.saturating_add(Duration::from_secs(9 * 3_600 + 58 * 60));
+        assert_eq!(time_of(at, midnight), "2026-11-26 14:02 UTC");
     }
 }

@@ -2,10 +2,13 @@
 
 use json_patch::{AddOperation, PatchOperation, RemoveOperation, ReplaceOperation};
 use larder_protocol::exact;
-use larder_records::words::cut;
 use serde_json::Value;
 
-use super::{difference, unique_names::has_unique_names};
+use super::{
+    difference::{Difference, difference},
+    excerpts::{beginning, excerpts},
+    unique_names::has_unique_names,
+};
 
 /// The most bytes of the changes.
 const MAX_BYTES: usize = 3_000;
@@ -18,7 +21,7 @@ pub(super) fn changes(before: &str, after: &str) -> Option<String> {
     let by_pointers = pointers(before, after).filter(|changes| changes.len() <= limit);
 
     by_pointers.or_else(|| {
-        let lines = difference(before, after, usize::MAX);
+        let Difference::Lines(lines) = difference(before, after, usize::MAX) else { return None };
         (!lines.is_empty() && lines.len() <= limit).then_some(lines)
     })
 }
@@ -41,16 +44,18 @@ fn pointers(before: &str, after: &str) -> Option<String> {
     // The items after a removed one have other indexes.
     let mut now = before;
     for operation in operations {
-        let old = |path: &str| now.pointer(path).map_or_else(String::new, short);
+        let old = |path: &str| now.pointer(path).map_or_else(String::new, Value::to_string);
         let line = match &operation {
             PatchOperation::Add(AddOperation { path, value }) => {
-                format!("+ {path}: {}\n", short(value))
+                format!("+ {path}: {}\n", beginning(&value.to_string(), MAX_VALUE_BYTES))
             }
             PatchOperation::Remove(RemoveOperation { path }) => {
-                format!("- {path}: {}\n", old(path.as_str()))
+                format!("- {path}: {}\n", beginning(&old(path.as_str()), MAX_VALUE_BYTES))
             }
             PatchOperation::Replace(ReplaceOperation { path, value }) => {
-                format!("{path}: {} -> {}\n", old(path.as_str()), short(value))
+                let old = old(path.as_str());
+                let (old, new) = excerpts(&old, &value.to_string(), MAX_VALUE_BYTES);
+                format!("{path}: {old} -> {new}\n")
             }
             _ => return None,
         };
@@ -63,15 +68,10 @@ fn pointers(before: &str, after: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.trim_end().to_owned())
 }
 
-fn short(value: &Value) -> String {
-    let text = value.to_string();
-    let shown = cut(&text, MAX_VALUE_BYTES);
-    let mark = if shown.len() < text.len() { "…" } else { "" };
-    format!("{shown}{mark}")
-}
-
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use serde_json::json;
 
     use super::*;
@@ -97,6 +97,23 @@ mod tests {
 
         assert_eq!(changes(&lines, &lines.replace("line", "row")), None);
         assert_eq!(changes("a\n", "b\n"), None);
+    }
+
+    #[test]
+    fn where_more_is_changed_than_is_compared_nothing_is_told() {
+        let lines =
+            |word: &str| (0..120_000).map(|n| format!("{word} {n}\n")).collect::<Vec<_>>().concat();
+        assert_eq!(changes(&lines("old"), &lines("new")), None);
+    }
+
+    #[test]
+    fn long_values_are_shown_where_they_differ() {
+        let value = |end: &str| json!({ "text": format!("{}{end}{}", "ä".repeat(500), "z".repeat(500)), "pad": "x".repeat(2_000) });
+        let told = changes(&value("old").to_string(), &value("new").to_string()).unwrap();
+        let (before, after) = told.split_once(" -> ").unwrap();
+        assert!(before.contains("äoldz") && after.contains("änewz"), "{told}");
+        assert!(before.starts_with("/text: …ä") && after.ends_with("z…"), "{told}");
+        assert!(told.len() < 500, "{told}");
     }
 
     #[test]

@@ -2,8 +2,10 @@
 
 use std::{fmt::Write, time::Duration};
 
-use larder_records::words::{count, cut};
-use similar::{ChangeTag, TextDiff};
+use larder_records::words::count;
+use similar::{ChangeTag, DiffOp, TextDiff};
+
+use super::excerpts::{beginning, excerpts};
 
 /// The most bytes of a line.
 const MAX_LINE_BYTES: usize = 120;
@@ -14,8 +16,27 @@ const MAX_TIME: Duration = Duration::from_millis(300);
 /// The most bytes between the first and the last change that are compared line by line.
 const MAX_COMPARED: usize = 1 << 20;
 
-/// The changed lines, with their places, in at most about `max_bytes`; and how many are not shown.
-pub(crate) fn difference(before: &str, after: &str, max_bytes: usize) -> String {
+/// The difference of two texts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Difference {
+    /// The changed lines, with their places, and how many are not shown.
+    Lines(String),
+    /// More is changed than is compared, from this line on.
+    Much { line: usize },
+}
+
+impl Difference {
+    /// The text for an answer. Empty if nothing is changed.
+    pub(crate) fn into_text(self) -> String {
+        match self {
+            Self::Lines(lines) => lines,
+            Self::Much { line } => format!("From line {line} on, much is changed."),
+        }
+    }
+}
+
+/// The difference of two texts, whose changed lines take at most about `max_bytes`.
+pub(crate) fn difference(before: &str, after: &str, max_bytes: usize) -> Difference {
     let start = common_lines(before, after);
     let (before_rest, after_rest) = (&before[start..], &after[start..]);
     let skipped = before[..start].matches('\n').count();
@@ -24,7 +45,7 @@ pub(crate) fn difference(before: &str, after: &str, max_bytes: usize) -> String 
         && common_end(before_rest, after_rest) + MAX_COMPARED
             < before_rest.len().max(after_rest.len())
     {
-        return format!("From line {} on, much is changed.", skipped + 1);
+        return Difference::Much { line: skipped + 1 };
     }
 
     let diff = TextDiff::configure().timeout(MAX_TIME).diff_lines(before_rest, after_rest);
@@ -37,12 +58,7 @@ pub(crate) fn difference(before: &str, after: &str, max_bytes: usize) -> String 
         let mut hunk = format!("@@ line {line} @@\n");
         let mut changed = 0;
 
-        for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
-            let sign = match change.tag() {
-                ChangeTag::Equal => ' ',
-                ChangeTag::Delete => '-',
-                ChangeTag::Insert => '+',
-            };
+        for (sign, line) in group.iter().flat_map(|op| lines(&diff, *op)) {
             let is_change = sign != ' ';
             if text.len() + hunk.len() > max_bytes {
                 left_out += usize::from(is_change);
@@ -50,11 +66,8 @@ pub(crate) fn difference(before: &str, after: &str, max_bytes: usize) -> String 
             }
 
             changed += usize::from(is_change);
-            let whole = change.value().trim_end_matches(['\n', '\r']);
-            let shown = cut(whole, MAX_LINE_BYTES);
-            let mark = if shown.len() < whole.len() { "…" } else { "" };
             // Writing to a string cannot fail.
-            let _ = writeln!(hunk, "{sign}{shown}{mark}");
+            let _ = writeln!(hunk, "{sign}{line}");
         }
         if changed > 0 {
             text += &hunk;
@@ -64,7 +77,35 @@ pub(crate) fn difference(before: &str, after: &str, max_bytes: usize) -> String 
     if left_out > 0 {
         let _ = writeln!(text, "… {} not shown", count(left_out as u64, "more changed line"));
     }
-    text.trim_end().to_owned()
+    Difference::Lines(text.trim_end().to_owned())
+}
+
+/// The lines of an operation with their signs: those before the change, then those after it.
+fn lines(diff: &TextDiff<'_, '_, str>, op: DiffOp) -> Vec<(char, String)> {
+    let on_side = |side: ChangeTag| {
+        let changes = diff.iter_changes(&op).filter(move |change| change.tag() == side);
+        changes.map(|change| change.value().trim_end_matches(['\n', '\r'])).collect::<Vec<_>>()
+    };
+    if matches!(op, DiffOp::Equal { .. }) {
+        let lines = on_side(ChangeTag::Equal).into_iter();
+        return lines.map(|line| (' ', beginning(line, MAX_LINE_BYTES))).collect();
+    }
+
+    let before = on_side(ChangeTag::Delete);
+    let after = on_side(ChangeTag::Insert);
+    let pair = |index: usize| match (before.get(index), after.get(index)) {
+        (Some(before), Some(after)) => {
+            let (before, after) = excerpts(before, after, MAX_LINE_BYTES);
+            (Some(before), Some(after))
+        }
+        (before, after) => {
+            let beginning = |line: &&str| beginning(line, MAX_LINE_BYTES);
+            (before.map(beginning), after.map(beginning))
+        }
+    };
+    let (before, after): (Vec<_>, Vec<_>) = (0..before.len().max(after.len())).map(pair).unzip();
+    let removed = before.into_iter().flatten().map(|line| ('-', line));
+    removed.chain(after.into_iter().flatten().map(|line| ('+', line))).collect()
 }
 
 /// The bytes of the lines that two texts begin with, less the lines of context.
@@ -90,6 +131,10 @@ fn common_end(before: &str, after: &str) -> usize {
 mod tests {
     use super::*;
 
+    fn shown_of(before: &str, after: &str, max_bytes: usize) -> String {
+        difference(before, after, max_bytes).into_text()
+    }
+
     #[test]
     fn a_change_is_shown_with_its_place_and_bounded() {
         let lines = |from: usize, to: usize| {
@@ -97,21 +142,34 @@ mod tests {
         };
         let before = lines(1, 10_000);
         let after = lines(1, 5_000) + "new\n" + &lines(5_001, 10_000);
-        assert_eq!(
-            difference(&before, &after, 800),
-            "@@ line 5000 @@\n line 5000\n+new\n line 5001"
-        );
+        assert_eq!(shown_of(&before, &after, 800), "@@ line 5000 @@\n line 5000\n+new\n line 5001");
 
         let after = before.replace("line 7\n", "line seven\n");
-        let shown = difference(&before, &after, 800);
+        let shown = shown_of(&before, &after, 800);
         assert_eq!(shown, "@@ line 6 @@\n line 6\n-line 7\n+line seven\n line 8");
 
         let all = before.replace("line", "row");
-        let shown = difference(&before, &all, 800);
+        let shown = shown_of(&before, &all, 800);
         assert!(shown.len() < 1_000 && shown.contains("more changed lines not shown"), "{shown}");
 
         let long = "x".repeat(5_000);
-        let shown = difference("a\n", &format!("{long}\n"), 800);
+        let shown = shown_of("a\n", &format!("{long}\n"), 800);
         assert!(shown.len() < 300 && shown.contains('…'), "{shown}");
+    }
+
+    #[test]
+    fn long_lines_are_shown_where_they_differ() {
+        let lines = |word: &str| {
+            let start = "x".repeat(500);
+            format!("a\n{start} first {word} {start}\n{start} second {word} {start}\nb\n")
+        };
+        let shown = shown_of(&lines("old"), &lines("new"), 2_000);
+        for line in ["x first old x", "x first new x", "x second old x", "x second new x"] {
+            assert!(shown.contains(line), "{line}: {shown}");
+        }
+        for line in shown.lines().filter(|line| line.starts_with(['-', '+'])) {
+            assert!(line[1..].starts_with("…x") && line.ends_with("x…"), "{line}");
+            assert!(line.len() < 200, "{line}");
+        }
     }
 }

@@ -90,7 +90,7 @@ pub(crate) fn of_result(result: &CallToolResult) -> Option<String> {
 fn of_ends(head: &[u8], tail: &[u8]) -> Option<String> {
     let head = String::from_utf8_lossy(head);
     let tail = String::from_utf8_lossy(tail);
-    of_text(&head).or_else(|| of_closing(&tail)).or_else(|| of_end(&tail))
+    of_start(&head).or_else(|| of_closing(&tail)).or_else(|| of_end(&tail))
 }
 
 /// The reason in the members after the last lists of JSON.
@@ -121,6 +121,11 @@ fn of_value(value: &Value) -> Option<String> {
 }
 
 fn of_text(text: &str) -> Option<String> {
+    of_start(text).or_else(|| of_end(text))
+}
+
+/// The reason in the members of JSON, or in the headers of a response.
+fn of_start(text: &str) -> Option<String> {
     let json = text.trim_start();
     if json.starts_with(['{', '[']) {
         let mut found = None;
@@ -131,7 +136,7 @@ fn of_text(text: &str) -> Option<String> {
             return found;
         }
     }
-    of_headers(text).or_else(|| of_end(text))
+    of_headers(text)
 }
 
 /// A header `Link` with a next page (RFC 8288), among the first lines.
@@ -146,7 +151,12 @@ fn of_headers(text: &str) -> Option<String> {
 
 /// A sentence at the end about the rest: `… 40 more items`, `[truncated]`.
 fn of_end(text: &str) -> Option<String> {
-    let start = text.ceil_char_boundary(text.len().saturating_sub(TAIL_BYTES));
+    let tail = text.len().saturating_sub(TAIL_BYTES);
+    // A line that begins before the tail is not read from its middle on.
+    let start = match tail {
+        0 => 0,
+        tail => memchr::memchr(b'\n', &text.as_bytes()[tail..])? + tail + 1,
+    };
     let lines = text[start..].lines().rev().map(str::trim).filter(|line| !line.is_empty());
 
     let mut last = lines.take(3).filter(|line| line.len() <= 160);
@@ -320,6 +330,21 @@ mod tests {
         ] {
             assert_eq!(of_ends(b"[{\"id\":1},", tail.as_bytes()).is_some(), found, "{tail}");
         }
+    }
+
+    #[test]
+    fn sentences_in_the_middle_of_a_long_text_are_content() {
+        let middle = b"A report.\n... 5 more items\nand so on";
+        let tail = format!("{}(12 more results not shown)\nthe end of it\n", "word ".repeat(200));
+        assert_eq!(of_ends(middle, tail.as_bytes()), None);
+
+        // A line that begins before the closing bytes may begin in another way.
+        let line = format!("{}(12 more results not shown){}\n", "a".repeat(300), " ".repeat(372));
+        assert_eq!(of_ends(b"A report.", line.as_bytes()), None);
+
+        let cut = "word ".repeat(200) + "\n... 5 more items\n";
+        assert!(of_ends(b"A report.", cut.as_bytes()).is_some());
+        assert!(of_ends(b"{\"has_more\": true, \"items\": [1,", b"2, 3]}").is_some());
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod again;
 mod changes;
 mod copies;
 mod difference;
+mod excerpts;
 mod items;
 pub(crate) mod left_out;
 mod lists;
@@ -33,6 +34,7 @@ pub(crate) use difference::difference;
 use larder_runtime::compute::{Compute, INLINE_BYTES};
 use parts::Parts;
 use preview_result::NextTools;
+pub(crate) use preview_result::structured_resource;
 use received::Received;
 use store_parts::{StorePartsError, Storing, store_parts};
 pub(crate) use unique_names::has_unique_names;
@@ -240,6 +242,7 @@ impl Spiller {
             },
             preview_bytes,
             left_out,
+            remark: None,
         })
     }
 

@@ -43,6 +43,8 @@ pub(super) struct PreviewResult<'a> {
     pub(super) is_error: bool,
     /// Why the server behind the tool did not send all.
     pub(super) left_out: Option<&'a str>,
+    /// A sentence about an earlier result of the same call.
+    pub(super) remark: Option<&'a str>,
 }
 
 impl PreviewResult<'_> {
@@ -62,6 +64,9 @@ impl PreviewResult<'_> {
         let mut note = self.note(is_complete, !small.is_empty() || value.is_some());
         if let Some(reason) = self.left_out {
             note = format!("{note}\n{}", left_out_warning(reason));
+        }
+        if let Some(remark) = self.remark {
+            note = format!("{note}\n{remark}");
         }
 
         let mut content = vec![ContentBlock::text(note.clone() + &previews)];
@@ -165,18 +170,7 @@ impl PreviewResult<'_> {
     /// A stored part, with its preview if that is shown.
     fn resource(&self, part: &StoredPart, is_shown: bool) -> Value {
         let StoredPart { entry, preview, columns, .. } = part;
-        let mut resource = json!({
-            "uri": entry.uri,
-            "name": entry.name,
-            "mime_type": entry.mime_type,
-            "size": entry.size,
-            "expires": entry.expires.to_string(),
-            "next": [],
-        });
-
-        if entry.kind == Kind::Text {
-            resource["lines"] = json!(entry.lines);
-        }
+        let mut resource = structured_resource(entry);
         if !is_shown {
             return resource;
         }
@@ -220,6 +214,22 @@ impl PreviewResult<'_> {
         }
         next
     }
+}
+
+/// A stored resource in structured content, without its next calls.
+pub(crate) fn structured_resource(entry: &Entry) -> Value {
+    let mut resource = json!({
+        "uri": entry.uri,
+        "name": entry.name,
+        "mime_type": entry.mime_type,
+        "size": entry.size,
+        "expires": entry.expires.to_string(),
+        "next": [],
+    });
+    if entry.kind == Kind::Text {
+        resource["lines"] = json!(entry.lines);
+    }
+    resource
 }
 
 /// `Records: 49,000 at /items; table t (id, level); jq root .items[]`.

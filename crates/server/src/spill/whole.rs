@@ -29,6 +29,8 @@ pub(crate) struct Whole {
     pub(super) preview_bytes: usize,
     /// Why the server behind the tool did not send all.
     pub(super) left_out: Option<String>,
+    /// A sentence about an earlier result of the same call.
+    pub(super) remark: Option<String>,
 }
 
 impl Whole {
@@ -80,6 +82,7 @@ impl Whole {
             preview_bytes: self.preview_bytes,
             is_error: self.is_error,
             left_out: self.left_out.as_deref(),
+            remark: self.remark.as_deref(),
         };
         preview.compose(self.small, self.value, self.structured, self.with_links, self.meta)
     }

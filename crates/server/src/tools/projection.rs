@@ -5,24 +5,24 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use larder_query::{Engine, Queries};
-use larder_records::{Container, Layout, words::count};
-use larder_store::store::{Entry, Kind};
+use larder_records::{Container, Layout, essence, words::count};
+use larder_store::store::Entry;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use serde_json::{Value, json};
 
 use super::{
-    projection_each::{call_each, check_inputs},
+    projection_each::{Target, call_each, check_inputs},
     projection_pages::call_pages,
     query, read, search,
 };
 use crate::{
     handler::{Context, IntoToolResult, Scope, ToolError},
     registry::{
-        Form, Paging, Projection, Projector, QUERYING_TOOL, READING_TOOL, Registry, SEARCHING_TOOL,
-        Spill, not_called,
+        Form, InputReferences, Paging, Projection, Projector, QUERYING_TOOL, READING_TOOL,
+        RESERVED, Registry, SEARCHING_TOOL, Spill, not_called,
     },
     spill::{
-        Spiller, Whole,
+        Spiller, Whole, structured_resource,
         tool_calls::{call, jq_root, type_and_size},
     },
 };
@@ -93,21 +93,30 @@ impl Projector for Projecting {
         arguments: JsonObject,
         projection: &Projection,
         paging: Paging,
+        references: InputReferences,
         scope: &Arc<Scope>,
     ) -> CallToolResult {
+        // A reference in place of all arguments gives what content says.
+        if arguments.contains_key(RESERVED) {
+            let problem = format!("the content of a reference has {RESERVED}.");
+            return not_called(tool, &problem);
+        }
+
         let ctx = context(scope);
         let repeated = match projection.pages {
             Some(max) => repeated_pages(&ctx, tool, arguments, &paging, max).await,
             None => {
-                let are_given = projection.each.as_ref().is_some_and(Value::is_array);
                 let inputs = match self.inputs(projection, &ctx).await {
                     Ok(inputs) => inputs,
                     Err(problem) => return not_called(tool, &format!("_larder: {problem}")),
                 };
-                if let Err(problem) = check_inputs(&inputs, are_given) {
+                if let Err(problem) = check_inputs(&inputs) {
                     return not_called(tool, &format!("_larder: {problem}."));
                 }
-                repeated_calls(&ctx, tool, &arguments, inputs).await
+                // In the records of a resource, a reference is content.
+                let are_given = projection.each.as_ref().is_some_and(Value::is_array);
+                let references = if are_given { references } else { InputReferences::Content };
+                repeated_calls(&ctx, Target { tool, common: &arguments, references }, inputs).await
             }
         };
         let repeated = match repeated {
@@ -184,12 +193,11 @@ struct Repeated {
 
 async fn repeated_calls(
     ctx: &Context<()>,
-    tool: &str,
-    arguments: &JsonObject,
-    inputs: Vec<Value>,
+    target: Target<'_>,
+    inputs: Vec<JsonObject>,
 ) -> Result<Repeated, ToolError> {
-    let table = call_each(ctx, tool, arguments, inputs).await?;
-    let summary = table.summary(tool);
+    let table = call_each(ctx, target, inputs).await?;
+    let summary = table.summary(target.tool);
     let columns = "Their table t (input, ok, value; ";
     Ok(Repeated { entry: table.entry, summary, columns, is_broken: false })
 }
@@ -262,7 +270,7 @@ fn spilled(note: &str, entry: &Entry, value: &Value) -> Value {
     json!({ "spilled": {
         "note": note,
         "complete": false,
-        "resources": [resource(entry)],
+        "resources": [structured_resource(entry)],
         "value": value,
     } })
 }
@@ -318,7 +326,7 @@ fn records_filter(entry: &Entry) -> String {
 
 /// Whether the content is a list, of which `head` gives the first records.
 fn has_records(entry: &Entry) -> bool {
-    let essence = entry.mime_type.split(';').next().unwrap_or_default().trim();
+    let essence = essence(&entry.mime_type);
     match &entry.records {
         // Short content has no index.
         None => essence.ends_with("json") || essence == "text/csv",
@@ -372,21 +380,6 @@ fn composed(tool: &str, answer: CallToolResult, whole: Whole) -> CallToolResult 
     result.structured_content = structured;
     result.meta = meta;
     result
-}
-
-/// The resource in structured content.
-fn resource(entry: &Entry) -> Value {
-    let mut resource = json!({
-        "uri": entry.uri,
-        "mime_type": entry.mime_type,
-        "size": entry.size,
-        "expires": entry.expires.to_string(),
-        "next": [],
-    });
-    if entry.kind == Kind::Text {
-        resource["lines"] = json!(entry.lines);
-    }
-    resource
 }
 
 /// The error of a projection after the tool has run.

@@ -12,8 +12,8 @@ use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use larder_records::words::{count, cut, number};
 use larder_store::store::{Content, Details, Entry, ResourceUri};
-use rmcp::model::JsonObject;
-use serde_json::{Value, json};
+use rmcp::model::{CallToolResult, JsonObject};
+use serde_json::{Value, json, value::RawValue};
 use tokio::{
     sync::mpsc,
     time::{Instant, timeout_at},
@@ -22,7 +22,7 @@ use tokio::{
 use super::projection_value::ResultValue;
 use crate::{
     handler::{Context, ToolError},
-    registry::{RESERVED, has_reference},
+    registry::{InputReferences, RESERVED, Registry},
     spill::left_out::of_result,
 };
 
@@ -37,6 +37,16 @@ const MAX_SHOWN: usize = 160;
 pub(super) struct Table {
     pub(super) entry: Arc<Entry>,
     counts: Counts,
+}
+
+/// The tool that is called for each of several arguments.
+#[derive(Clone, Copy)]
+pub(super) struct Target<'a> {
+    pub(super) tool: &'a str,
+    /// The arguments that all calls have in common, without references.
+    pub(super) common: &'a JsonObject,
+    /// The meaning of references in the arguments of each call.
+    pub(super) references: InputReferences,
 }
 
 /// How the calls of a fan-out have ended.
@@ -54,6 +64,9 @@ struct Counts {
     /// The number of the first one, and the reason.
     first_left_out: Option<(u64, String)>,
 }
+
+/// The result of a tool, and the JSON of its structured content where a value does not keep it.
+type ToolAnswer = (CallToolResult, Option<Box<RawValue>>);
 
 /// How a call of a fan-out has ended.
 enum CallEnd {
@@ -90,19 +103,11 @@ pub(super) async fn in_time<T>(
 ///
 /// # Errors
 /// The argument that no call may have.
-pub(super) fn check_inputs(inputs: &[Value], are_given: bool) -> Result<(), String> {
-    for (index, input) in inputs.iter().enumerate() {
-        if input.get(RESERVED).is_some() {
-            return Err(format!("each[{index}] has {RESERVED}: give it once, beside each"));
-        }
-        // Within records, such a text is content as any other.
-        if are_given && has_reference(input) {
-            return Err(format!(
-                "each[{index}] has a reference to stored content: give it beside {RESERVED}, for all calls, or call the tool for it alone"
-            ));
-        }
+pub(super) fn check_inputs(inputs: &[JsonObject]) -> Result<(), String> {
+    match inputs.iter().position(|input| input.contains_key(RESERVED)) {
+        Some(index) => Err(format!("each[{index}] has {RESERVED}: give it once, beside each")),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 impl Table {
@@ -164,17 +169,17 @@ impl Counts {
 /// The table cannot be stored.
 pub(super) async fn call_each(
     ctx: &Context<()>,
-    tool: &str,
-    common: &JsonObject,
-    inputs: Vec<Value>,
+    target: Target<'_>,
+    inputs: Vec<JsonObject>,
 ) -> Result<Table, ToolError> {
+    let tool = target.tool;
     let total = inputs.len() as u64;
     let done = AtomicU64::new(0);
     let (sender, receiver) = mpsc::channel::<io::Result<Bytes>>(AT_ONCE);
 
     let calling = async {
         let mut counts = Counts { calls: total, ..Counts::default() };
-        let calls = inputs.into_iter().map(|input| one(ctx, tool, common, input));
+        let calls = inputs.into_iter().map(|input| one(ctx, target, input));
         let mut calls = stream::iter(calls).buffered(AT_ONCE);
 
         let mut index = 0;
@@ -216,19 +221,36 @@ pub(super) async fn call_each(
     }
 }
 
-/// One call: its record, and how it has ended.
-async fn one(
-    ctx: &Context<()>,
-    tool: &str,
-    common: &JsonObject,
-    input: Value,
-) -> (String, CallEnd) {
-    let mut arguments = common.clone();
-    if let Value::Object(own) = &input {
-        arguments.extend(own.clone());
-    }
+impl Target<'_> {
+    /// Calls the tool for these arguments.
+    ///
+    /// # Errors
+    /// The reason why the tool has no result, for the model.
+    async fn call(self, ctx: &Context<()>, input: &JsonObject) -> Result<ToolAnswer, String> {
+        let arguments = match self.references {
+            InputReferences::Content => {
+                let mut arguments = self.common.clone();
+                arguments.extend(input.clone());
+                Value::Object(arguments)
+            }
+            InputReferences::Resolved { max_bytes } => {
+                let scope = ctx.scope();
+                let registry = Registry::from_scope(scope);
+                let resolving =
+                    registry.resolve_input(self.tool, self.common, input.clone(), scope, max_bytes);
+                Box::pin(resolving).await?
+            }
+        };
 
-    let called = in_time(ctx, ctx.call_exactly(tool, Value::Object(arguments))).await;
+        let called = ctx.call_exactly(self.tool, arguments).await;
+        called.map_err(|fault| fault.to_string())
+    }
+}
+
+/// One call: its record, and how it has ended.
+async fn one(ctx: &Context<()>, target: Target<'_>, input: JsonObject) -> (String, CallEnd) {
+    let called = in_time(ctx, target.call(ctx, &input)).await;
+    let input = Value::Object(input);
     let (error, time) = match called {
         Ok(Ok((result, exact))) => {
             let is_error = result.is_error == Some(true);
@@ -241,7 +263,7 @@ async fn one(
             }
             (value.value, None)
         }
-        Ok(Err(fault)) => (Value::from(fault.to_string()), None),
+        Ok(Err(problem)) => (Value::from(problem), None),
         Err(OutOfTime::NotCalled) => {
             (Value::from("not called: there was no time"), Some(OutOfTime::NotCalled))
         }
@@ -265,19 +287,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn inputs_have_neither_the_reserved_argument_nor_references() {
-        let reference = || json!([{ "a": 1 }, { "b": { "c": ["{{x:1}}"] } }]);
-        let nested = json!([{ "a": 1 }, { "_larder": { "each": [{}] } }]);
-        for (inputs, are_given, problem) in [
-            (nested.clone(), true, "each[1] has _larder"),
-            (nested, false, "each[1] has _larder"),
-            (reference(), true, "each[1] has a reference"),
-            (json!([{ "a": { "$larder": "x:1" } }]), true, "each[0] has a reference"),
-        ] {
-            let said = check_inputs(inputs.as_array().unwrap(), are_given).unwrap_err();
-            assert!(said.starts_with(problem), "{said}");
-        }
-        check_inputs(reference().as_array().unwrap(), false).unwrap();
+    fn inputs_do_not_have_the_reserved_argument() {
+        let inputs = |text: &str| serde_json::from_str::<Vec<JsonObject>>(text).unwrap();
+        let nested = inputs(r#"[{"a": 1}, {"_larder": {"each": [{}]}}]"#);
+        assert!(check_inputs(&nested).unwrap_err().starts_with("each[1] has _larder"));
+        check_inputs(&inputs(r#"[{"a": "{{x:1}}"}, {"a": {"_larder": 1}}]"#)).unwrap();
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! The arguments of several calls: a list, or the records of a resource.
 
 use larder_protocol::exact;
-use larder_records::{Container, Layout};
+use larder_records::{Container, Layout, essence};
 use larder_store::store::Entry;
-use rmcp::model::ContentBlock;
+use rmcp::model::{ContentBlock, JsonObject};
 use serde_json::{Value, json};
 
 use super::{
@@ -19,11 +19,14 @@ impl Projecting {
         &self,
         projection: &Projection,
         ctx: &Context<()>,
-    ) -> Result<Vec<Value>, String> {
+    ) -> Result<Vec<JsonObject>, String> {
         let too_many = || format!("each has more than {MAX_CALLS} arguments");
         let uri = match &projection.each {
             Some(Value::Array(inputs)) if inputs.len() > MAX_CALLS => return Err(too_many()),
-            Some(Value::Array(inputs)) => return Ok(inputs.clone()),
+            // The argument was read as a list of objects.
+            Some(Value::Array(inputs)) => {
+                return Ok(inputs.iter().filter_map(Value::as_object).cloned().collect());
+            }
             Some(Value::String(uri)) => {
                 uri.trim().trim_start_matches("{{").trim_end_matches("}}").trim()
             }
@@ -88,6 +91,6 @@ fn inputs_filter(entry: &Entry) -> String {
 }
 
 fn is_json(entry: &Entry) -> bool {
-    let essence = entry.mime_type.split(';').next().unwrap_or_default().trim();
+    let essence = essence(&entry.mime_type);
     essence.ends_with("/json") || essence.ends_with("+json")
 }

@@ -146,6 +146,9 @@ struct Run<'a> {
     before: (String, usize),
     /// Whether the next call finds out if pages are numbered from 0 or from 1.
     probes: bool,
+    /// The pages that were asked for, also those without records.
+    asked: u64,
+    /// The pages with records.
     pages: u64,
     records: u64,
     cut: Option<String>,
@@ -175,6 +178,7 @@ impl<'a> Run<'a> {
             place: None,
             before: (String::new(), 0),
             probes: false,
+            asked: 0,
             pages: 0,
             records: 0,
             cut: None,
@@ -209,10 +213,10 @@ impl<'a> Run<'a> {
                 Next::None => return End::Complete,
                 Next::Unnamed => return End::Unnamed,
                 Next::Unknown(next) => return End::More(next),
-                Next::With(_) if self.pages == max && self.probes => {
+                Next::With(_) if self.asked >= max && self.probes => {
                     return End::More("by the argument page".to_owned());
                 }
-                Next::With(next) if self.pages == max => {
+                Next::With(next) if self.asked >= max => {
                     return End::More(Value::Object(next).to_string());
                 }
                 Next::With(next) => self.arguments.extend(next),
@@ -254,6 +258,7 @@ impl<'a> Run<'a> {
         let is_error = result.is_error == Some(true);
         let left_out = of_result(&result);
         let page = ResultValue::of(result, exact);
+        self.asked += 1;
         if is_error {
             return Err(format!("page {number} failed: {}", shortened(&page.text())));
         }
@@ -269,7 +274,8 @@ impl<'a> Run<'a> {
             lines.push('\n');
         }
         if std::mem::take(&mut self.probes) && lines == self.before.0 {
-            // The page without a number is page 1.
+            // The page without a number is page 1, which counts once.
+            self.asked -= 1;
             return Ok((String::new(), Next::With(with("page", json!(2)))));
         }
         if !records.is_empty() && lines == self.before.0 {

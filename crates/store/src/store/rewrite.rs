@@ -6,13 +6,13 @@ use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use larder_identity::Owner;
 use larder_records::{
-    Layout, Pointer, Scanner,
+    Layout, Pointer, Scanner, essence,
     preview::{HEAD_BYTES, TAIL_BYTES},
 };
 
 use super::{
     Content, Details, Entry, Expected, Kind, ResourceUri, Store, StoreError, StoredResource,
-    Version, sharing, text_view::essence,
+    Version, sharing,
 };
 
 /// How often a rewrite or a move starts again because another write came first.

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
 use larder_identity::Owner;
 use larder_records::{
-    DecodeFault, EscapeStripper, TextDecoder, TextEncoding, has_escapes,
+    DecodeFault, EscapeStripper, TextDecoder, TextEncoding, essence, has_escapes,
     preview::{HEAD_BYTES, TAIL_BYTES},
 };
 use larder_runtime::compute::{self, Compute, Slot};
@@ -180,11 +180,6 @@ pub(super) fn text_type(mime_type: &str) -> String {
     let is_of_text =
         essence.starts_with("text/") || essence.contains("json") || essence.contains("csv");
     if is_of_text { essence } else { "text/plain".to_owned() }
-}
-
-/// The media type without its parameters, in lower case.
-pub(super) fn essence(mime_type: &str) -> String {
-    mime_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
 type Blocks = Pin<Box<dyn Stream<Item = Result<Bytes, StoreError>> + Send>>;

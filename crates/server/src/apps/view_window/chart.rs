@@ -265,9 +265,8 @@ fn numbered(first: &str, columns: &[String], rows: &Rows<'_>) -> String {
 
 /// The number of a row. A column may have the name by which SQLite numbers rows.
 async fn row_number(rows: &Rows<'_>) -> Result<&'static str, ToolError> {
-    let columns = rows.ask("SELECT * FROM t LIMIT 1".to_owned()).await?.columns;
-    let is_column =
-        |name: &str| columns.iter().any(|column| column.name.eq_ignore_ascii_case(name));
+    let columns = rows.columns().await?;
+    let is_column = |name: &str| columns.iter().any(|column| column.eq_ignore_ascii_case(name));
     let free = ["rowid", "_rowid_", "oid"].into_iter().find(|name| !is_column(name));
     Ok(free.unwrap_or("row_number() OVER ()"))
 }

@@ -61,13 +61,17 @@ impl<'a> Rows<'a> {
         rows.condition = match args.query.as_deref().filter(|text| !text.is_empty()) {
             None => condition(&args.filter, &[], ""),
             Some(text) => {
-                // Any row gives the names of the columns.
-                let columns = rows.ask(format!("SELECT * FROM {TABLE} LIMIT 1")).await?.columns;
-                let names: Vec<_> = columns.into_iter().map(|column| column.name).collect();
+                let names = rows.columns().await?;
                 condition(&args.filter, &names, text)
             }
         };
         Ok(rows)
+    }
+
+    /// The names of the columns, which any row gives.
+    pub(super) async fn columns(&self) -> Result<Vec<String>, ToolError> {
+        let columns = self.ask(format!("SELECT * FROM {TABLE} LIMIT 1")).await?.columns;
+        Ok(columns.into_iter().map(|column| column.name).collect())
     }
 
     /// The answer to a statement over the table `t`.

@@ -18,7 +18,8 @@ const FORMS: &str = "give one of jq, sql, search, fields and head (into stores t
 const INEXACT: &str = "each has numbers that would change, such as 1.10 or 12345678901234567890123: give them as texts";
 
 impl Projection {
-    /// Reads the argument. `None` if it wants nothing.
+    /// Reads the argument. `None` if it wants nothing: hosts that fill in what a schema lists send
+    /// `{}`, or members that are null, for a model that has given none.
     ///
     /// # Errors
     /// The fault, for the model.

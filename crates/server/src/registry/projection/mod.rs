@@ -60,6 +60,15 @@ pub(crate) struct Paging {
     pub(crate) starts: BTreeMap<String, u64>,
 }
 
+/// The meaning of references in the arguments of `each` that the call itself gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum InputReferences {
+    /// Each call resolves its own, to content of at most these bytes together.
+    Resolved { max_bytes: u64 },
+    /// They are content as any other.
+    Content,
+}
+
 /// Computes answers from stored results.
 #[async_trait]
 pub(crate) trait Projector: Send + Sync {
@@ -82,6 +91,7 @@ pub(crate) trait Projector: Send + Sync {
         arguments: JsonObject,
         projection: &Projection,
         paging: Paging,
+        references: InputReferences,
         scope: &Arc<Scope>,
     ) -> CallToolResult;
 

@@ -3,8 +3,8 @@
 //!
 //! References are resolved once, in front of every tool, with the caller's rights.
 //! The resolved content is not searched for references, and neither are the
-//! arguments of calls that a tool makes itself: content must not choose what is
-//! read.
+//! arguments of calls that a tool makes itself, nor records that are arguments of
+//! several calls: content must not choose what is read.
 
 mod content;
 mod expected;
@@ -20,6 +20,8 @@ use rmcp::model::JsonObject;
 use serde_json::Value;
 
 use self::{content::ReferenceLimits, expected::Expected, flow::Flow, form::Reference};
+#[cfg(feature = "query")]
+use super::RESERVED;
 use super::{definition::Registry, provided_tool::FoundTool};
 use crate::handler::Scope;
 
@@ -37,6 +39,16 @@ struct Place<'a> {
     expected: Expected,
 }
 
+/// Arguments whose references are resolved.
+enum Resolved {
+    /// They have no references.
+    Same(Value),
+    /// References have put other values into them.
+    Changed(Value),
+    /// A reference cannot be resolved, and why.
+    Refused(String),
+}
+
 impl Registry {
     /// The arguments with all references replaced by content of at most
     /// `max_bytes` together. The inner error is for the model: the tool must
@@ -47,23 +59,73 @@ impl Registry {
     pub async fn resolve_references(
         &self,
         tool: &str,
-        mut arguments: Value,
+        arguments: Value,
         scope: &Arc<Scope>,
         max_bytes: u64,
     ) -> Result<Result<Value, String>, Fault> {
+        match self.resolve_own(tool, arguments, scope, max_bytes).await? {
+            Resolved::Changed(arguments) => Ok(self.check_provided(tool, arguments, scope).await),
+            Resolved::Same(arguments) => Ok(Ok(arguments)),
+            Resolved::Refused(problem) => Ok(Err(problem)),
+        }
+    }
+
+    /// The arguments of one of several calls: those that all calls have in common, and its own, in
+    /// which references are replaced as in [`Registry::resolve_references`]. Those in common are
+    /// resolved already, so they are not searched for references.
+    ///
+    /// # Errors
+    /// The reason why the tool must not be called, for the model.
+    #[cfg(feature = "query")]
+    pub(crate) async fn resolve_input(
+        &self,
+        tool: &str,
+        common: &JsonObject,
+        own: JsonObject,
+        scope: &Arc<Scope>,
+        max_bytes: u64,
+    ) -> Result<Value, String> {
+        let merged = |own: Value| {
+            let mut arguments = common.clone();
+            if let Value::Object(own) = own {
+                arguments.extend(own);
+            }
+            Value::Object(arguments)
+        };
+
+        let resolved = self.resolve_own(tool, Value::Object(own), scope, max_bytes).await;
+        match resolved.map_err(|fault| fault.to_string())? {
+            // Content would choose what is called and written.
+            Resolved::Changed(own) if own.get(RESERVED).is_some() => {
+                Err(format!("{tool} was not called: the content of a reference has {RESERVED}."))
+            }
+            Resolved::Changed(own) => self.check_provided(tool, merged(own), scope).await,
+            Resolved::Same(own) => Ok(merged(own)),
+            Resolved::Refused(problem) => Err(problem),
+        }
+    }
+
+    /// The arguments with all references replaced, before any check of the whole.
+    async fn resolve_own(
+        &self,
+        tool: &str,
+        mut arguments: Value,
+        scope: &Arc<Scope>,
+        max_bytes: u64,
+    ) -> Result<Resolved, Fault> {
         let mut found = Vec::new();
         find(&arguments, &mut Vec::new(), &mut found);
         if found.is_empty() {
-            return Ok(Ok(arguments));
+            return Ok(Resolved::Same(arguments));
         }
 
         let Some(schema) = self.schema_of(tool, scope).await? else {
             // The call says that there is no such tool.
-            return Ok(Ok(arguments));
+            return Ok(Resolved::Same(arguments));
         };
 
         if found.len() > MAX_REFERENCES {
-            return Ok(Err(format!(
+            return Ok(Resolved::Refused(format!(
                 "{tool} was not called: the arguments have more than {MAX_REFERENCES} references, the most that one call may have."
             )));
         }
@@ -91,12 +153,14 @@ impl Registry {
                 (Err(problem), _) => {
                     let path = path.join(".");
                     let path = shortened(&path);
-                    return Ok(Err(format!("{tool} was not called: arguments.{path}: {problem}")));
+                    return Ok(Resolved::Refused(format!(
+                        "{tool} was not called: arguments.{path}: {problem}"
+                    )));
                 }
             }
         }
 
-        Ok(self.check_provided(tool, arguments, scope).await)
+        Ok(Resolved::Changed(arguments))
     }
 
     /// The value of a reference, if its content may flow to its place.
@@ -159,14 +223,6 @@ impl Registry {
         }
         Ok(arguments)
     }
-}
-
-/// Whether a value of arguments is or has a reference.
-#[cfg(feature = "query")]
-pub(crate) fn has_reference(value: &Value) -> bool {
-    let mut found = Vec::new();
-    find(value, &mut Vec::new(), &mut found);
-    !found.is_empty()
 }
 
 /// Collects the references, up to the first one too many, because each has a copy of its path.

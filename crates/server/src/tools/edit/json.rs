@@ -2,6 +2,8 @@
 
 mod layout;
 
+use std::borrow::Cow;
+
 use json_patch::{AddOperation, Patch, PatchOperation, jsonptr::Pointer};
 use larder_protocol::{exact, json_size, quote::shortened};
 use larder_records::words::number;
@@ -43,6 +45,7 @@ impl Changed {
         } else {
             difference(before, &self.after, max_bytes)
         };
+        let told = told.into_text();
         if self.keeps_layout { told } else { format!("Its layout is written anew.\n{told}") }
     }
 }
@@ -71,7 +74,7 @@ pub(super) fn apply(
         return Err("the change has an integer beyond 64 bits, which would be rounded: change its text by edits.".to_owned());
     }
 
-    let before = layout.write(&value);
+    let before = if keeps_layout { Cow::Borrowed(text) } else { Cow::Owned(layout.write(&value)) };
     let max_depth = MAX_DEPTH + usize::from(layout.has_lines());
     match change {
         JsonChange::Merge(patch) => merge(&mut value, patch),

@@ -4,7 +4,7 @@
 mod json;
 mod text;
 
-use larder_records::{Layout, words::number};
+use larder_records::{Layout, essence, is_json_lines, words::number};
 use larder_runtime::compute::Compute;
 use larder_store::store::{Content, Details, Entry, Kind, ResourceUri, StoreError};
 use rmcp::model::{CallToolResult, ContentBlock};
@@ -22,10 +22,6 @@ use crate::{
 const MAX_ATTEMPTS: usize = 32;
 /// The most bytes of the changed lines in the answer.
 const DIFFERENCE_BYTES: usize = 650;
-
-/// The media types of JSON with a value on each line.
-const JSON_LINES: [&str; 3] =
-    ["application/x-ndjson", "application/jsonl", "application/json-lines"];
 
 /// A change of content.
 #[derive(Debug, Clone)]
@@ -141,8 +137,7 @@ impl Edit {
 
 /// Whether content is JSON with a value on each line.
 fn has_lines(entry: &Entry) -> bool {
-    let mime_type = entry.mime_type.split(';').next().unwrap_or_default().trim();
-    JSON_LINES.iter().any(|lines| mime_type.eq_ignore_ascii_case(lines))
+    is_json_lines(&essence(&entry.mime_type))
         || entry.records.as_ref().is_some_and(|index| index.layout() == Layout::JsonLines)
 }
 
@@ -162,7 +157,7 @@ impl EditKind {
         let (after, difference) = match self {
             Self::Texts(edits) => {
                 let after = text::apply(text.to_owned(), edits, max_bytes)?;
-                let difference = difference(text, &after, DIFFERENCE_BYTES);
+                let difference = difference(text, &after, DIFFERENCE_BYTES).into_text();
                 (after, difference)
             }
             Self::Json(change) => {

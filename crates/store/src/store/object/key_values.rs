@@ -252,7 +252,9 @@ impl<K: KeyValueStore> KeyValueObjects<K> {
         }
     }
 
-    /// Writes an object in parts. Readers see a complete object of this path until the end.
+    /// Writes an object in parts. An object in parts at this path must have the same bytes, since its
+    /// readers see the new parts before the end. It has: content has a path of its own, and an entry,
+    /// which several instances may write at once, has the number of its change in its path.
     async fn put_in_parts(&self, path: &Path, mut bytes: Bytes) -> Result<()> {
         let len = bytes.len() as u64;
         self.put_head(path, Head::Incomplete, true).await?;

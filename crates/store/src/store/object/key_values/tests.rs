@@ -29,6 +29,9 @@ impl KeyValueStore for Values {
     async fn put(&self, key: &str, value: Bytes, only_new: bool) -> Result<bool, KeyValueError> {
         assert!(value.len() <= PART_BYTES + 1);
         let mut values = self.0.lock();
+        if let Some((before, _)) = values.get(key).filter(|_| key.contains('#')) {
+            assert_eq!(*before, value, "a reader of {key} would see a mixture");
+        }
         let is_written = !only_new || !values.contains_key(key);
         if is_written {
             let number = self.1.fetch_add(1, Ordering::Relaxed);
