@@ -15,7 +15,7 @@ use super::{
     budget::MessageBudget,
     catalogue::{Catalogue, Reader, Tool},
     claim::Claim,
-    connection::{Connection, Life, Part},
+    connection::{Connection, Life, Lifespan, SessionOwnership},
     error::UpstreamError,
     memory::Folder,
     names::Naming,
@@ -60,6 +60,37 @@ struct Opened {
     /// The owner for whom the connection was opened.
     owner: Owner,
     connection: Arc<Connection>,
+}
+
+/// The lives of an upstream's processes, at a time.
+pub(super) struct Lives(Vec<Life>);
+
+impl Lives {
+    /// The best state among the processes.
+    pub(super) fn state(&self) -> State {
+        self.0.iter().map(Life::state).max().unwrap_or(State::Idle)
+    }
+
+    /// How many processes run.
+    pub(super) fn running(&self) -> usize {
+        self.0.iter().filter(|life| life.state().runs()).count()
+    }
+
+    /// Whether one of the processes has failed, and none runs.
+    pub(super) fn is_failing(&self) -> bool {
+        self.running() == 0 && self.0.iter().any(Life::is_failing)
+    }
+
+    /// Why a part of the lists is not offered, in a process that runs.
+    pub(super) fn degraded(&self, reader: Reader) -> Option<String> {
+        self.0.iter().find_map(|life| life.degraded(reader))
+    }
+
+    /// The event that the best of the processes waits for.
+    pub(super) fn waits_for(&self) -> Option<String> {
+        let state = self.state();
+        self.0.iter().find(|life| life.state() == state)?.waits_for()
+    }
 }
 
 /// The connections of one upstream.
@@ -198,20 +229,20 @@ impl Connections {
         self.idle_to_end(&self.open.lock(), identity.owner()).map_err(Unconnected::NoRoom)?;
 
         let settings = &self.shared.settings;
-        let part = match (&key, self.shared.parts.get()) {
+        let ownership = match (&key, self.shared.parts.get()) {
             (Key::Session(session), Some(parts)) => match settings.target {
                 Target::Command(_) => {
                     let claim = Claim::take(&parts.claims, session, &settings.name).await;
-                    Part::Claimed(claim.map_err(Unconnected::Other)?)
+                    SessionOwnership::Claimed(claim.map_err(Unconnected::Other)?)
                 }
                 Target::Remote(_) => {
-                    Part::Kept(KeptSession::new(&parts.notes, session, &settings.name))
+                    SessionOwnership::Kept(KeptSession::new(&parts.notes, session, &settings.name))
                 }
             },
-            _ => Part::Own,
+            _ => SessionOwnership::Own,
         };
 
-        let connection = self.connect(key, identity, client, part)?;
+        let connection = self.connect(key, identity, client, ownership)?;
         connection.present(identity, session);
         Ok(connection)
     }
@@ -232,7 +263,7 @@ impl Connections {
         key: Key,
         identity: &Identity,
         client: &ClientFacts,
-        part: Part,
+        ownership: SessionOwnership,
     ) -> Result<InUse, Unconnected> {
         let mut open = self.open.lock();
         if open.is_closed {
@@ -258,14 +289,16 @@ impl Connections {
             Key::Session(_) | Key::Caller { .. } => Account::of(&self.shared.access, identity),
         };
         let account = account.map(Arc::new);
-        let life = Life {
+        let lifespan = Lifespan {
             forget,
             // A claimed process would keep the session from moving to another instance.
-            ends_with_session: matches!(key, Key::Session(_)) && !matches!(part, Part::Claimed(_)),
+            ends_with_session: matches!(key, Key::Session(_))
+                && !matches!(ownership, SessionOwnership::Claimed(_)),
             anew: open.lost.remove(&key),
         };
 
-        let connection = Connection::new(Arc::clone(&self.shared), client, part, account, life);
+        let connection =
+            Connection::new(Arc::clone(&self.shared), client, ownership, account, lifespan);
         let owner = identity.owner().clone();
         open.connections.insert(key, Opened { owner, connection: Arc::clone(&connection) });
         Ok(InUse::new(&connection))
@@ -365,19 +398,10 @@ impl Connections {
         open.connections.values().map(|opened| Arc::clone(&opened.connection)).collect()
     }
 
-    /// The best state among the processes, and how many run.
-    pub(super) fn states(&self) -> (State, usize) {
+    /// A snapshot of the lives of the processes.
+    pub(super) fn lives(&self) -> Lives {
         let open = self.open.lock();
-        let states = open.connections.values().map(|opened| opened.connection.status());
-        states.fold((State::Idle, 0), |(best, up), state| {
-            (best.max(state), up + usize::from(state.runs()))
-        })
-    }
-
-    /// Why a part of the lists is not offered, in a process that runs.
-    pub(super) fn degraded(&self, reader: Reader) -> Option<String> {
-        let is_degraded = |connection: &&Arc<Connection>| connection.status() == State::Degraded;
-        self.all().iter().find(is_degraded)?.degraded(reader)
+        Lives(open.connections.values().map(|opened| opened.connection.life()).collect())
     }
 
     /// Waits until the calls of now have ended.

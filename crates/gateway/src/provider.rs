@@ -471,11 +471,11 @@ impl Provider for Upstream {
 
     fn is_ready(&self) -> bool {
         let is_required = self.connections.shared.settings.required;
-        !is_required || self.connections.states().0 != State::Down
+        !is_required || !self.connections.lives().is_failing()
     }
 
     fn is_degraded(&self) -> bool {
-        self.connections.states().0 == State::Degraded
+        self.connections.lives().state() == State::Degraded
     }
 
     fn count_kept_out(&self, bytes: u64) {

@@ -143,8 +143,9 @@ impl Upstreams {
             set_gauges(name, [f64::NAN; 3]);
         }
 
-        for Status { name, state, processes, kept_out_bytes, failures, .. } in statuses {
-            let is_up = f64::from(u8::from(state != State::Down));
+        for Status { name, state, is_failing, processes, kept_out_bytes, failures, .. } in statuses
+        {
+            let is_up = f64::from(u8::from(!is_failing));
             let is_degraded = f64::from(u8::from(state == State::Degraded));
             set_gauges(&name, [is_up, is_degraded, processes as f64]);
             metric::counter("larder_upstream_failures_total", [("upstream", label(&name))])

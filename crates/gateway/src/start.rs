@@ -110,6 +110,8 @@ pub(super) struct Start<'a> {
     pub(super) kept: Option<&'a KeptSession>,
     /// The caller's token, if the upstream asks for one.
     pub(super) account: Option<&'a Arc<Account>>,
+    /// Told when the process runs, or the server was connected to, and is asked for its era.
+    pub(super) opened: &'a (dyn Fn() + Sync),
 }
 
 /// Why a process cannot be used, and whether another one may be.
@@ -181,6 +183,7 @@ impl Start<'_> {
         deadline: Instant,
     ) -> Result<Started, Unopened> {
         let started = self.open(None)?;
+        (self.opened)();
         let Started { link, child, session } = &started;
         let negotiation = Negotiation { link, session };
 

@@ -8,6 +8,9 @@ use crate::{
     received::{List, Problem, ToolList},
 };
 
+/// The name of all lists together, in the place of a method.
+const ALL_LISTS: &str = "all lists";
+
 /// A list that is not offered to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CutList {
@@ -60,6 +63,11 @@ pub(crate) enum Reader {
 impl CutList {
     pub(super) fn failed(method: &'static str, error: UpstreamError) -> Self {
         Self { method, why: Cut::Failed(FailedList { error }) }
+    }
+
+    /// No list can be read, for this reason.
+    pub(crate) fn of_all(error: UpstreamError) -> Self {
+        Self::failed(ALL_LISTS, error)
     }
 
     /// Whether the list may be read to its end later.

@@ -86,8 +86,13 @@ impl Direct {
 
         let identity = Identity::local();
         let account = Account::of(&shared.access, &identity).map(Arc::new);
-        let start =
-            Start { shared: &shared, client: capabilities, kept: None, account: account.as_ref() };
+        let start = Start {
+            shared: &shared,
+            client: capabilities,
+            kept: None,
+            account: account.as_ref(),
+            opened: &|| {},
+        };
 
         match start.run().await {
             Ok(Started { link, child, .. }) => Ok(Self { link, child, identity, shared }),
