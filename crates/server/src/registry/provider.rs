@@ -190,7 +190,7 @@ pub trait Provider: Send + Sync + 'static {
         _argument: &str,
         _input: &CompletionInput,
         _scope: &Arc<Scope>,
-    ) -> Option<Result<model::CompletionInfo, Fault>> {
+    ) -> Option<Result<model::CompleteResult, Fault>> {
         None
     }
 
