@@ -105,6 +105,11 @@ impl Upstreams {
         self.budget.set_max(bytes);
     }
 
+    /// The bytes of messages of all upstreams that are received or in use, and of their lists.
+    pub fn message_bytes(&self) -> usize {
+        self.budget.used()
+    }
+
     /// Remembers in files of this folder what the upstreams offer, from their next start on. Set
     /// once, before the first use.
     pub fn remember_in(&self, folder: PathBuf) {
@@ -143,6 +148,7 @@ impl Upstreams {
             set_gauges(name, [f64::NAN; 3]);
         }
 
+        metric::gauge("larder_upstream_message_bytes", []).set(self.message_bytes() as f64);
         for Status { name, state, is_failing, processes, kept_out_bytes, failures, .. } in statuses
         {
             let is_up = f64::from(u8::from(!is_failing));
