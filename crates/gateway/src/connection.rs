@@ -179,7 +179,7 @@ impl Connection {
                     self.wake.notify_one();
                 }
                 Stage::Stopped => return Err(self.stopping()),
-                // It is being started, or its end was seen.
+                // The attempt goes on, or the end was seen.
                 Stage::Idle
                 | Stage::Starting
                 | Stage::Probing

@@ -10,15 +10,15 @@ pub enum State {
     Idle,
     /// The credentials of its callers are refused, or cannot be had.
     NoAccess,
-    /// It runs when one of its callers has logged in.
+    /// A caller must log in first.
     NeedsLogin,
-    /// It is being started, or its lists are read for the first time.
+    /// The upstream is being started, or its lists are read for the first time.
     Starting,
-    /// It could not be started, or has ended.
+    /// The upstream could not be started, or has ended.
     Down,
-    /// It runs.
+    /// The upstream runs.
     Up,
-    /// It runs, and a part of its lists is not offered or not read.
+    /// The upstream runs, and a part of its lists is not offered or not read.
     Degraded,
 }
 

@@ -37,24 +37,24 @@ pub(crate) struct Life {
 /// A state in the life of an upstream's process.
 #[derive(Clone)]
 pub(crate) enum Stage {
-    /// Nothing has used it yet.
+    /// Nothing has used the upstream yet.
     Idle,
-    /// Its process is being started, or its last session resumed.
+    /// The process is being started, or the last session resumed.
     Starting,
     /// The upstream is asked for its protocol era, and has not answered yet.
     Probing,
-    /// Its lists are read for the first time.
+    /// The lists are read for the first time.
     Listing(Arc<Link>),
-    /// All that it lists is offered.
+    /// The upstream runs, and all that it lists is offered.
     Ready(Arc<Link>),
-    /// It runs, and a part of its lists is not offered.
+    /// The upstream runs, and a part of its lists is not offered.
     Degraded { link: Arc<Link>, missing: Vec<CutList> },
-    /// It waits until its caller has logged in.
+    /// The next attempt begins when the caller has logged in.
     NeedsLogin { login: Arc<LoginNeeded>, why: Arc<StartError> },
-    /// It could not be started, or has ended: the next attempt begins at the time that the error
-    /// names, or with the next call.
+    /// The upstream could not be started, or has ended: the next attempt begins at the time that the
+    /// error names, or with the next call.
     BackingOff(Arc<StartError>),
-    /// It was stopped for good.
+    /// The connection was stopped for good.
     Stopped,
 }
 
@@ -64,7 +64,7 @@ impl Life {
         Self { attempt: 0, failure: None, stage: Stage::Idle }
     }
 
-    /// Something uses it for the first time.
+    /// The first use.
     pub(super) fn wake(&mut self) {
         if matches!(self.stage, Stage::Idle) {
             self.stage = Stage::Starting;
@@ -106,13 +106,13 @@ impl Life {
         };
     }
 
-    /// It is stopped for good.
+    /// The connection is stopped for good.
     pub(super) fn stop(&mut self) {
         self.stage = Stage::Stopped;
     }
 }
 
-/// The answers to those who wait for the upstream.
+/// The answers to calls and lists that wait for the upstream.
 impl Life {
     pub(super) fn stage(&self) -> &Stage {
         &self.stage
@@ -173,14 +173,14 @@ impl Life {
     }
 }
 
-/// What is told of it.
+/// The state, as others read it.
 impl Life {
     /// The state, for operators.
     pub(crate) fn state(&self) -> State {
         match &self.stage {
             Stage::Idle | Stage::Stopped => State::Idle,
             Stage::Starting | Stage::Probing | Stage::Listing(_) => State::Starting,
-            // Its end was seen, and is dealt with next.
+            // The end was seen, and is dealt with next.
             Stage::Ready(link) | Stage::Degraded { link, .. } if link.has_ended() => State::Down,
             Stage::Ready(_) => State::Up,
             Stage::Degraded { .. } => State::Degraded,
@@ -219,5 +219,101 @@ impl Life {
             }
             Stage::Idle | Stage::Ready(_) | Stage::Degraded { .. } | Stage::Stopped => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::Arc, time::Duration};
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::{error::UpstreamError, settings::Settings};
+
+    fn link() -> Arc<Link> {
+        let settings = Arc::new(Settings::new("odd", vec!["odd".to_owned()]));
+        Link::new(settings, Arc::default(), json!({})).0
+    }
+
+    fn missing() -> Vec<CutList> {
+        let problem = "later".to_owned();
+        vec![CutList::of_all(UpstreamError::Unavailable { name: "odd".into(), problem })]
+    }
+
+    fn failure(caller: Option<UpstreamError>) -> Arc<StartError> {
+        let next_try = Instant::now() + Duration::from_millis(7_500);
+        let (name, reason) = ("odd".into(), "exit code 3".to_owned());
+        Arc::new(StartError { name, reason, next_try, caller: caller.map(Box::new) })
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_stage_has_a_state_and_an_event_that_comes_next() {
+        let mut life = Life::new();
+        let mut seen = Vec::new();
+        let mut see = |life: &Life| {
+            let waits_for = life.waits_for().unwrap_or_default();
+            seen.push((life.state(), waits_for, life.is_failing()));
+        };
+
+        see(&life);
+        life.wake();
+        see(&life);
+        life.start();
+        life.probe();
+        see(&life);
+        let first = link();
+        life.list(&first);
+        see(&life);
+        life.listed(&first, missing());
+        see(&life);
+        life.listed(&first, Vec::new());
+        see(&life);
+        first.end("exit code 3");
+        see(&life);
+        life.fail(failure(None));
+        see(&life);
+        life.start();
+        see(&life);
+        life.listed(&link(), Vec::new());
+        see(&life);
+        let problem = "the store is down".to_owned();
+        life.fail(failure(Some(UpstreamError::StoredLogin { name: "odd".into(), problem })));
+        see(&life);
+        life.stop();
+        see(&life);
+
+        let next_start = "its next start, in 8 s";
+        let expected = [
+            (State::Idle, "", false),
+            (State::Starting, "its start", false),
+            (State::Starting, "its first answer", false),
+            (State::Starting, "its lists", false),
+            (State::Degraded, "", false),
+            (State::Up, "", false),
+            (State::Down, "", true),
+            (State::Down, next_start, true),
+            (State::Starting, "its start", true),
+            (State::Up, "", false),
+            (State::NoAccess, next_start, false),
+            (State::Idle, "", false),
+        ];
+        let expected = expected.map(|(state, event, fails)| (state, event.to_owned(), fails));
+        assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn a_failure_counts_for_the_calls_that_came_before_it() {
+        let mut life = Life::new();
+        life.start();
+        let during = life.attempt_of_call();
+        life.fail(failure(None));
+        assert!(life.failed_since(during).is_some());
+
+        let after = life.attempt_of_call();
+        assert!(life.failed_since(after).is_none());
+        life.start();
+        life.fail(failure(None));
+        assert!(life.failed_since(after).is_some());
     }
 }

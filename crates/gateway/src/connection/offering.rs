@@ -266,6 +266,7 @@ mod tests {
         names::Naming,
         settings::Settings,
         shared::Shared,
+        status::State,
     };
 
     /// An upstream with one tool.
@@ -359,6 +360,36 @@ mod tests {
             _ = connection.serve(&link) => panic!("the upstream has not ended"),
             () = listed.answer(&link, requests) => panic!("the link has not ended"),
             () = changes => {}
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_upstream_whose_lists_all_fail_is_degraded_though_earlier_ones_are_offered() {
+        let (connection, link, mut requests) = connection();
+        let earlier = Arc::new(Catalogue::default());
+        connection.catalogue.store(Some(earlier));
+
+        // No request reaches the upstream, because the caller's login cannot be used now.
+        let failing = async {
+            while let Some(request) = requests.recv().await {
+                let request: Value = serde_json::from_slice(&request).unwrap();
+                let problem = "it cannot be refreshed".to_owned();
+                let error = UpstreamError::StoredLogin { name: "odd".into(), problem };
+                link.fail(request["id"].as_i64().unwrap(), error);
+            }
+        };
+        let mut life = connection.life.subscribe();
+        let listed = async {
+            let life = life.wait_for(|life| !life.is_starting()).await.unwrap();
+            assert_eq!(life.state(), State::Degraded);
+            let told = life.degraded(Reader::Anybody);
+            assert_eq!(told.as_deref(), Some("all lists cannot be read (access)"));
+        };
+
+        tokio::select! {
+            _ = connection.serve(&link) => panic!("the upstream has not ended"),
+            () = failing => panic!("the link has not ended"),
+            () = listed => {}
         }
     }
 
