@@ -75,6 +75,26 @@ pub(crate) struct PageLimits {
     pub(crate) others: Duration,
 }
 
+/// Why a list was not read to its end.
+enum Unread {
+    /// The items up to there are offered.
+    Cut(Cut),
+    /// A request for a page has failed.
+    Failed(UpstreamError),
+}
+
+impl From<Cut> for Unread {
+    fn from(cut: Cut) -> Self {
+        Self::Cut(cut)
+    }
+}
+
+impl From<UpstreamError> for Unread {
+    fn from(error: UpstreamError) -> Self {
+        Self::Failed(error)
+    }
+}
+
 /// A list whose items a catalogue can have.
 trait Offered: List + Sized {
     /// Adds an item. Its memory is counted already, in the charge of its page.
@@ -184,8 +204,8 @@ impl<'a> Loading<'a> {
         let Reading { link, earlier, limits, .. } = reading;
         let limit = if L::METHOD == ToolList::METHOD { limits.tools } else { limits.others };
         let error = match self.pages::<L>(link, limit).await {
-            Ok(Ok(())) => return Ok(()),
-            Ok(Err(why)) => {
+            Ok(()) => return Ok(()),
+            Err(Unread::Cut(why)) => {
                 if let (Cut::Time(_), Some(earlier)) = (&why, earlier) {
                     L::keep_earlier(&mut self.catalogue, earlier);
                 }
@@ -193,8 +213,10 @@ impl<'a> Loading<'a> {
                 return Ok(());
             }
             // Nothing else would be answered either.
-            Err(error) if error.is_callers() || link.has_ended() => return Err(error),
-            Err(error) => error,
+            Err(Unread::Failed(error)) if error.is_callers() || link.has_ended() => {
+                return Err(error);
+            }
+            Err(Unread::Failed(error)) => error,
         };
 
         // Older servers know no templates, and one that declares no list need not have any.
@@ -212,11 +234,8 @@ impl<'a> Loading<'a> {
         Ok(())
     }
 
-    async fn pages<L: Offered>(
-        &mut self,
-        link: &Arc<Link>,
-        limit: Duration,
-    ) -> Result<Result<(), Cut>, UpstreamError> {
+    /// Reads the pages of a list, the last one included.
+    async fn pages<L: Offered>(&mut self, link: &Arc<Link>, limit: Duration) -> Result<(), Unread> {
         let whole = self.source.settings.call_timeout;
         let deadline = Instant::now() + whole;
         let mut seen = HashSet::new();
@@ -228,27 +247,21 @@ impl<'a> Loading<'a> {
             let page_deadline = Instant::now() + limit;
             let (page, mut charge) = match timeout_at(deadline.min(page_deadline), page).await {
                 Ok(page) => page?,
-                Err(_) => return Ok(Err(Cut::Time(limit.min(whole)))),
+                Err(_) => return Err(Cut::Time(limit.min(whole)).into()),
             };
             let next = page.next.clone();
 
             for definition in page.definitions() {
                 items += 1;
                 if items > MAX_ITEMS {
-                    return Ok(Err(Cut::Items));
+                    return Err(Cut::Items.into());
                 }
-                let added = match definition {
+                match definition {
                     Ok(definition) => {
                         self.record.add(&definition);
-                        L::add(self, definition, &mut charge).await
+                        L::add(self, definition, &mut charge).await?;
                     }
-                    Err(left_out) => {
-                        self.leave_out(left_out);
-                        Ok(())
-                    }
-                };
-                if let Err(cut) = added {
-                    return Ok(Err(cut));
+                    Err(left_out) => self.leave_out(left_out),
                 }
                 if items % ITEMS_A_TURN == 0 {
                     tokio::task::yield_now().await;
@@ -256,16 +269,16 @@ impl<'a> Loading<'a> {
             }
 
             let cursor = match next {
-                NextPage::End => return Ok(Ok(())),
+                NextPage::End => return Ok(()),
                 NextPage::Cursor(cursor) => cursor,
-                NextPage::Unclear(problem) => return Ok(Err(Cut::Cursor(problem))),
+                NextPage::Unclear(problem) => return Err(Cut::Cursor(problem).into()),
             };
             if !seen.insert(digest([cursor.to_string().as_bytes()])) {
-                return Ok(Err(Cut::Circle));
+                return Err(Cut::Circle.into());
             }
             params = json!({ "cursor": cursor });
         }
-        Ok(Err(Cut::Pages))
+        Err(Cut::Pages.into())
     }
 
     /// Keeps an item, or takes the same item of another session. `name` is the one under which it

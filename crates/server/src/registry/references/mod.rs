@@ -37,10 +37,27 @@ struct Place<'a> {
     expected: Expected,
 }
 
+/// The arguments of a tool, after their references were looked for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ResolvedArguments {
+    /// The arguments, with content in the places of all references.
+    Ready(Value),
+    /// The tool must not be called, for this reason. The text is for the model.
+    Refused(String),
+}
+
+impl From<Result<Value, String>> for ResolvedArguments {
+    fn from(resolved: Result<Value, String>) -> Self {
+        match resolved {
+            Ok(arguments) => Self::Ready(arguments),
+            Err(problem) => Self::Refused(problem),
+        }
+    }
+}
+
 impl Registry {
     /// The arguments with all references replaced by content of at most
-    /// `max_bytes` together. The inner error is for the model: the tool must
-    /// not be called.
+    /// `max_bytes` together.
     ///
     /// # Errors
     /// The fault of a provider that is asked for the tool's schema.
@@ -50,20 +67,20 @@ impl Registry {
         mut arguments: Value,
         scope: &Arc<Scope>,
         max_bytes: u64,
-    ) -> Result<Result<Value, String>, Fault> {
+    ) -> Result<ResolvedArguments, Fault> {
         let mut found = Vec::new();
         find(&arguments, &mut Vec::new(), &mut found);
         if found.is_empty() {
-            return Ok(Ok(arguments));
+            return Ok(ResolvedArguments::Ready(arguments));
         }
 
         let Some(schema) = self.schema_of(tool, scope).await? else {
             // The call says that there is no such tool.
-            return Ok(Ok(arguments));
+            return Ok(ResolvedArguments::Ready(arguments));
         };
 
         if found.len() > MAX_REFERENCES {
-            return Ok(Err(format!(
+            return Ok(ResolvedArguments::Refused(format!(
                 "{tool} was not called: the arguments have more than {MAX_REFERENCES} references, the most that one call may have."
             )));
         }
@@ -91,12 +108,13 @@ impl Registry {
                 (Err(problem), _) => {
                     let path = path.join(".");
                     let path = shortened(&path);
-                    return Ok(Err(format!("{tool} was not called: arguments.{path}: {problem}")));
+                    let refused = format!("{tool} was not called: arguments.{path}: {problem}");
+                    return Ok(ResolvedArguments::Refused(refused));
                 }
             }
         }
 
-        Ok(self.check_provided(tool, arguments, scope).await)
+        Ok(self.check_provided(tool, arguments, scope).await.into())
     }
 
     /// The value of a reference, if its content may flow to its place.
