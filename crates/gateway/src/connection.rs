@@ -37,7 +37,7 @@ use super::{
     login::LoginNeeded,
     remote_session::KeptSession,
     shared::Shared,
-    start::{Failed, Start, Started},
+    start::{Start, StartFailure, StartedUpstream},
     subscriptions::Subscriptions,
 };
 
@@ -64,7 +64,7 @@ pub(super) struct Connection {
     session: Mutex<Option<ClientSession>>,
 
     /// The sessions that use the process.
-    pub(super) users: watch::Sender<Users>,
+    pub(super) users: watch::Sender<ConnectionUsers>,
     /// The resources that clients follow.
     pub(super) subscriptions: Arc<Subscriptions>,
 
@@ -98,7 +98,7 @@ pub(super) enum SessionOwnership {
 }
 
 /// How many calls use a connection, and since when none does.
-pub(super) struct Users {
+pub(super) struct ConnectionUsers {
     pub(super) count: usize,
     pub(super) since: Instant,
 }
@@ -127,7 +127,7 @@ impl Connection {
             lifespan,
             has_calls: AtomicBool::new(false),
             session: Mutex::default(),
-            users: watch::Sender::new(Users { count: 0, since: Instant::now() }),
+            users: watch::Sender::new(ConnectionUsers { count: 0, since: Instant::now() }),
             subscriptions: Arc::new(Subscriptions::new()),
             life: watch::Sender::new(Life::new()),
             catalogue: ArcSwapOption::empty(),
@@ -257,7 +257,7 @@ impl Connection {
     fn restart(&self) {
         // Holds the lock, so that no new task begins before the failure is recorded.
         let mut task = self.task.lock();
-        self.failed(Failed::from(PANICKED.to_owned()), Duration::ZERO);
+        self.failed(StartFailure::from(PANICKED.to_owned()), Duration::ZERO);
         *task = None;
     }
 
@@ -272,7 +272,7 @@ impl Connection {
             let failed = match guarded(&self.shared.settings.name, self.run_once()).await {
                 Ok(Some(failed)) => failed,
                 Ok(None) => break,
-                Err(Panicked) => Failed::from(PANICKED.to_owned()),
+                Err(Panicked) => StartFailure::from(PANICKED.to_owned()),
             };
 
             if begun.elapsed() >= MAX_BACKOFF {
@@ -302,7 +302,7 @@ impl Connection {
     }
 
     /// Starts the upstream, and serves it until it ends. `None` once the connection is stopped.
-    async fn run_once(&self) -> Option<Failed> {
+    async fn run_once(&self) -> Option<StartFailure> {
         let shared = &self.shared;
         let start = Start {
             shared,
@@ -315,7 +315,7 @@ impl Connection {
             started = start.run() => started,
             () = self.stop.cancelled() => return None,
         };
-        let Started { link, child, .. } = match started {
+        let StartedUpstream { link, child, .. } = match started {
             Ok(started) => started,
             Err(failed) => return Some(failed),
         };
@@ -334,12 +334,12 @@ impl Connection {
         self.ended_itself(how.as_deref().unwrap_or("closed"));
         let stderr = child.last_lines.show();
         child.end().await;
-        Some(Failed { reason: "it ended".to_owned(), stderr, caller: caller.map(Box::new) })
+        Some(StartFailure { reason: "it ended".to_owned(), stderr, caller: caller.map(Box::new) })
     }
 
     /// An attempt has failed. The next one begins after `wait`.
-    fn failed(&self, failed: Failed, wait: Duration) {
-        let Failed { reason, stderr, caller } = failed;
+    fn failed(&self, failed: StartFailure, wait: Duration) {
+        let StartFailure { reason, stderr, caller } = failed;
         let shared = &self.shared;
         let next_try = Instant::now() + wait;
         let error = Arc::new(StartError { name: self.name(), reason, next_try, caller });

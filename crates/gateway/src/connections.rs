@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::{
     account::Account,
     budget::MessageBudget,
-    catalogue::{Catalogue, Reader, Tool},
+    catalogue::{Catalogue, ReasonReader, Tool},
     claim::Claim,
     connection::{Connection, Life, Lifespan, SessionOwnership},
     error::UpstreamError,
@@ -28,7 +28,7 @@ use super::{
 
 /// The key of a process: those who share it have the same one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Key {
+pub(super) enum ConnectionKey {
     /// Everybody.
     All,
     /// A session of a client.
@@ -40,9 +40,9 @@ pub(super) enum Key {
 
 #[derive(Default)]
 struct Open {
-    connections: HashMap<Key, Opened>,
+    connections: HashMap<ConnectionKey, OpenConnection>,
     /// Why the processes of these were ended, for their next call.
-    lost: HashMap<Key, String>,
+    lost: HashMap<ConnectionKey, String>,
     is_closed: bool,
 }
 
@@ -56,7 +56,7 @@ enum Unconnected {
     Other(UpstreamError),
 }
 
-struct Opened {
+struct OpenConnection {
     /// The owner for whom the connection was opened.
     owner: Owner,
     connection: Arc<Connection>,
@@ -82,7 +82,7 @@ impl Lives {
     }
 
     /// Why a part of the lists is not offered, in a process that runs.
-    pub(super) fn degraded(&self, reader: Reader) -> Option<String> {
+    pub(super) fn degraded(&self, reader: ReasonReader) -> Option<String> {
         self.0.iter().find_map(|life| life.degraded(reader))
     }
 
@@ -230,7 +230,7 @@ impl Connections {
 
         let settings = &self.shared.settings;
         let ownership = match (&key, self.shared.parts.get()) {
-            (Key::Session(session), Some(parts)) => match settings.target {
+            (ConnectionKey::Session(session), Some(parts)) => match settings.target {
                 Target::Command(_) => {
                     let claim = Claim::take(&parts.claims, session, &settings.name).await;
                     SessionOwnership::Claimed(claim.map_err(Unconnected::Other)?)
@@ -254,13 +254,13 @@ impl Connections {
         self.existing(&policy.key(scope.identity.owner(), &scope.client, session))
     }
 
-    fn existing(&self, key: &Key) -> Option<InUse> {
+    fn existing(&self, key: &ConnectionKey) -> Option<InUse> {
         self.open.lock().connections.get(key).map(|opened| InUse::new(&opened.connection))
     }
 
     fn connect(
         &self,
-        key: Key,
+        key: ConnectionKey,
         identity: &Identity,
         client: &ClientFacts,
         ownership: SessionOwnership,
@@ -285,14 +285,16 @@ impl Connections {
             Box::new(move || open.upgrade().is_none_or(|open| open.lock().forget_idle(&key, &why)))
         };
         let account = match key {
-            Key::All => None,
-            Key::Session(_) | Key::Caller { .. } => Account::of(&self.shared.access, identity),
+            ConnectionKey::All => None,
+            ConnectionKey::Session(_) | ConnectionKey::Caller { .. } => {
+                Account::of(&self.shared.access, identity)
+            }
         };
         let account = account.map(Arc::new);
         let lifespan = Lifespan {
             forget,
             // A claimed process would keep the session from moving to another instance.
-            ends_with_session: matches!(key, Key::Session(_))
+            ends_with_session: matches!(key, ConnectionKey::Session(_))
                 && !matches!(ownership, SessionOwnership::Claimed(_)),
             anew: open.lost.remove(&key),
         };
@@ -300,7 +302,7 @@ impl Connections {
         let connection =
             Connection::new(Arc::clone(&self.shared), client, ownership, account, lifespan);
         let owner = identity.owner().clone();
-        open.connections.insert(key, Opened { owner, connection: Arc::clone(&connection) });
+        open.connections.insert(key, OpenConnection { owner, connection: Arc::clone(&connection) });
         Ok(InUse::new(&connection))
     }
 
@@ -350,7 +352,11 @@ impl Connections {
     ///
     /// # Errors
     /// There is no room, and no connection that may end.
-    fn idle_to_end(&self, open: &Open, caller: &Owner) -> Result<Option<Key>, UpstreamError> {
+    fn idle_to_end(
+        &self,
+        open: &Open,
+        caller: &Owner,
+    ) -> Result<Option<ConnectionKey>, UpstreamError> {
         let max = self.shared.settings.max_processes;
         let own = open.connections.values().filter(|opened| opened.owner == *caller).count();
         let is_at_share = own >= max - max / 4;
@@ -415,11 +421,12 @@ impl Connections {
     pub(super) fn end_session(&self, id: &str) {
         let session: Arc<str> = id.into();
         let mut open = self.open.lock();
-        if let Some(opened) = open.connections.remove(&Key::Session(Arc::clone(&session))) {
+        if let Some(opened) = open.connections.remove(&ConnectionKey::Session(Arc::clone(&session)))
+        {
             opened.connection.end_session();
             self.shared.room.notify_waiters();
         }
-        open.lost.remove(&Key::Session(Arc::clone(&session)));
+        open.lost.remove(&ConnectionKey::Session(Arc::clone(&session)));
 
         open.connections
             .values()
@@ -446,7 +453,7 @@ impl Connections {
 impl Open {
     /// Forgets a connection, unless it is in use again. Returns whether it is
     /// forgotten.
-    fn forget_idle(&mut self, key: &Key, why: &str) -> bool {
+    fn forget_idle(&mut self, key: &ConnectionKey, why: &str) -> bool {
         let is_used = self
             .connections
             .get(key)
@@ -461,7 +468,7 @@ impl Open {
 
     /// Remembers why a process was ended, if it, or one before it, may have kept something of
     /// earlier calls.
-    fn note_lost(&mut self, key: Key, connection: &Connection, why: &str) {
+    fn note_lost(&mut self, key: ConnectionKey, connection: &Connection, why: &str) {
         if let Some(why) = connection.loss(why)
             && self.lost.len() < MAX_LOST
         {
@@ -470,7 +477,7 @@ impl Open {
     }
 }
 
-impl Key {
+impl ConnectionKey {
     /// The capabilities of the client that an upstream is told of.
     fn declared(&self, client: &ClientFacts) -> Value {
         match self {
@@ -490,11 +497,11 @@ impl InUse {
 
 impl SessionPolicy {
     /// The key of the process for a call.
-    fn key(self, owner: &Owner, client: &ClientFacts, session: Option<&Arc<str>>) -> Key {
+    fn key(self, owner: &Owner, client: &ClientFacts, session: Option<&Arc<str>>) -> ConnectionKey {
         match (self, session) {
-            (Self::All, _) => Key::All,
-            (Self::Auto, Some(session)) => Key::Session(Arc::clone(session)),
-            (Self::Auto | Self::Caller, _) => Key::Caller {
+            (Self::All, _) => ConnectionKey::All,
+            (Self::Auto, Some(session)) => ConnectionKey::Session(Arc::clone(session)),
+            (Self::Auto | Self::Caller, _) => ConnectionKey::Caller {
                 owner: owner.clone(),
                 capabilities: serde_json::to_string(&client.capabilities).unwrap_or_default(),
             },

@@ -35,7 +35,7 @@ use super::{
     account::Account,
     error::UpstreamError,
     guarded::{PANICKED, guarded},
-    link::{Link, Source},
+    link::{Link, MessageSource},
     login::Refused,
     message::{Assembly, sse::Position},
     mirrored::header_text,
@@ -264,7 +264,7 @@ impl Http {
             return Err(self.gone(link, outline, "its session ended"));
         }
 
-        link.receive(Source::Body(id), body).await;
+        link.receive(MessageSource::Body(id), body).await;
         // The error has no effect if the response has come.
         Err(link.unanswered(outline.id, "there is no response in its body"))
     }

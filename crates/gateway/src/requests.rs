@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::{
     connections::InUse,
     error::UpstreamError,
-    exchange::{Exchange, Step},
+    exchange::{Exchange, ExchangeStep},
     link::{Era, Link},
     parked::{Parked, Ticket},
     received::{InputRequest, InputRequired, RawResult, Round},
@@ -117,8 +117,8 @@ impl Requests {
             let what = exchange.what().to_owned();
 
             let result = match exchange.run(scope).await? {
-                Step::Done(result) => result,
-                Step::Asks(exchange) => return self.park(exchange, in_use, scope).await,
+                ExchangeStep::Done(result) => result,
+                ExchangeStep::Asks(exchange) => return self.park(exchange, in_use, scope).await,
             };
 
             if era != Some(Era::Modern) {

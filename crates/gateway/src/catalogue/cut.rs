@@ -53,7 +53,7 @@ impl Eq for FailedList {}
 
 /// The reader of the reason why a list is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reader {
+pub(crate) enum ReasonReader {
     /// An operator, who reads the error itself.
     Operator,
     /// Anybody. An error may have data of callers, so they read its class alone.
@@ -100,9 +100,9 @@ impl CutList {
     }
 
     /// Why the list is cut, for that reader.
-    pub(crate) fn show(&self, reader: Reader) -> String {
+    pub(crate) fn show(&self, reader: ReasonReader) -> String {
         match (&self.why, reader) {
-            (Cut::Failed(failed), Reader::Operator) => {
+            (Cut::Failed(failed), ReasonReader::Operator) => {
                 format!("{} cannot be read: {}", self.method, failed.error)
             }
             _ => self.to_string(),

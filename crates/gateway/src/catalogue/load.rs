@@ -14,8 +14,8 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{
     Catalogue, Cut, CutList, Loaded, MAX_ITEMS, MAX_LEFT_OUT, MAX_PAGES, Prompt, Tool,
-    pool::{CataloguePool, Kept, Table, digest},
-    record::{Record, Recorded},
+    pool::{CataloguePool, Kept, SharedItems, digest},
+    record::{CatalogueRecord, Recorded},
 };
 use crate::{
     budget::{Charge, MessageBudget, NoRoom, Payer},
@@ -38,7 +38,7 @@ const ITEMS_A_TURN: usize = 32;
 
 /// The settings, names, pool and budget with which an upstream's catalogue is read.
 #[derive(Clone, Copy)]
-pub(crate) struct Source<'a> {
+pub(crate) struct CatalogueSource<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) naming: &'a Naming,
     pub(crate) pool: &'a CataloguePool,
@@ -47,12 +47,12 @@ pub(crate) struct Source<'a> {
 
 /// A catalogue that is being read.
 pub(super) struct Loading<'a> {
-    source: Source<'a>,
+    source: CatalogueSource<'a>,
     catalogue: Catalogue,
     /// The bytes of the definitions so far.
     bytes: usize,
     /// The definitions as they came, for other processes.
-    record: Record,
+    record: CatalogueRecord,
 }
 
 /// How the lists of a running upstream are read.
@@ -109,8 +109,13 @@ trait Offered: List + Sized {
 }
 
 impl<'a> Loading<'a> {
-    pub(super) fn new(source: Source<'a>) -> Self {
-        Self { source, catalogue: Catalogue::default(), bytes: 0, record: Record::default() }
+    pub(super) fn new(source: CatalogueSource<'a>) -> Self {
+        Self {
+            source,
+            catalogue: Catalogue::default(),
+            bytes: 0,
+            record: CatalogueRecord::default(),
+        }
     }
 
     /// Reads the lists that the upstream declares. A list that fails costs no other list; its items
@@ -118,7 +123,7 @@ impl<'a> Loading<'a> {
     pub(super) async fn all(mut self, reading: Reading<'_>) -> Result<Loaded, UpstreamError> {
         let link = reading.link;
         if !reading.is_fresh {
-            self.record = Record::off();
+            self.record = CatalogueRecord::off();
         }
 
         self.catalogue.instructions = link.instructions();
@@ -176,7 +181,7 @@ impl<'a> Loading<'a> {
 
     /// The catalogue, which is that of another session if both are the same.
     fn finish(self) -> Arc<Catalogue> {
-        let Self { source: source @ Source { settings, pool, .. }, catalogue, .. } = self;
+        let Self { source: source @ CatalogueSource { settings, pool, .. }, catalogue, .. } = self;
         for cut in &catalogue.cuts {
             tracing::warn!(upstream = %settings.name, %cut, "a list of an upstream is cut");
         }
@@ -285,7 +290,7 @@ impl<'a> Loading<'a> {
     /// is offered. `None` if the definition is left out.
     async fn keep<L: List, T>(
         &mut self,
-        pool: &Table<Kept<T>>,
+        pool: &SharedItems<Kept<T>>,
         name: &str,
         definition: Definition<L>,
         page: &mut Charge,
@@ -341,7 +346,7 @@ impl<'a> Loading<'a> {
     }
 }
 
-impl Source<'_> {
+impl CatalogueSource<'_> {
     /// An empty charge of the upstream.
     fn charge(&self) -> Charge {
         let upstream = self.settings.name.as_str().into();
@@ -363,7 +368,7 @@ impl Offered for ToolList {
         definition: Definition<Self>,
         page: &mut Charge,
     ) -> Result<(), Cut> {
-        let Source { settings, naming, pool, .. } = loading.source;
+        let CatalogueSource { settings, naming, pool, .. } = loading.source;
         let own_name = definition.name().to_owned();
         let Some(wanted) = settings.tools.name(&own_name) else { return Ok(()) };
         if loading.catalogue.tools_by_own_name.contains_key(&own_name) {
@@ -401,7 +406,7 @@ impl Offered for PromptList {
         definition: Definition<Self>,
         page: &mut Charge,
     ) -> Result<(), Cut> {
-        let Source { naming, pool, .. } = loading.source;
+        let CatalogueSource { naming, pool, .. } = loading.source;
         let taken = &loading.catalogue.prompts_by_name;
         let name = naming.offered(definition.name(), |name| taken.contains_key(name));
 
@@ -433,7 +438,7 @@ impl Offered for ResourceList {
         definition: Definition<Self>,
         page: &mut Charge,
     ) -> Result<(), Cut> {
-        let Source { naming, pool, .. } = loading.source;
+        let CatalogueSource { naming, pool, .. } = loading.source;
         let offer = |mut resource: model::Resource| {
             naming.offer(&mut resource.uri);
             naming.offer_meta(&mut resource.meta);
@@ -458,7 +463,7 @@ impl Offered for TemplateList {
         definition: Definition<Self>,
         page: &mut Charge,
     ) -> Result<(), Cut> {
-        let Source { naming, pool, .. } = loading.source;
+        let CatalogueSource { naming, pool, .. } = loading.source;
         let offer = |mut template: model::ResourceTemplate| {
             naming.offer(&mut template.uri_template);
             naming.offer_meta(&mut template.meta);

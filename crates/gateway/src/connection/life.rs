@@ -16,7 +16,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use crate::{
-    catalogue::{CutList, Reader},
+    catalogue::{CutList, ReasonReader},
     error::StartError,
     link::Link,
     login::LoginNeeded,
@@ -196,7 +196,7 @@ impl Life {
     }
 
     /// Why a part of the lists is not offered.
-    pub(crate) fn degraded(&self, reader: Reader) -> Option<String> {
+    pub(crate) fn degraded(&self, reader: ReasonReader) -> Option<String> {
         match &self.stage {
             Stage::Degraded { missing, .. } => {
                 let reasons: Vec<_> = missing.iter().map(|list| list.show(reader)).collect();

@@ -259,7 +259,7 @@ mod tests {
     };
     use crate::{
         budget::{Charge, MessageBudget},
-        catalogue::Reader,
+        catalogue::ReasonReader,
         link,
         memory::Folder,
         message::Arrived,
@@ -306,7 +306,7 @@ mod tests {
         message["jsonrpc"] = "2.0".into();
         let bytes = Bytes::from(message.to_string());
         let arrived = Arrived { bytes, charge: Charge::default(), stored: None };
-        link.receive(link::Source::Shared, arrived).await;
+        link.receive(link::MessageSource::Shared, arrived).await;
     }
 
     fn connection() -> (Arc<Connection>, Arc<Link>, mpsc::Receiver<Bytes>) {
@@ -382,7 +382,7 @@ mod tests {
         let listed = async {
             let life = life.wait_for(|life| !life.is_starting()).await.unwrap();
             assert_eq!(life.state(), State::Degraded);
-            let told = life.degraded(Reader::Anybody);
+            let told = life.degraded(ReasonReader::Anybody);
             assert_eq!(told.as_deref(), Some("all lists cannot be read (access)"));
         };
 
@@ -422,7 +422,7 @@ mod tests {
             }
             assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
             assert!(connection.known().unwrap().tool("t").is_some());
-            let problem = connection.life().degraded(Reader::Operator).unwrap();
+            let problem = connection.life().degraded(ReasonReader::Operator).unwrap();
             assert!(problem.contains("resources/list is cut: it took over 5 s"), "{problem}");
         };
 

@@ -9,7 +9,7 @@ use reqwest::{
     header::{CONTENT_ENCODING, CONTENT_TYPE},
 };
 
-use crate::message::{Arrived, Assembly, ByteOrderMark, Refusal};
+use crate::message::{Arrived, Assembly, ByteOrderMark, MessageRefusal};
 
 /// The media type of a stream of events.
 const STREAM: &str = "text/event-stream";
@@ -55,7 +55,7 @@ fn media_type(response: &Response) -> Option<String> {
 /// Why a body was not read as a message.
 pub(super) enum Unreceived {
     /// The message is over a limit.
-    Refused(Refusal),
+    Refused(MessageRefusal),
     /// The connection was lost, for this reason.
     Lost(String),
 }

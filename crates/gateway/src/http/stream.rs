@@ -11,10 +11,10 @@ use tokio_util::io::StreamReader;
 use super::{Http, Unsent, response::is_stream};
 use crate::{
     error::UpstreamError,
-    link::{Link, Source},
+    link::{Link, MessageSource},
     message::{
         LineEnds,
-        line::Incoming,
+        line::IncomingLine,
         sse::{Position, read_event},
     },
     remote_session::Session,
@@ -74,14 +74,14 @@ impl Http {
 
         loop {
             match read_event(&mut input, self.max_message, link, request, position).await {
-                Ok(Incoming::Message(message)) => {
+                Ok(IncomingLine::Message(message)) => {
                     brings_messages = true;
-                    link.receive(Source::Stream(request), message).await;
+                    link.receive(MessageSource::Stream(request), message).await;
                 }
-                Ok(Incoming::Refused { what, why }) => {
-                    link.refuse_message(Source::Stream(request), what, why);
+                Ok(IncomingLine::Refused { what, why }) => {
+                    link.refuse_message(MessageSource::Stream(request), what, why);
                 }
-                Ok(Incoming::End) | Err(_) => return brings_messages,
+                Ok(IncomingLine::End) | Err(_) => return brings_messages,
             }
         }
     }

@@ -4,7 +4,7 @@ use larder_server::registry::ProviderState;
 
 use super::Upstream;
 use crate::{
-    catalogue::Reader,
+    catalogue::ReasonReader,
     link::Era,
     status::{LastError, Status},
 };
@@ -28,7 +28,7 @@ impl Upstream {
         Status {
             name: self.naming.upstream.clone(),
             state: lives.state(),
-            degraded: lives.degraded(Reader::Operator),
+            degraded: lives.degraded(ReasonReader::Operator),
             waits_for: lives.waits_for(),
             is_failing: lives.is_failing(),
             processes: lives.running(),
@@ -51,7 +51,7 @@ impl Upstream {
         ProviderState {
             name: self.naming.upstream.clone(),
             state: lives.state().as_str(),
-            degraded: lives.degraded(Reader::Anybody),
+            degraded: lives.degraded(ReasonReader::Anybody),
             tools: shared.latest.load().as_ref().map(|latest| latest.tools.len()),
             last_error: error.as_ref().map(|error| error.kind),
             error_seconds_ago: error.map(|error| error.at.elapsed().as_secs()),
