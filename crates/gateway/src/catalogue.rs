@@ -14,7 +14,11 @@ use larder_protocol::Announcement;
 use larder_server::registry::ProvidedTool;
 use rmcp::model;
 
-use self::{cut::Cut, load::Loading, pool::Digest};
+use self::{
+    cut::{Cut, Unread},
+    load::Loading,
+    pool::Digest,
+};
 pub(super) use self::{
     cut::{CutList, ReasonReader},
     load::{CatalogueSource, PageLimits, Reading},

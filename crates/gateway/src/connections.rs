@@ -1,6 +1,8 @@
 //! [`Connections`]: one upstream's processes, one for each session of a client
 //! or each caller, as the settings say.
 
+mod lives;
+
 use std::{collections::HashMap, sync::Arc};
 
 use larder_oauth::{Identity, Owner};
@@ -10,12 +12,13 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use self::lives::Lives;
 use super::{
     account::Account,
     budget::MessageBudget,
-    catalogue::{Catalogue, ReasonReader, Tool},
+    catalogue::{Catalogue, Tool},
     claim::Claim,
-    connection::{Connection, Life, Lifespan, SessionOwnership},
+    connection::{Connection, Lifespan, SessionOwnership},
     error::UpstreamError,
     memory::Folder,
     names::Naming,
@@ -23,7 +26,6 @@ use super::{
     remote_session::KeptSession,
     settings::{SessionPolicy, Settings, Target},
     shared::Shared,
-    status::State,
 };
 
 /// The key of a process: those who share it have the same one.
@@ -60,37 +62,6 @@ struct OpenConnection {
     /// The owner for whom the connection was opened.
     owner: Owner,
     connection: Arc<Connection>,
-}
-
-/// The lives of an upstream's processes, at a time.
-pub(super) struct Lives(Vec<Life>);
-
-impl Lives {
-    /// The best state among the processes.
-    pub(super) fn state(&self) -> State {
-        self.0.iter().map(Life::state).max().unwrap_or(State::Idle)
-    }
-
-    /// How many processes run.
-    pub(super) fn running(&self) -> usize {
-        self.0.iter().filter(|life| life.state().runs()).count()
-    }
-
-    /// Whether one of the processes has failed, and none runs.
-    pub(super) fn is_failing(&self) -> bool {
-        self.running() == 0 && self.0.iter().any(Life::is_failing)
-    }
-
-    /// Why a part of the lists is not offered, in a process that runs.
-    pub(super) fn degraded(&self, reader: ReasonReader) -> Option<String> {
-        self.0.iter().find_map(|life| life.degraded(reader))
-    }
-
-    /// The event that the best of the processes waits for.
-    pub(super) fn waits_for(&self) -> Option<String> {
-        let state = self.state();
-        self.0.iter().find(|life| life.state() == state)?.waits_for()
-    }
 }
 
 /// The connections of one upstream.
@@ -407,7 +378,7 @@ impl Connections {
     /// A snapshot of the lives of the processes.
     pub(super) fn lives(&self) -> Lives {
         let open = self.open.lock();
-        Lives(open.connections.values().map(|opened| opened.connection.life()).collect())
+        Lives::new(open.connections.values().map(|opened| opened.connection.life()))
     }
 
     /// Waits until the calls of now have ended.

@@ -37,6 +37,26 @@ pub(crate) enum Cut {
     Failed(FailedList),
 }
 
+/// Why a list was not read to its end.
+pub(super) enum Unread {
+    /// The items up to there are offered.
+    Cut(Cut),
+    /// A request for a page has failed.
+    Failed(UpstreamError),
+}
+
+impl From<Cut> for Unread {
+    fn from(cut: Cut) -> Self {
+        Self::Cut(cut)
+    }
+}
+
+impl From<UpstreamError> for Unread {
+    fn from(error: UpstreamError) -> Self {
+        Self::Failed(error)
+    }
+}
+
 /// Why a request for a list failed.
 #[derive(Debug, Clone)]
 pub(crate) struct FailedList {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    Catalogue, Cut, CutList, Loaded, MAX_ITEMS, MAX_LEFT_OUT, MAX_PAGES, Prompt, Tool,
+    Catalogue, Cut, CutList, Loaded, MAX_ITEMS, MAX_LEFT_OUT, MAX_PAGES, Prompt, Tool, Unread,
     pool::{CataloguePool, Kept, SharedItems, digest},
     record::{CatalogueRecord, Recorded},
 };
@@ -73,26 +73,6 @@ pub(crate) struct PageLimits {
     pub(crate) tools: Duration,
     /// Of every other list: none of them may withhold the tools for long.
     pub(crate) others: Duration,
-}
-
-/// Why a list was not read to its end.
-enum Unread {
-    /// The items up to there are offered.
-    Cut(Cut),
-    /// A request for a page has failed.
-    Failed(UpstreamError),
-}
-
-impl From<Cut> for Unread {
-    fn from(cut: Cut) -> Self {
-        Self::Cut(cut)
-    }
-}
-
-impl From<UpstreamError> for Unread {
-    fn from(error: UpstreamError) -> Self {
-        Self::Failed(error)
-    }
 }
 
 /// A list whose items a catalogue can have.

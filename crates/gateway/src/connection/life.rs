@@ -198,7 +198,7 @@ impl Life {
     /// Why a part of the lists is not offered.
     pub(crate) fn degraded(&self, reader: ReasonReader) -> Option<String> {
         match &self.stage {
-            Stage::Degraded { missing, .. } => {
+            Stage::Degraded { link, missing } if !link.has_ended() => {
                 let reasons: Vec<_> = missing.iter().map(|list| list.show(reader)).collect();
                 Some(reasons.join("; "))
             }
