@@ -229,7 +229,10 @@ impl Connection {
     /// Starts the process if nothing has used it yet.
     pub(super) fn ensure_task(self: &Arc<Self>) {
         let mut task = self.task.lock();
-        if task.is_none() && !self.stop.is_cancelled() {
+        if task.is_none() && self.stop.is_cancelled() {
+            // No task will say so.
+            self.life.send_modify(Life::stop);
+        } else if task.is_none() {
             self.life.send_modify(Life::wake);
             let this = Arc::clone(self);
             *task = Some(self.shared.tasks.spawn(async move {
@@ -417,6 +420,22 @@ mod tests {
             assert_eq!(connection.life().state(), State::Down);
         }
         connection.close().await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_of_a_connection_that_was_stopped_before_its_first_use_fails() {
+        let settings = Settings::new("missing", vec!["/nowhere/at-all".to_owned()]);
+        let naming =
+            Naming { upstream: "missing".into(), is_prefixed: false, reserved: HashSet::new() };
+        let budget = Arc::new(MessageBudget::default());
+        let shared = Arc::new(Shared::new(settings, naming, budget, Folder::default()));
+        let forget = Box::new(|| true);
+        let lifespan = Lifespan { forget, ends_with_session: false, anew: None };
+        let connection = Connection::new(shared, json!({}), SessionOwnership::Own, None, lifespan);
+
+        connection.stop();
+        let called = tokio::time::timeout(MAX_BACKOFF, connection.link()).await.unwrap();
+        assert!(called.err().unwrap().to_string().contains("it is being stopped"));
     }
 
     #[test]
