@@ -183,7 +183,7 @@ impl Connection {
                 Stage::Idle
                 | Stage::Starting
                 | Stage::Probing
-                | Stage::Listing(_)
+                | Stage::Listing
                 | Stage::Ready(_)
                 | Stage::Degraded { .. } => {}
             }

@@ -44,7 +44,7 @@ pub(crate) enum Stage {
     /// The upstream is asked for its protocol era, and has not answered yet.
     Probing,
     /// The lists are read for the first time.
-    Listing(Arc<Link>),
+    Listing,
     /// The upstream runs, and all that it lists is offered.
     Ready(Arc<Link>),
     /// The upstream runs, and a part of its lists is not offered.
@@ -83,8 +83,8 @@ impl Life {
     }
 
     /// The upstream has answered: its lists are read.
-    pub(super) fn list(&mut self, link: &Arc<Link>) {
-        self.stage = Stage::Listing(Arc::clone(link));
+    pub(super) fn list(&mut self) {
+        self.stage = Stage::Listing;
     }
 
     /// The lists were read, without those that are missing.
@@ -137,7 +137,7 @@ impl Life {
     /// Whether it is not known yet how the attempt ends.
     pub(super) fn is_starting(&self) -> bool {
         match &self.stage {
-            Stage::Idle | Stage::Starting | Stage::Probing | Stage::Listing(_) => true,
+            Stage::Idle | Stage::Starting | Stage::Probing | Stage::Listing => true,
             Stage::Ready(_)
             | Stage::Degraded { .. }
             | Stage::NeedsLogin { .. }
@@ -179,7 +179,7 @@ impl Life {
     pub(crate) fn state(&self) -> State {
         match &self.stage {
             Stage::Idle | Stage::Stopped => State::Idle,
-            Stage::Starting | Stage::Probing | Stage::Listing(_) => State::Starting,
+            Stage::Starting | Stage::Probing | Stage::Listing => State::Starting,
             // The end was seen, and is dealt with next.
             Stage::Ready(link) | Stage::Degraded { link, .. } if link.has_ended() => State::Down,
             Stage::Ready(_) => State::Up,
@@ -211,7 +211,7 @@ impl Life {
         match &self.stage {
             Stage::Starting => Some("its start".to_owned()),
             Stage::Probing => Some("its first answer".to_owned()),
-            Stage::Listing(_) => Some("its lists".to_owned()),
+            Stage::Listing => Some("its lists".to_owned()),
             Stage::NeedsLogin { .. } => Some("the login of a caller".to_owned()),
             Stage::BackingOff(why) => {
                 let wait = why.next_try.saturating_duration_since(Instant::now());
@@ -263,7 +263,7 @@ mod tests {
         life.probe();
         see(&life);
         let first = link();
-        life.list(&first);
+        life.list();
         see(&life);
         life.listed(&first, missing());
         see(&life);

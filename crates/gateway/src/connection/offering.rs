@@ -7,7 +7,7 @@ use std::{
 
 use tokio::{sync::watch, time::Instant};
 
-use super::{Connection, backoff, pace::Pace};
+use super::{Connection, Life, backoff, pace::Pace};
 use crate::{
     catalogue::{Catalogue, CutList, Loaded, PageLimits, Reading},
     error::UpstreamError,
@@ -102,7 +102,7 @@ impl Connection {
     /// Lists what a running upstream offers, whenever that changes, until the
     /// process ends or the caller has no access: then returns why.
     pub(super) async fn serve(&self, link: &Arc<Link>) -> Option<UpstreamError> {
-        self.life.send_modify(|life| life.list(link));
+        self.life.send_modify(Life::list);
         let mut changed = link.lists_changed();
         let mut pace = Pace::new();
         if link.era() == Some(Era::Modern) && link.capabilities().announces_lists() {
