@@ -80,6 +80,8 @@ mod tests {
             name: "fs".into(),
             state: State::Up,
             degraded: None,
+            waits_for: None,
+            is_failing: false,
             processes: 1,
             era: None,
             tools: Some(14),

@@ -153,14 +153,16 @@ fn table(upstreams: &[Status]) -> String {
     text
 }
 
-/// Why a part of the lists is missing, and the last error. A terminal would obey what an error
+/// Why a part of the lists is missing, the event that comes next, and the last error. A terminal would obey what an error
 /// contains.
 fn problem(status: &Status) -> Option<String> {
     let last = status
         .last_error
         .as_ref()
         .map(|error| format!("{} s ago: {}", number(error.seconds_ago), visible(&error.text)));
-    let problems: Vec<_> = status.degraded.clone().into_iter().chain(last).collect();
+    let waits_for = status.waits_for.as_ref().map(|event| format!("waits for {event}"));
+    let problems: Vec<_> =
+        status.degraded.clone().into_iter().chain(waits_for).chain(last).collect();
     (!problems.is_empty()).then(|| problems.join("; "))
 }
 
@@ -175,6 +177,8 @@ mod tests {
             name: "fs".into(),
             state: State::Degraded,
             degraded: Some("tools/list is cut".into()),
+            waits_for: None,
+            is_failing: false,
             processes: 2,
             era: Some("legacy".into()),
             tools: Some(14),
@@ -187,8 +191,10 @@ mod tests {
 
         let new = Status {
             name: "filesystem".into(),
-            state: State::Idle,
+            state: State::Starting,
             degraded: None,
+            waits_for: Some("its first answer".into()),
+            is_failing: false,
             processes: 0,
             era: None,
             tools: None,
@@ -206,6 +212,9 @@ mod tests {
         assert!(shown.contains("fs: renamed: a.b is offered as fs__a_b_01ab23"), "{shown}");
         assert!(lines[1].contains("12,345,678"));
         assert!(lines[1].contains("tools/list is cut; 61 s ago: exit 1: "), "{shown}");
-        assert!(!shown.contains('\u{1b}') && lines[2].ends_with('-'), "{shown}");
+        assert!(
+            !shown.contains('\u{1b}') && lines[2].ends_with("waits for its first answer"),
+            "{shown}"
+        );
     }
 }

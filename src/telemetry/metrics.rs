@@ -33,7 +33,7 @@ pub enum Kind {
 }
 
 /// Every metric: type, name, description.
-pub const METRICS: [(Kind, &str, &str); 34] = [
+pub const METRICS: [(Kind, &str, &str); 35] = [
     (
         Kind::Histogram,
         "mcp_server_operation_duration_seconds",
@@ -96,7 +96,7 @@ pub const METRICS: [(Kind, &str, &str); 34] = [
     (
         Kind::UpstreamGauge,
         "larder_upstream_up",
-        "Whether an upstream can be used: 0 after a failed start, until the next one.",
+        "Whether an upstream can be used: 0 after a failure, until it runs again.",
     ),
     (
         Kind::UpstreamGauge,
@@ -104,6 +104,11 @@ pub const METRICS: [(Kind, &str, &str); 34] = [
         "Whether a list of a running upstream is cut or cannot be read.",
     ),
     (Kind::UpstreamGauge, "larder_upstream_processes", "Running processes of an upstream."),
+    (
+        Kind::UpstreamGauge,
+        "larder_upstream_message_bytes",
+        "Bytes of messages and lists of all upstreams that are held in memory.",
+    ),
     (
         Kind::QueryGauge,
         "larder_query_confinement",

@@ -36,7 +36,9 @@ export async function session(): Promise<Session> {
 /** A server behind this one. */
 export interface Upstream {
   name: string;
-  state: "idle" | "starting" | "up" | "down";
+  state: "idle" | "no_access" | "needs_login" | "starting" | "down" | "up" | "degraded";
+  /** Why a part of its lists is not offered. */
+  degraded: string | null;
   tools: number | null;
   last_error: string | null;
   error_seconds_ago: number | null;

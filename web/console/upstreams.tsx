@@ -13,9 +13,12 @@ const PAUSE = 5000;
 
 const STATES = {
   idle: "not used yet",
+  no_access: "callers have no access",
+  needs_login: "waits for a login",
   starting: "starting",
-  up: "reachable",
   down: "not reachable",
+  up: "reachable",
+  degraded: "reachable, in part",
 } as const;
 
 const ERRORS: { [kind: string]: string } = {
@@ -66,7 +69,10 @@ export function Upstreams({ shell }: { shell: Shell }) {
               {found.map((upstream) => (
                 <tr key={upstream.name}>
                   <td class="clip">{visible(upstream.name)}</td>
-                  <td class={upstream.state === "down" ? "danger" : ""}>{STATES[upstream.state]}</td>
+                  <td class={upstream.state === "down" ? "danger" : ""}>
+                    {STATES[upstream.state]}
+                    {upstream.degraded !== null && `: ${visible(upstream.degraded)}`}
+                  </td>
                   <td class="figure">{upstream.tools === null ? "" : number(upstream.tools)}</td>
                   <td>{lastError(upstream)}</td>
                 </tr>

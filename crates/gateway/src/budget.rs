@@ -99,7 +99,6 @@ impl MessageBudget {
     }
 
     /// How much is taken.
-    #[cfg(test)]
     pub(super) fn used(&self) -> usize {
         self.used.lock().total
     }

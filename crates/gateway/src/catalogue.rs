@@ -14,10 +14,14 @@ use larder_protocol::Announcement;
 use larder_server::registry::ProvidedTool;
 use rmcp::model;
 
-use self::{cut::Cut, load::Loading, pool::Digest};
+use self::{
+    cut::{Cut, Unread},
+    load::Loading,
+    pool::Digest,
+};
 pub(super) use self::{
-    cut::{CutList, Reader},
-    load::{PageLimits, Reading, Source},
+    cut::{CutList, ReasonReader},
+    load::{CatalogueSource, PageLimits, Reading},
     pool::{CataloguePool, Kept, digest},
     record::Recorded,
 };
@@ -83,7 +87,7 @@ impl Catalogue {
     /// Reads the lists of an upstream, each to its last page or to a bound. A list that cannot be
     /// read has the items of an earlier catalogue.
     pub(super) async fn load(
-        source: Source<'_>,
+        source: CatalogueSource<'_>,
         reading: Reading<'_>,
     ) -> Result<Loaded, UpstreamError> {
         let loaded = Loading::new(source).all(reading).await;
@@ -94,7 +98,10 @@ impl Catalogue {
     }
 
     /// The catalogue of definitions that were recorded earlier. `None` if there is no room for it.
-    pub(super) async fn restore(source: Source<'_>, recorded: Recorded) -> Option<Arc<Self>> {
+    pub(super) async fn restore(
+        source: CatalogueSource<'_>,
+        recorded: Recorded,
+    ) -> Option<Arc<Self>> {
         Loading::new(source).restore(recorded).await
     }
 

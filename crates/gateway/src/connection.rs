@@ -4,6 +4,7 @@
 mod anew;
 mod client;
 mod life;
+mod lifespan;
 mod offering;
 mod pace;
 
@@ -23,7 +24,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use self::client::ClientSession;
-pub(super) use self::life::Life;
+use self::life::Stage;
+pub(super) use self::{life::Life, lifespan::Lifespan};
 use super::{
     account::Account,
     catalogue::Catalogue,
@@ -35,8 +37,7 @@ use super::{
     login::LoginNeeded,
     remote_session::KeptSession,
     shared::Shared,
-    start::{Failed, Start, Started},
-    status::State,
+    start::{Start, StartFailure, StartedUpstream},
     subscriptions::Subscriptions,
 };
 
@@ -54,7 +55,7 @@ pub(super) struct Connection {
     kept: Option<KeptSession>,
     /// The caller's token, if the upstream asks for one.
     account: Option<Arc<Account>>,
-    life: Life,
+    lifespan: Lifespan,
     /// Whether the running process was given calls, and so may keep something of them.
     has_calls: AtomicBool,
     /// Why the process is another one than that of the last call.
@@ -63,11 +64,12 @@ pub(super) struct Connection {
     session: Mutex<Option<ClientSession>>,
 
     /// The sessions that use the process.
-    pub(super) users: watch::Sender<Users>,
+    pub(super) users: watch::Sender<ConnectionUsers>,
     /// The resources that clients follow.
     pub(super) subscriptions: Arc<Subscriptions>,
 
-    state: watch::Sender<Progress>,
+    /// The state of the process.
+    life: watch::Sender<Life>,
     /// The catalogue of the process, kept while it is down.
     catalogue: ArcSwapOption<Catalogue>,
     /// Counts how often the lists were read.
@@ -85,52 +87,34 @@ pub(super) struct Connection {
     stop: CancellationToken,
 }
 
-/// Which instances may serve the session of a connection.
-pub(super) enum Part {
-    /// The session belongs to this instance alone.
+/// The instances that may serve the session of a connection.
+pub(super) enum SessionOwnership {
+    /// This instance, as the only one that knows the session.
     Own,
-    /// This one, which claims it.
+    /// This instance, which claims the session.
     Claimed(Claim),
-    /// All, which go on with the upstream's session.
+    /// All instances, which go on with the upstream's session.
     Kept(KeptSession),
 }
 
 /// How many calls use a connection, and since when none does.
-pub(super) struct Users {
+pub(super) struct ConnectionUsers {
     pub(super) count: usize,
     pub(super) since: Instant,
-}
-
-#[derive(Clone)]
-struct Progress {
-    /// The number of the latest attempt.
-    attempt: u64,
-    phase: Phase,
-    /// Whether it has not run since the last failure.
-    is_failing: bool,
-}
-
-#[derive(Clone)]
-enum Phase {
-    Starting,
-    Up(Arc<Link>),
-    Down(Arc<StartError>),
-    /// The connection was stopped for good.
-    Stopped,
 }
 
 impl Connection {
     pub(super) fn new(
         shared: Arc<Shared>,
         client: Value,
-        part: Part,
+        ownership: SessionOwnership,
         account: Option<Arc<Account>>,
-        mut life: Life,
+        mut lifespan: Lifespan,
     ) -> Arc<Self> {
-        let (claim, kept) = match part {
-            Part::Own => (None, None),
-            Part::Claimed(claim) => (Some(claim), None),
-            Part::Kept(kept) => (None, Some(kept)),
+        let (claim, kept) = match ownership {
+            SessionOwnership::Own => (None, None),
+            SessionOwnership::Claimed(claim) => (Some(claim), None),
+            SessionOwnership::Kept(kept) => (None, Some(kept)),
         };
 
         Arc::new(Self {
@@ -139,17 +123,13 @@ impl Connection {
             claim,
             kept,
             account,
-            anew: Mutex::new(life.anew.take()),
-            life,
+            anew: Mutex::new(lifespan.anew.take()),
+            lifespan,
             has_calls: AtomicBool::new(false),
             session: Mutex::default(),
-            users: watch::Sender::new(Users { count: 0, since: Instant::now() }),
+            users: watch::Sender::new(ConnectionUsers { count: 0, since: Instant::now() }),
             subscriptions: Arc::new(Subscriptions::new()),
-            state: watch::Sender::new(Progress {
-                attempt: 0,
-                phase: Phase::Starting,
-                is_failing: false,
-            }),
+            life: watch::Sender::new(Life::new()),
             catalogue: ArcSwapOption::empty(),
             readings: watch::Sender::new(0),
             relist: Notify::new(),
@@ -161,20 +141,9 @@ impl Connection {
         })
     }
 
-    /// Whether the process runs.
-    pub(super) fn status(&self) -> State {
-        let has_task = self.task.lock().is_some();
-        let progress = self.state.borrow();
-
-        match &progress.phase {
-            Phase::Starting if !has_task => State::Idle,
-            Phase::Starting if !progress.is_failing => State::Starting,
-            Phase::Up(link) if !link.has_ended() => self.listed_state(),
-            // The upstream may run for other callers.
-            Phase::Down(error) if error.caller.is_some() => State::Idle,
-            Phase::Starting | Phase::Up(_) | Phase::Down(_) => State::Down,
-            Phase::Stopped => State::Idle,
-        }
+    /// A snapshot of its life.
+    pub(super) fn life(&self) -> Life {
+        self.life.borrow().clone()
     }
 
     /// Waits until nobody uses it.
@@ -186,38 +155,40 @@ impl Connection {
 
     /// The login that the upstream waits for.
     pub(super) fn login_needed(&self) -> Option<Arc<LoginNeeded>> {
-        match &self.state.borrow().phase {
-            Phase::Down(error) => error.caller.as_ref()?.login(),
-            _ => None,
-        }
+        self.life.borrow().login_needed().cloned()
     }
 
     /// The running upstream. Starts it if it is down.
     pub(super) async fn link(self: &Arc<Self>) -> Result<Arc<Link>, UpstreamError> {
         self.ensure_task();
-        let mut state = self.state.subscribe();
-        let first = {
-            let state = state.borrow();
-            // A failure before this call does not count for it.
-            state.attempt + u64::from(!matches!(state.phase, Phase::Starting))
-        };
+        let mut life = self.life.subscribe();
+        let first = life.borrow().attempt_of_call();
 
         loop {
-            let current = state.borrow_and_update().clone();
-            match current.phase {
-                Phase::Up(link) if !link.has_ended() => return Ok(link),
-                Phase::Down(error) if current.attempt >= first => {
-                    return Err(UpstreamError::Start(error));
-                }
-                Phase::Down(_) => {
+            let current = life.borrow_and_update().clone();
+            if let Some(link) = current.link() {
+                return Ok(Arc::clone(link));
+            }
+            if let Some(error) = current.failed_since(first) {
+                return Err(UpstreamError::Start(Arc::clone(error)));
+            }
+
+            match current.stage() {
+                Stage::NeedsLogin { .. } | Stage::BackingOff(_) => {
                     self.ensure_task();
                     self.wake.notify_one();
                 }
-                Phase::Stopped => return Err(self.stopping()),
-                Phase::Starting | Phase::Up(_) => {}
+                Stage::Stopped => return Err(self.stopping()),
+                // The attempt goes on, or the end was seen.
+                Stage::Idle
+                | Stage::Starting
+                | Stage::Probing
+                | Stage::Listing
+                | Stage::Ready(_)
+                | Stage::Degraded { .. } => {}
             }
 
-            if state.changed().await.is_err() {
+            if life.changed().await.is_err() {
                 return Err(self.stopping());
             }
         }
@@ -258,7 +229,11 @@ impl Connection {
     /// Starts the process if nothing has used it yet.
     pub(super) fn ensure_task(self: &Arc<Self>) {
         let mut task = self.task.lock();
-        if task.is_none() && !self.stop.is_cancelled() {
+        if task.is_none() && self.stop.is_cancelled() {
+            // No task will say so.
+            self.life.send_modify(Life::stop);
+        } else if task.is_none() {
+            self.life.send_modify(Life::wake);
             let this = Arc::clone(self);
             *task = Some(self.shared.tasks.spawn(async move {
                 if guarded(&this.shared.settings.name, Box::pin(this.live())).await.is_err() {
@@ -285,7 +260,7 @@ impl Connection {
     fn restart(&self) {
         // Holds the lock, so that no new task begins before the failure is recorded.
         let mut task = self.task.lock();
-        self.failed(Failed::from(PANICKED.to_owned()), Duration::ZERO);
+        self.failed(StartFailure::from(PANICKED.to_owned()), Duration::ZERO);
         *task = None;
     }
 
@@ -293,17 +268,14 @@ impl Connection {
     async fn run(&self) {
         let mut failures = 0;
         loop {
-            self.state.send_modify(|state| {
-                state.attempt += 1;
-                state.phase = Phase::Starting;
-            });
+            self.life.send_modify(Life::start);
 
             let mut logins = self.account.as_ref().and_then(|account| account.logins());
             let begun = Instant::now();
             let failed = match guarded(&self.shared.settings.name, self.run_once()).await {
                 Ok(Some(failed)) => failed,
                 Ok(None) => break,
-                Err(Panicked) => Failed::from(PANICKED.to_owned()),
+                Err(Panicked) => StartFailure::from(PANICKED.to_owned()),
             };
 
             if begun.elapsed() >= MAX_BACKOFF {
@@ -312,8 +284,8 @@ impl Connection {
             failures += 1;
 
             let wait = backoff(failures);
-            let needs_login = failed.caller.as_ref().is_some_and(|error| error.login().is_some());
             self.failed(failed, wait);
+            let needs_login = self.life.borrow().login_needed().is_some();
             let logged_in = async {
                 match &mut logins {
                     // The sender lives as long as the upstream, so the wait cannot fail.
@@ -329,23 +301,24 @@ impl Connection {
                 () = self.stop.cancelled() => break,
             }
         }
-        self.state.send_modify(|state| state.phase = Phase::Stopped);
+        self.life.send_modify(Life::stop);
     }
 
     /// Starts the upstream, and serves it until it ends. `None` once the connection is stopped.
-    async fn run_once(&self) -> Option<Failed> {
+    async fn run_once(&self) -> Option<StartFailure> {
         let shared = &self.shared;
         let start = Start {
             shared,
             client: &self.client,
             kept: self.kept.as_ref(),
             account: self.account.as_ref(),
+            opened: &|| self.life.send_modify(Life::probe),
         };
         let started = tokio::select! {
             started = start.run() => started,
             () = self.stop.cancelled() => return None,
         };
-        let Started { link, child, .. } = match started {
+        let StartedUpstream { link, child, .. } = match started {
             Ok(started) => started,
             Err(failed) => return Some(failed),
         };
@@ -364,18 +337,17 @@ impl Connection {
         self.ended_itself(how.as_deref().unwrap_or("closed"));
         let stderr = child.last_lines.show();
         child.end().await;
-        Some(Failed { reason: "it ended".to_owned(), stderr, caller: caller.map(Box::new) })
+        Some(StartFailure { reason: "it ended".to_owned(), stderr, caller: caller.map(Box::new) })
     }
 
     /// An attempt has failed. The next one begins after `wait`.
-    fn failed(&self, failed: Failed, wait: Duration) {
-        let Failed { reason, stderr, caller } = failed;
+    fn failed(&self, failed: StartFailure, wait: Duration) {
+        let StartFailure { reason, stderr, caller } = failed;
         let shared = &self.shared;
         let next_try = Instant::now() + wait;
         let error = Arc::new(StartError { name: self.name(), reason, next_try, caller });
-        let is_failing = error.caller.is_none();
 
-        if is_failing {
+        if error.caller.is_none() {
             // Standard error is for operators: callers read the reason alone.
             let gap = if stderr.is_empty() { "" } else { ": " };
             shared.statistics.count_failure(format!("{}{gap}{stderr}", error.reason));
@@ -386,10 +358,7 @@ impl Connection {
             tracing::debug!(upstream = shared.settings.name, "a caller has no access");
         }
 
-        self.state.send_modify(|state| {
-            state.phase = Phase::Down(error);
-            state.is_failing = is_failing;
-        });
+        self.life.send_modify(|life| life.fail(error));
     }
 }
 
@@ -414,7 +383,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{budget::MessageBudget, memory::Folder, names::Naming, settings::Settings};
+    use crate::{
+        budget::MessageBudget, memory::Folder, names::Naming, settings::Settings, status::State,
+    };
 
     #[tokio::test(start_paused = true)]
     async fn a_task_that_panics_is_begun_anew_by_the_next_use() {
@@ -432,23 +403,39 @@ mod tests {
                 panic!("as the test wants")
             })
         };
-        let life = Life { forget, ends_with_session: false, anew: None };
-        let connection = Connection::new(shared, json!({}), Part::Own, None, life);
+        let lifespan = Lifespan { forget, ends_with_session: false, anew: None };
+        let connection = Connection::new(shared, json!({}), SessionOwnership::Own, None, lifespan);
 
         for times in 1..=2 {
             let error = connection.link().await.err().unwrap();
             assert!(error.to_string().contains("/nowhere/at-all"), "{error}");
             // The connection has no user, so it is to be forgotten, which panics.
-            let mut state = connection.state.subscribe();
-            let is_down = |progress: &Progress| match &progress.phase {
-                Phase::Down(error) => error.reason == PANICKED,
+            let mut life = connection.life.subscribe();
+            let has_panicked = |life: &Life| match life.stage() {
+                Stage::BackingOff(error) => error.reason == PANICKED,
                 _ => false,
             };
-            state.wait_for(is_down).await.unwrap();
+            life.wait_for(has_panicked).await.unwrap();
             assert_eq!(panics.load(std::sync::atomic::Ordering::SeqCst), times);
-            assert_eq!(connection.status(), State::Down);
+            assert_eq!(connection.life().state(), State::Down);
         }
         connection.close().await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_of_a_connection_that_was_stopped_before_its_first_use_fails() {
+        let settings = Settings::new("missing", vec!["/nowhere/at-all".to_owned()]);
+        let naming =
+            Naming { upstream: "missing".into(), is_prefixed: false, reserved: HashSet::new() };
+        let budget = Arc::new(MessageBudget::default());
+        let shared = Arc::new(Shared::new(settings, naming, budget, Folder::default()));
+        let forget = Box::new(|| true);
+        let lifespan = Lifespan { forget, ends_with_session: false, anew: None };
+        let connection = Connection::new(shared, json!({}), SessionOwnership::Own, None, lifespan);
+
+        connection.stop();
+        let called = tokio::time::timeout(MAX_BACKOFF, connection.link()).await.unwrap();
+        assert!(called.err().unwrap().to_string().contains("it is being stopped"));
     }
 
     #[test]

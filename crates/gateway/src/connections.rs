@@ -1,6 +1,8 @@
 //! [`Connections`]: one upstream's processes, one for each session of a client
 //! or each caller, as the settings say.
 
+mod lives;
+
 use std::{collections::HashMap, sync::Arc};
 
 use larder_oauth::{Identity, Owner};
@@ -10,12 +12,13 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use self::lives::Lives;
 use super::{
     account::Account,
     budget::MessageBudget,
-    catalogue::{Catalogue, Reader, Tool},
+    catalogue::{Catalogue, Tool},
     claim::Claim,
-    connection::{Connection, Life, Part},
+    connection::{Connection, Lifespan, SessionOwnership},
     error::UpstreamError,
     memory::Folder,
     names::Naming,
@@ -23,12 +26,11 @@ use super::{
     remote_session::KeptSession,
     settings::{SessionPolicy, Settings, Target},
     shared::Shared,
-    status::State,
 };
 
 /// The key of a process: those who share it have the same one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Key {
+pub(super) enum ConnectionKey {
     /// Everybody.
     All,
     /// A session of a client.
@@ -40,9 +42,9 @@ pub(super) enum Key {
 
 #[derive(Default)]
 struct Open {
-    connections: HashMap<Key, Opened>,
+    connections: HashMap<ConnectionKey, OpenConnection>,
     /// Why the processes of these were ended, for their next call.
-    lost: HashMap<Key, String>,
+    lost: HashMap<ConnectionKey, String>,
     is_closed: bool,
 }
 
@@ -56,7 +58,7 @@ enum Unconnected {
     Other(UpstreamError),
 }
 
-struct Opened {
+struct OpenConnection {
     /// The owner for whom the connection was opened.
     owner: Owner,
     connection: Arc<Connection>,
@@ -198,20 +200,20 @@ impl Connections {
         self.idle_to_end(&self.open.lock(), identity.owner()).map_err(Unconnected::NoRoom)?;
 
         let settings = &self.shared.settings;
-        let part = match (&key, self.shared.parts.get()) {
-            (Key::Session(session), Some(parts)) => match settings.target {
+        let ownership = match (&key, self.shared.parts.get()) {
+            (ConnectionKey::Session(session), Some(parts)) => match settings.target {
                 Target::Command(_) => {
                     let claim = Claim::take(&parts.claims, session, &settings.name).await;
-                    Part::Claimed(claim.map_err(Unconnected::Other)?)
+                    SessionOwnership::Claimed(claim.map_err(Unconnected::Other)?)
                 }
                 Target::Remote(_) => {
-                    Part::Kept(KeptSession::new(&parts.notes, session, &settings.name))
+                    SessionOwnership::Kept(KeptSession::new(&parts.notes, session, &settings.name))
                 }
             },
-            _ => Part::Own,
+            _ => SessionOwnership::Own,
         };
 
-        let connection = self.connect(key, identity, client, part)?;
+        let connection = self.connect(key, identity, client, ownership)?;
         connection.present(identity, session);
         Ok(connection)
     }
@@ -223,16 +225,16 @@ impl Connections {
         self.existing(&policy.key(scope.identity.owner(), &scope.client, session))
     }
 
-    fn existing(&self, key: &Key) -> Option<InUse> {
+    fn existing(&self, key: &ConnectionKey) -> Option<InUse> {
         self.open.lock().connections.get(key).map(|opened| InUse::new(&opened.connection))
     }
 
     fn connect(
         &self,
-        key: Key,
+        key: ConnectionKey,
         identity: &Identity,
         client: &ClientFacts,
-        part: Part,
+        ownership: SessionOwnership,
     ) -> Result<InUse, Unconnected> {
         let mut open = self.open.lock();
         if open.is_closed {
@@ -254,20 +256,24 @@ impl Connections {
             Box::new(move || open.upgrade().is_none_or(|open| open.lock().forget_idle(&key, &why)))
         };
         let account = match key {
-            Key::All => None,
-            Key::Session(_) | Key::Caller { .. } => Account::of(&self.shared.access, identity),
+            ConnectionKey::All => None,
+            ConnectionKey::Session(_) | ConnectionKey::Caller { .. } => {
+                Account::of(&self.shared.access, identity)
+            }
         };
         let account = account.map(Arc::new);
-        let life = Life {
+        let lifespan = Lifespan {
             forget,
             // A claimed process would keep the session from moving to another instance.
-            ends_with_session: matches!(key, Key::Session(_)) && !matches!(part, Part::Claimed(_)),
+            ends_with_session: matches!(key, ConnectionKey::Session(_))
+                && !matches!(ownership, SessionOwnership::Claimed(_)),
             anew: open.lost.remove(&key),
         };
 
-        let connection = Connection::new(Arc::clone(&self.shared), client, part, account, life);
+        let connection =
+            Connection::new(Arc::clone(&self.shared), client, ownership, account, lifespan);
         let owner = identity.owner().clone();
-        open.connections.insert(key, Opened { owner, connection: Arc::clone(&connection) });
+        open.connections.insert(key, OpenConnection { owner, connection: Arc::clone(&connection) });
         Ok(InUse::new(&connection))
     }
 
@@ -317,7 +323,11 @@ impl Connections {
     ///
     /// # Errors
     /// There is no room, and no connection that may end.
-    fn idle_to_end(&self, open: &Open, caller: &Owner) -> Result<Option<Key>, UpstreamError> {
+    fn idle_to_end(
+        &self,
+        open: &Open,
+        caller: &Owner,
+    ) -> Result<Option<ConnectionKey>, UpstreamError> {
         let max = self.shared.settings.max_processes;
         let own = open.connections.values().filter(|opened| opened.owner == *caller).count();
         let is_at_share = own >= max - max / 4;
@@ -365,19 +375,10 @@ impl Connections {
         open.connections.values().map(|opened| Arc::clone(&opened.connection)).collect()
     }
 
-    /// The best state among the processes, and how many run.
-    pub(super) fn states(&self) -> (State, usize) {
+    /// A snapshot of the lives of the processes.
+    pub(super) fn lives(&self) -> Lives {
         let open = self.open.lock();
-        let states = open.connections.values().map(|opened| opened.connection.status());
-        states.fold((State::Idle, 0), |(best, up), state| {
-            (best.max(state), up + usize::from(state.runs()))
-        })
-    }
-
-    /// Why a part of the lists is not offered, in a process that runs.
-    pub(super) fn degraded(&self, reader: Reader) -> Option<String> {
-        let is_degraded = |connection: &&Arc<Connection>| connection.status() == State::Degraded;
-        self.all().iter().find(is_degraded)?.degraded(reader)
+        Lives::new(open.connections.values().map(|opened| opened.connection.life()))
     }
 
     /// Waits until the calls of now have ended.
@@ -391,11 +392,12 @@ impl Connections {
     pub(super) fn end_session(&self, id: &str) {
         let session: Arc<str> = id.into();
         let mut open = self.open.lock();
-        if let Some(opened) = open.connections.remove(&Key::Session(Arc::clone(&session))) {
+        if let Some(opened) = open.connections.remove(&ConnectionKey::Session(Arc::clone(&session)))
+        {
             opened.connection.end_session();
             self.shared.room.notify_waiters();
         }
-        open.lost.remove(&Key::Session(Arc::clone(&session)));
+        open.lost.remove(&ConnectionKey::Session(Arc::clone(&session)));
 
         open.connections
             .values()
@@ -422,7 +424,7 @@ impl Connections {
 impl Open {
     /// Forgets a connection, unless it is in use again. Returns whether it is
     /// forgotten.
-    fn forget_idle(&mut self, key: &Key, why: &str) -> bool {
+    fn forget_idle(&mut self, key: &ConnectionKey, why: &str) -> bool {
         let is_used = self
             .connections
             .get(key)
@@ -437,7 +439,7 @@ impl Open {
 
     /// Remembers why a process was ended, if it, or one before it, may have kept something of
     /// earlier calls.
-    fn note_lost(&mut self, key: Key, connection: &Connection, why: &str) {
+    fn note_lost(&mut self, key: ConnectionKey, connection: &Connection, why: &str) {
         if let Some(why) = connection.loss(why)
             && self.lost.len() < MAX_LOST
         {
@@ -446,7 +448,7 @@ impl Open {
     }
 }
 
-impl Key {
+impl ConnectionKey {
     /// The capabilities of the client that an upstream is told of.
     fn declared(&self, client: &ClientFacts) -> Value {
         match self {
@@ -466,11 +468,11 @@ impl InUse {
 
 impl SessionPolicy {
     /// The key of the process for a call.
-    fn key(self, owner: &Owner, client: &ClientFacts, session: Option<&Arc<str>>) -> Key {
+    fn key(self, owner: &Owner, client: &ClientFacts, session: Option<&Arc<str>>) -> ConnectionKey {
         match (self, session) {
-            (Self::All, _) => Key::All,
-            (Self::Auto, Some(session)) => Key::Session(Arc::clone(session)),
-            (Self::Auto | Self::Caller, _) => Key::Caller {
+            (Self::All, _) => ConnectionKey::All,
+            (Self::Auto, Some(session)) => ConnectionKey::Session(Arc::clone(session)),
+            (Self::Auto | Self::Caller, _) => ConnectionKey::Caller {
                 owner: owner.clone(),
                 capabilities: serde_json::to_string(&client.capabilities).unwrap_or_default(),
             },

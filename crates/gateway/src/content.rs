@@ -34,13 +34,17 @@ pub(super) async fn of_answer(
     naming: &Naming,
     scope: &Scope,
 ) -> Result<Contents, NoContents> {
-    let ReadAnswer { first, further } = answer;
+    let ReadAnswer { first, further, mut meta } = answer;
+    if let Some(meta) = &mut meta {
+        naming.offer_members(meta);
+    }
+
     let first = of_one(first, naming, scope).await?;
     let mut others = Vec::with_capacity(further.len());
     for content in further {
         others.push(of_one(content, naming, scope).await?);
     }
-    Ok(Contents::of(first, others))
+    Ok(Contents::of(first, others).with_meta(meta))
 }
 
 async fn of_one(

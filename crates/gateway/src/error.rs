@@ -149,6 +149,11 @@ pub(super) struct StartError {
 }
 
 impl StartError {
+    /// The login that is necessary first.
+    pub(super) fn login(&self) -> Option<Arc<LoginNeeded>> {
+        self.caller.as_ref()?.login()
+    }
+
     fn show(&self) -> String {
         let Self { name, reason, next_try, caller } = self;
         if let Some(error) = caller {
@@ -184,7 +189,7 @@ impl UpstreamError {
     pub(super) fn login(&self) -> Option<Arc<LoginNeeded>> {
         match self {
             Self::Login(login) => Some(Arc::clone(login)),
-            Self::Start(error) => error.caller.as_ref()?.login(),
+            Self::Start(error) => error.login(),
             _ => None,
         }
     }

@@ -14,7 +14,7 @@ use tokio::{
 use super::{
     budget::Charge,
     error::UpstreamError,
-    link::{Answered, Era, Event, Expects, Link, Opened},
+    link::{Answered, CallEvent, Era, ExpectedAnswer, Link, OpenedRequest},
     questions::{OpenQuestions, capabilities},
     received::{Answer, Done, Question, RawResult},
     wire,
@@ -33,7 +33,7 @@ pub(super) struct Exchange {
     /// Absent once it is sent.
     message: Option<Bytes>,
     answer: oneshot::Receiver<Result<Answered, UpstreamError>>,
-    events: mpsc::Receiver<Event>,
+    events: mpsc::Receiver<CallEvent>,
     /// The upstream's questions that wait for the client's next round, or for the first one.
     questions: Vec<Question>,
     /// Whether the client has answered a question about roots since the upstream was seen to take
@@ -42,7 +42,7 @@ pub(super) struct Exchange {
 }
 
 /// How far an exchange has come.
-pub(super) enum Step {
+pub(super) enum ExchangeStep {
     /// The upstream has answered.
     Done(RawResult),
     /// The client has to be asked in a round.
@@ -123,16 +123,16 @@ impl Exchange {
         let caller = scope.map(|scope| scope.identity.clone());
         let expects = match method {
             "tools/call" | "tasks/result" => {
-                Expects::Texts(scope.and_then(|scope| scope.control.receiving()))
+                ExpectedAnswer::Texts(scope.and_then(|scope| scope.control.receiving()))
             }
             "resources/read" => {
                 let storing = scope.filter(|scope| !scope.control.holds_contents());
-                Expects::Texts(storing.map(|scope| Arc::new(Receiving::of_resource(scope))))
+                ExpectedAnswer::Texts(storing.map(|scope| Arc::new(Receiving::of_resource(scope))))
             }
-            _ => Expects::Other,
+            _ => ExpectedAnswer::Other,
         };
 
-        let Opened { id, answer, events, questions, era } = link.open(caller, expects)?;
+        let OpenedRequest { id, answer, events, questions, era } = link.open(caller, expects)?;
         let link = Arc::clone(link);
         let what = what.to_owned();
         let message = None;
@@ -221,7 +221,7 @@ impl Exchange {
 
     /// Runs on until the response comes or the client has to be asked in a round. Passes on
     /// progress, log messages and the questions that the client can be asked meanwhile.
-    pub(super) async fn run(mut self, scope: &Arc<Scope>) -> Result<Step, UpstreamError> {
+    pub(super) async fn run(mut self, scope: &Arc<Scope>) -> Result<ExchangeStep, UpstreamError> {
         let context = Context::new(Arc::clone(scope), Arc::new(()));
         let by_rounds = scope.round_trips().is_some();
         let mut asked = OpenQuestions::new(self.link.outgoing());
@@ -237,7 +237,7 @@ impl Exchange {
                 self.handle(event, by_rounds, &mut asked, &context).await;
             }
             if !self.questions.is_empty() {
-                return Ok(Step::Asks(self));
+                return Ok(ExchangeStep::Asks(self));
             }
 
             // An upstream may need the answer to an earlier question for this request.
@@ -256,7 +256,7 @@ impl Exchange {
                 }
                 answer = &mut self.answer => {
                     let answer = answer.unwrap_or_else(|_| Err(self.link.ended_during(&self.what)));
-                    return self.end(answer, scope).map(Step::Done);
+                    return self.end(answer, scope).map(ExchangeStep::Done);
                 }
                 is_about_roots = asked.answered() => {
                     self.has_new_roots |= is_about_roots;
@@ -294,24 +294,24 @@ impl Exchange {
 
     async fn handle(
         &mut self,
-        event: Event,
+        event: CallEvent,
         by_rounds: bool,
         asked: &mut OpenQuestions,
         context: &Context,
     ) {
         match event {
-            Event::Question(question) => self.ask(question, by_rounds, asked, context),
-            Event::ElicitationCompleted(id) => {
+            CallEvent::Question(question) => self.ask(question, by_rounds, asked, context),
+            CallEvent::ElicitationCompleted(id) => {
                 context.send(Outgoing::ElicitationComplete { id }).await;
             }
-            Event::Withdrawn(id) => {
+            CallEvent::Withdrawn(id) => {
                 self.questions.retain(|question| question.id != id);
                 asked.withdraw(&id);
             }
-            Event::Progress { progress, total, message, .. } => {
+            CallEvent::Progress { progress, total, message, .. } => {
                 context.send_progress(progress, total, message.as_deref()).await;
             }
-            Event::Log { level, logger, data, .. } => {
+            CallEvent::Log { level, logger, data, .. } => {
                 if context.scope().log_level.is_some_and(|lowest| level >= lowest) {
                     context.send(Outgoing::Log { level, logger, data }).await;
                 }
@@ -373,9 +373,11 @@ impl Drop for Exchange {
         let mut questions = std::mem::take(&mut self.questions);
         while let Ok(event) = self.events.try_recv() {
             match event {
-                Event::Question(question) => questions.push(question),
-                Event::Withdrawn(id) => questions.retain(|question| question.id != id),
-                Event::Progress { .. } | Event::Log { .. } | Event::ElicitationCompleted(_) => {}
+                CallEvent::Question(question) => questions.push(question),
+                CallEvent::Withdrawn(id) => questions.retain(|question| question.id != id),
+                CallEvent::Progress { .. }
+                | CallEvent::Log { .. }
+                | CallEvent::ElicitationCompleted(_) => {}
             }
         }
 

@@ -29,13 +29,13 @@ use tokio_util::sync::CancellationToken;
 use self::{
     outline::Outline,
     refused::{RefusedRequest, is_session_error},
-    response::{describe, encoding, is_stream, read_body},
+    response::{Unreceived, describe, encoding, is_stream, read_body},
 };
 use super::{
     account::Account,
     error::UpstreamError,
     guarded::{PANICKED, guarded},
-    link::{Link, Source},
+    link::{Link, MessageSource},
     login::Refused,
     message::{Assembly, sse::Position},
     mirrored::header_text,
@@ -204,6 +204,14 @@ impl Requests {
     }
 }
 
+/// Why a request has no response.
+enum Unsent {
+    /// The caller has no access.
+    NoAccess(UpstreamError),
+    /// The connection has failed.
+    Failed(reqwest::Error),
+}
+
 impl Http {
     /// Sends a message and hands what comes back to the link.
     async fn send(
@@ -244,8 +252,10 @@ impl Http {
         }
 
         let body = read_body(response, Assembly::of(self.max_message, link, outline.id)).await;
-        let body = body.map_err(|error| link.no_answer(&error))?;
-        let body = body.map_err(|why| link.refusal_error(why))?;
+        let body = body.map_err(|unreceived| match unreceived {
+            Unreceived::Refused(why) => link.refusal_error(why),
+            Unreceived::Lost(reason) => link.no_answer(&reason),
+        })?;
         let Some(id) = outline.id else { return Ok(()) };
         if session.id.is_some()
             && is_session_error(&body.bytes)
@@ -254,7 +264,7 @@ impl Http {
             return Err(self.gone(link, outline, "its session ended"));
         }
 
-        link.receive(Source::Body(id), body).await;
+        link.receive(MessageSource::Body(id), body).await;
         // The error has no effect if the response has come.
         Err(link.unanswered(outline.id, "there is no response in its body"))
     }
@@ -286,44 +296,49 @@ impl Http {
             request
         });
 
-        match response.await? {
-            Ok(response) => Ok(response),
+        response.await.map_err(|unsent| match unsent {
+            Unsent::NoAccess(error) => error,
             // No connection was made, so the server has not processed the request.
-            Err(error) if error.is_connect() => Err(self.gone(link, outline, &describe(&error))),
-            Err(error) => Err(link.no_answer(&describe(&error))),
-        }
+            Unsent::Failed(error) if error.is_connect() => {
+                self.gone(link, outline, &describe(&error))
+            }
+            Unsent::Failed(error) => link.no_answer(&describe(&error)),
+        })
     }
 
     /// Sends a request with the token of the caller; `None` for one of Larder's own. If the token
     /// is refused, it is refreshed once.
     ///
     /// # Errors
-    /// The caller has no access. Without a token that it should have, nothing is sent.
+    /// The caller has no access, or the connection fails. Without a token that the caller should
+    /// have, nothing is sent.
     async fn send_with_token(
         &self,
         caller: Option<&Identity>,
         request: impl Fn(&Url, Option<&str>) -> RequestBuilder,
-    ) -> Result<reqwest::Result<Response>, UpstreamError> {
+    ) -> Result<Response, Unsent> {
         let Some(account) = &self.account else {
-            return Ok(self.send_within_origin(|url| request(url, None)).await);
+            return self.send_within_origin(|url| request(url, None)).await.map_err(Unsent::Failed);
         };
 
         let mut may_retry = true;
         loop {
-            let token = account.token(caller).await?;
+            let token = account.token(caller).await.map_err(Unsent::NoAccess)?;
             let sent = self.send_within_origin(|url| request(url, token.as_deref())).await;
-            let response = match sent {
-                Ok(response) if matches!(response.status().as_u16(), 401 | 403) => response,
-                response => return Ok(response),
-            };
-
+            let response = sent.map_err(Unsent::Failed)?;
             let status = response.status();
+            if !matches!(status.as_u16(), 401 | 403) {
+                return Ok(response);
+            }
+
             let headers = response.headers();
             let refused = account.refused(status, headers, token.as_deref(), caller, may_retry);
-            match refused.await? {
+            match refused.await.map_err(Unsent::NoAccess)? {
                 Refused::Retry => may_retry = false,
-                Refused::Login(login) => return Err(UpstreamError::Login(login)),
-                Refused::Other => return Ok(Ok(response)),
+                Refused::Login(login) => {
+                    return Err(Unsent::NoAccess(UpstreamError::Login(login)));
+                }
+                Refused::Other => return Ok(response),
             }
         }
     }

@@ -34,9 +34,10 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 pub(super) use self::{
-    elicitations::Elicitation, incoming::Source, outside::AskedOutside, running::Expects,
+    elicitations::Elicitation, incoming::MessageSource, outside::AskedOutside,
+    running::ExpectedAnswer,
 };
-use self::{elicitations::Elicitations, outside::Outside, running::Running};
+use self::{elicitations::Elicitations, outside::Outside, running::RunningRequest};
 use super::{
     budget::{Charge, MessageBudget},
     error::UpstreamError,
@@ -105,7 +106,7 @@ pub(super) struct Link {
 #[derive(Default)]
 struct LinkState {
     /// The running requests. Later requests have greater ids.
-    running: BTreeMap<i64, Running>,
+    running: BTreeMap<i64, RunningRequest>,
     /// How the process ended.
     ended: Option<Arc<str>>,
     era: Option<Era>,
@@ -135,17 +136,17 @@ pub(super) struct Answered {
 }
 
 /// A registered request.
-pub(super) struct Opened {
+pub(super) struct OpenedRequest {
     pub(super) id: i64,
     pub(super) answer: oneshot::Receiver<Result<Answered, UpstreamError>>,
-    pub(super) events: mpsc::Receiver<Event>,
+    pub(super) events: mpsc::Receiver<CallEvent>,
     /// Questions that came while no call was running.
     pub(super) questions: Vec<Question>,
     pub(super) era: Option<Era>,
 }
 
 /// A message about a running request.
-pub(super) enum Event {
+pub(super) enum CallEvent {
     Progress {
         progress: f64,
         total: Option<f64>,
@@ -251,8 +252,8 @@ impl Link {
     pub(super) fn open(
         &self,
         caller: Option<Identity>,
-        expects: Expects,
-    ) -> Result<Opened, UpstreamError> {
+        expects: ExpectedAnswer,
+    ) -> Result<OpenedRequest, UpstreamError> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let (reply, answer) = oneshot::channel();
         let (events, messages) = mpsc::channel(EVENTS_CAPACITY);
@@ -268,8 +269,8 @@ impl Link {
         };
         let questions = questions.into_iter().map(|waiting| waiting.question).collect();
 
-        state.running.insert(id, Running::new(reply, events, caller, expects));
-        Ok(Opened { id, answer, events: messages, questions, era: state.era })
+        state.running.insert(id, RunningRequest::new(reply, events, caller, expects));
+        Ok(OpenedRequest { id, answer, events: messages, questions, era: state.era })
     }
 
     /// The caller of the request; `None` for one of Larder's own, and for one that has ended.
@@ -420,10 +421,10 @@ impl Link {
         let call = call.or_else(|| calls().find(|call| !call.is_parked)).or_else(|| calls().next());
 
         let refused = match call {
-            Some(call) => match call.events.try_send(Event::Question(question)) {
+            Some(call) => match call.events.try_send(CallEvent::Question(question)) {
                 Err(
-                    TrySendError::Full(Event::Question(question))
-                    | TrySendError::Closed(Event::Question(question)),
+                    TrySendError::Full(CallEvent::Question(question))
+                    | TrySendError::Closed(CallEvent::Question(question)),
                 ) => Some(question),
                 _ => None,
             },
@@ -456,13 +457,13 @@ impl Link {
         let is_lost = state.waiting.len() < waiting || self.outside.withdraw(question);
         state.owes_roots |= is_lost;
         for call in state.running.values().filter(|call| call.caller.is_some()) {
-            let _ = call.events.try_send(Event::Withdrawn(question.clone()));
+            let _ = call.events.try_send(CallEvent::Withdrawn(question.clone()));
         }
     }
 
     /// Passes on a log message, which names no request: to the latest running
     /// call, if all running calls have one owner.
-    fn log(&self, event: Event) {
+    fn log(&self, event: CallEvent) {
         let state = self.state.lock();
         let mut calls = state.running.values().rev().filter(|running| running.caller.is_some());
         let Some(latest) = calls.next() else { return };

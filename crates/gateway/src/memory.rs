@@ -26,18 +26,18 @@ pub(super) type Folder = Arc<OnceLock<PathBuf>>;
 #[derive(Default)]
 pub(super) struct Memory {
     folder: Folder,
-    known: Mutex<HashMap<String, Known>>,
+    known: Mutex<HashMap<String, Remembered>>,
 }
 
 /// The offer to one kind of client, as far as it is known.
 #[derive(Clone)]
-pub(super) enum Known {
+pub(super) enum Remembered {
     /// There is no file that can be used.
     Nothing,
     Catalogue(Arc<Catalogue>),
 }
 
-impl Known {
+impl Remembered {
     pub(super) fn catalogue(self) -> Option<Arc<Catalogue>> {
         match self {
             Self::Nothing => None,
@@ -53,12 +53,12 @@ impl Memory {
     }
 
     /// The knowledge for such a client; `None` if the file was not read yet.
-    pub(super) fn get(&self, client: &Value) -> Option<Known> {
+    pub(super) fn get(&self, client: &Value) -> Option<Remembered> {
         self.known.lock().get(&client.to_string()).cloned()
     }
 
     /// Keeps what a file says, unless a process that was listed meanwhile knows better.
-    pub(super) fn keep(&self, client: &Value, known: Known) {
+    pub(super) fn keep(&self, client: &Value, known: Remembered) {
         let mut all = self.known.lock();
         if all.len() < MAX_KNOWN {
             all.entry(client.to_string()).or_insert(known);
@@ -66,13 +66,13 @@ impl Memory {
     }
 
     /// Replaces what is known. Returns what was known before.
-    pub(super) fn replace(&self, client: &Value, catalogue: &Arc<Catalogue>) -> Option<Known> {
+    pub(super) fn replace(&self, client: &Value, catalogue: &Arc<Catalogue>) -> Option<Remembered> {
         let key = client.to_string();
         let mut all = self.known.lock();
         if all.len() >= MAX_KNOWN && !all.contains_key(&key) {
             return None;
         }
-        all.insert(key, Known::Catalogue(Arc::clone(catalogue)))
+        all.insert(key, Remembered::Catalogue(Arc::clone(catalogue)))
     }
 
     /// The file for such a client of this upstream, if there is a folder.

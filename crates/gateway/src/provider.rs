@@ -360,7 +360,7 @@ impl Provider for Upstream {
         argument: &str,
         input: &CompletionInput,
         scope: &Arc<Scope>,
-    ) -> Option<Result<model::CompletionInfo, Fault>> {
+    ) -> Option<Result<model::CompleteResult, Fault>> {
         let (connection, catalogue) = match self.listed(scope).await {
             Ok(listed) => listed?,
             Err(fault) => return Some(Err(fault)),
@@ -384,8 +384,9 @@ impl Provider for Upstream {
         let completed = async {
             let method = "completion/complete";
             let result = self.request(&connection, method, params, argument, scope).await?;
-            let Completed(completion) = self.read_answer(method, result)?;
-            Ok(completion)
+            let Completed(mut completed) = self.read_answer(method, result)?;
+            self.naming.offer_meta(&mut completed.meta);
+            Ok(completed)
         };
 
         Some(completed.await.map_err(UpstreamError::into_fault))
@@ -471,11 +472,11 @@ impl Provider for Upstream {
 
     fn is_ready(&self) -> bool {
         let is_required = self.connections.shared.settings.required;
-        !is_required || self.connections.states().0 != State::Down
+        !is_required || !self.connections.lives().is_failing()
     }
 
     fn is_degraded(&self) -> bool {
-        self.connections.states().0 == State::Degraded
+        self.connections.lives().state() == State::Degraded
     }
 
     fn count_kept_out(&self, bytes: u64) {

@@ -8,7 +8,7 @@ use super::{
     catalogue::Catalogue,
     era::KnownEra,
     link::Era,
-    memory::{Known, MemoryFile},
+    memory::{MemoryFile, Remembered},
     shared::Shared,
 };
 
@@ -23,7 +23,7 @@ impl Shared {
         }
 
         let read = self.read_file(client).await;
-        self.memory.keep(client, read.clone().map_or(Known::Nothing, Known::Catalogue));
+        self.memory.keep(client, read.clone().map_or(Remembered::Nothing, Remembered::Catalogue));
         read
     }
 

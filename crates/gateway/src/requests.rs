@@ -9,14 +9,16 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use bytes::Bytes;
 use futures_util::future::try_join_all;
 use larder_protocol::{self, Message};
+use larder_runtime::spans::outgoing_span;
 use larder_server::handler::{Context, RoundTrips, Scope, can_be_asked};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tracing::Instrument;
 
 use super::{
     connections::InUse,
     error::UpstreamError,
-    exchange::{Exchange, Step},
+    exchange::{Exchange, ExchangeStep},
     link::{Era, Link},
     parked::{Parked, Ticket},
     received::{InputRequest, InputRequired, RawResult, Round},
@@ -116,9 +118,10 @@ impl Requests {
             let method = exchange.method();
             let what = exchange.what().to_owned();
 
-            let result = match exchange.run(scope).await? {
-                Step::Done(result) => result,
-                Step::Asks(exchange) => return self.park(exchange, in_use, scope).await,
+            let span = outgoing_span("upstream", || format!("{} {method}", self.name));
+            let result = match exchange.run(scope).instrument(span).await? {
+                ExchangeStep::Done(result) => result,
+                ExchangeStep::Asks(exchange) => return self.park(exchange, in_use, scope).await,
             };
 
             if era != Some(Era::Modern) {

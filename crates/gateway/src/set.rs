@@ -105,6 +105,11 @@ impl Upstreams {
         self.budget.set_max(bytes);
     }
 
+    /// The bytes of messages of all upstreams that are received or in use, and of their lists.
+    pub fn message_bytes(&self) -> usize {
+        self.budget.used()
+    }
+
     /// Remembers in files of this folder what the upstreams offer, from their next start on. Set
     /// once, before the first use.
     pub fn remember_in(&self, folder: PathBuf) {
@@ -143,8 +148,10 @@ impl Upstreams {
             set_gauges(name, [f64::NAN; 3]);
         }
 
-        for Status { name, state, processes, kept_out_bytes, failures, .. } in statuses {
-            let is_up = f64::from(u8::from(state != State::Down));
+        metric::gauge("larder_upstream_message_bytes", []).set(self.message_bytes() as f64);
+        for Status { name, state, is_failing, processes, kept_out_bytes, failures, .. } in statuses
+        {
+            let is_up = f64::from(u8::from(!is_failing));
             let is_degraded = f64::from(u8::from(state == State::Degraded));
             set_gauges(&name, [is_up, is_degraded, processes as f64]);
             metric::counter("larder_upstream_failures_total", [("upstream", label(&name))])

@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 
 use super::{
     budget::MessageBudget,
-    catalogue::{Catalogue, CataloguePool, Source},
+    catalogue::{Catalogue, CataloguePool, CatalogueSource},
     era::KnownEra,
     login::Login,
     memory::{Folder, Memory},
@@ -116,9 +116,9 @@ impl Shared {
     }
 
     /// The settings and bounds by which catalogues are made.
-    pub(super) fn source(&self) -> Source<'_> {
+    pub(super) fn source(&self) -> CatalogueSource<'_> {
         let Self { settings, naming, catalogues: pool, budget, .. } = self;
-        Source { settings, naming, pool, budget }
+        CatalogueSource { settings, naming, pool, budget }
     }
 
     /// The logins of callers, if the upstream asks for them.

@@ -21,8 +21,8 @@ use super::{
     error::UpstreamError,
     guarded::{PANICKED, guarded},
     http,
-    link::{Era, Link, Source},
-    message::{MessageLines, line::Incoming},
+    link::{Era, Link, MessageSource},
+    message::{MessageLines, line::IncomingLine},
     process::Process,
     received::Done,
     remote_session::{KeptSession, RemoteSession, SavedSession},
@@ -39,20 +39,20 @@ const RESUME_TIMEOUT: Duration = Duration::from_secs(3);
 const LAST_OUTPUT: Duration = Duration::from_secs(1);
 
 /// A started upstream.
-pub(super) struct Started {
+pub(super) struct StartedUpstream {
     pub(super) link: Arc<Link>,
-    pub(super) child: Child,
+    pub(super) child: ProcessTasks,
     session: Arc<RemoteSession>,
 }
 
 /// The tasks of a process. Dropping it ends the process.
-pub(super) struct Child {
+pub(super) struct ProcessTasks {
     stop: CancellationToken,
     running: tokio::task::JoinHandle<()>,
     pub(super) last_lines: LastLines,
 }
 
-impl Child {
+impl ProcessTasks {
     /// Ends the process, and waits until nothing is left of it.
     pub(super) async fn end(mut self) {
         self.stop.cancel();
@@ -60,14 +60,14 @@ impl Child {
     }
 }
 
-impl Drop for Child {
+impl Drop for ProcessTasks {
     fn drop(&mut self) {
         self.stop.cancel();
     }
 }
 
 /// Why a start failed.
-pub(super) struct Failed {
+pub(super) struct StartFailure {
     pub(super) reason: String,
     /// The last lines of standard error, for the log.
     pub(super) stderr: String,
@@ -75,14 +75,14 @@ pub(super) struct Failed {
     pub(super) caller: Option<Box<UpstreamError>>,
 }
 
-impl From<String> for Failed {
+impl From<String> for StartFailure {
     fn from(reason: String) -> Self {
         Self { reason, stderr: String::new(), caller: None }
     }
 }
 
 /// A request of the start has failed.
-impl From<UpstreamError> for Failed {
+impl From<UpstreamError> for StartFailure {
     fn from(error: UpstreamError) -> Self {
         if error.is_callers() {
             let reason = "the caller has no access".to_owned();
@@ -110,17 +110,19 @@ pub(super) struct Start<'a> {
     pub(super) kept: Option<&'a KeptSession>,
     /// The caller's token, if the upstream asks for one.
     pub(super) account: Option<&'a Arc<Account>>,
+    /// Told when the process runs, or the server was connected to, and is asked for its era.
+    pub(super) opened: &'a (dyn Fn() + Sync),
 }
 
 /// Why a process cannot be used, and whether another one may be.
 struct Unopened {
-    failed: Failed,
+    failed: StartFailure,
     /// Whether the message of the other era may be the reason.
     may_be_era: bool,
 }
 
-impl From<Failed> for Unopened {
-    fn from(failed: Failed) -> Self {
+impl From<StartFailure> for Unopened {
+    fn from(failed: StartFailure) -> Self {
         Self { failed, may_be_era: false }
     }
 }
@@ -128,7 +130,7 @@ impl From<Failed> for Unopened {
 impl Start<'_> {
     /// Starts the process, if there is one, and opens the protocol. Waits for as long as the
     /// process lives, at most `start_timeout`.
-    pub(super) async fn run(&self) -> Result<Started, Failed> {
+    pub(super) async fn run(&self) -> Result<StartedUpstream, StartFailure> {
         if let Some(account) = self.account {
             // Checked first: without a token, nothing is found out about the upstream.
             account.token(None).await?;
@@ -153,7 +155,7 @@ impl Start<'_> {
     }
 
     /// Goes on with the session of an earlier link, if the server still knows it.
-    async fn resume(&self) -> Result<Option<Started>, Failed> {
+    async fn resume(&self) -> Result<Option<StartedUpstream>, StartFailure> {
         let Some(kept) = self.kept else { return Ok(None) };
         let Some((saved, links)) = kept.load().await else { return Ok(None) };
 
@@ -179,9 +181,10 @@ impl Start<'_> {
         &self,
         first: FirstQuestion,
         deadline: Instant,
-    ) -> Result<Started, Unopened> {
+    ) -> Result<StartedUpstream, Unopened> {
         let started = self.open(None)?;
-        let Started { link, child, session } = &started;
+        (self.opened)();
+        let StartedUpstream { link, child, session } = &started;
         let negotiation = Negotiation { link, session };
 
         let found = tokio::time::timeout_at(deadline, negotiation.run(first)).await;
@@ -201,7 +204,7 @@ impl Start<'_> {
                 let may_be_era = is_process
                     && first == FirstQuestion::Discover
                     && (link.has_ended() || is_answer(&error));
-                let failed = Failed::from(error);
+                let failed = StartFailure::from(error);
                 let may_be_era = may_be_era && failed.caller.is_none();
 
                 if failed.caller.is_none() {
@@ -214,22 +217,22 @@ impl Start<'_> {
                 *era = era.after_silence();
                 let seconds = self.shared.settings.start_timeout.as_secs_f64();
                 let reason = format!("no answer within {seconds} s{SETTING}");
-                Failed::from(reason).into()
+                StartFailure::from(reason).into()
             }
         };
 
         let stderr = child.last_lines.show();
         self.discard(started.child);
-        Err(Unopened { failed: Failed { stderr, ..unopened.failed }, ..unopened })
+        Err(Unopened { failed: StartFailure { stderr, ..unopened.failed }, ..unopened })
     }
 
     /// Ends a process that is not used.
-    fn discard(&self, child: Child) {
+    fn discard(&self, child: ProcessTasks) {
         self.shared.tasks.spawn(child.end());
     }
 
     /// Opens a link to the server, and starts the tasks that serve it.
-    fn open(&self, saved: Option<&SavedSession>) -> Result<Started, Failed> {
+    fn open(&self, saved: Option<&SavedSession>) -> Result<StartedUpstream, StartFailure> {
         let Shared { settings, budget, .. } = self.shared;
         let outlives = self.kept.map_or_else(Arc::default, |kept| Arc::clone(kept.outlives()));
         let session = Arc::new(RemoteSession::new(saved, outlives));
@@ -257,7 +260,7 @@ impl Start<'_> {
             Target::Command(command) => {
                 let (process, pipes) = Process::spawn(command).map_err(|error| {
                     let program = command.line.first().map_or("", String::as_str);
-                    Failed::from(format!("{program}: {error}"))
+                    StartFailure::from(format!("{program}: {error}"))
                 })?;
 
                 let reading = last_lines.clone().read(settings.name.as_str().into(), pipes.stderr);
@@ -272,7 +275,7 @@ impl Start<'_> {
             }
         };
 
-        Ok(Started { link, child: Child { stop, running, last_lines }, session })
+        Ok(StartedUpstream { link, child: ProcessTasks { stop, running, last_lines }, session })
     }
 }
 
@@ -333,10 +336,12 @@ async fn read(link: Arc<Link>, stdout: ChildStdout, max_message: usize) {
     let mut lines = MessageLines::new(stdout, max_message, &*link);
     loop {
         match lines.read().await {
-            Ok(Incoming::Message(line)) if line.bytes.trim_ascii().is_empty() => {}
-            Ok(Incoming::Message(line)) => link.receive(Source::Shared, line).await,
-            Ok(Incoming::Refused { what, why }) => link.refuse_message(Source::Shared, what, why),
-            Ok(Incoming::End) | Err(_) => return,
+            Ok(IncomingLine::Message(line)) if line.bytes.trim_ascii().is_empty() => {}
+            Ok(IncomingLine::Message(line)) => link.receive(MessageSource::Shared, line).await,
+            Ok(IncomingLine::Refused { what, why }) => {
+                link.refuse_message(MessageSource::Shared, what, why)
+            }
+            Ok(IncomingLine::End) | Err(_) => return,
         }
     }
 }

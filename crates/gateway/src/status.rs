@@ -4,17 +4,21 @@ use serde::{Deserialize, Serialize};
 
 /// Whether an upstream can be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 pub enum State {
     /// Nobody uses it: it starts with the next list or call.
     Idle,
-    /// The upstream is being started.
+    /// The credentials of its callers are refused, or cannot be had.
+    NoAccess,
+    /// A caller must log in first.
+    NeedsLogin,
+    /// The upstream is being started, or its lists are read for the first time.
     Starting,
     /// The upstream could not be started, or has ended.
     Down,
     /// The upstream runs.
     Up,
-    /// Running, with a part of its lists not offered or not read.
+    /// The upstream runs, and a part of its lists is not offered or not read.
     Degraded,
 }
 
@@ -23,6 +27,8 @@ impl State {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Idle => "idle",
+            Self::NoAccess => "no_access",
+            Self::NeedsLogin => "needs_login",
             Self::Starting => "starting",
             Self::Down => "down",
             Self::Up => "up",
@@ -46,6 +52,12 @@ pub struct Status {
     /// Why a part of its lists is not offered.
     #[serde(default)]
     pub degraded: Option<String>,
+    /// The event that comes next, such as its first answer, while it does not run.
+    #[serde(default)]
+    pub waits_for: Option<String>,
+    /// Whether it has failed, and does not run since.
+    #[serde(default)]
+    pub is_failing: bool,
 
     /// How many of its processes, or sessions with a server over HTTP, run.
     pub processes: usize,

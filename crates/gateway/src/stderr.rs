@@ -12,7 +12,7 @@ use super::{
     log_rate::LogRate,
     message::{
         Assembly,
-        line::{Incoming, read_line},
+        line::{IncomingLine, read_line},
     },
 };
 
@@ -43,9 +43,9 @@ impl LastLines {
             let line = match read_line(&mut stderr, Assembly::plain(LINE_BYTES, Charge::default()))
                 .await
             {
-                Ok(Incoming::Message(line)) => line,
-                Ok(Incoming::Refused { .. }) => continue,
-                Ok(Incoming::End) | Err(_) => return,
+                Ok(IncomingLine::Message(line)) => line,
+                Ok(IncomingLine::Refused { .. }) => continue,
+                Ok(IncomingLine::End) | Err(_) => return,
             };
 
             let line = String::from_utf8_lossy(&line.bytes);

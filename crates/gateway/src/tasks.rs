@@ -36,7 +36,7 @@ pub(super) async fn finish(
     scope: &Arc<Scope>,
 ) -> Result<RawResult, UpstreamError> {
     let id = json!({ "taskId": task.id });
-    let mut running = Running { link: Arc::clone(link), id: Some(id.clone()) };
+    let mut running = RunningTask { link: Arc::clone(link), id: Some(id.clone()) };
     let context = Context::new(Arc::clone(scope), Arc::new(()));
     let mut steps = 0u32;
     let mut said = None;
@@ -59,12 +59,12 @@ pub(super) async fn finish(
 }
 
 /// A task that is cancelled when nobody waits for it any more.
-struct Running {
+struct RunningTask {
     link: Arc<Link>,
     id: Option<Value>,
 }
 
-impl Drop for Running {
+impl Drop for RunningTask {
     fn drop(&mut self) {
         if let Some(id) = self.id.take() {
             self.link.send_unanswered("tasks/cancel", &id);

@@ -1,4 +1,5 @@
-//! [`OtherMembers`]: members of definitions and content blocks that the protocol's types do not have.
+//! [`OtherMembers`]: members of definitions, results and content blocks that the protocol's types do
+//! not have.
 //! They pass as they were sent: reading puts them aside, and encoding puts them back.
 
 use serde::Serialize;
@@ -26,7 +27,7 @@ pub struct Shape {
 }
 
 /// The members of an object that its type does not have, also those of the objects in it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct OtherMembers(Map<String, Value>);
 
 impl Shape {
@@ -45,6 +46,19 @@ impl OtherMembers {
             meta.shift_remove(CARRIER);
         }
         Self(others_of(object, shape))
+    }
+
+    /// Adds those of the objects in a list, which is a member of the object.
+    pub fn add_list(&mut self, name: &str, of_items: Vec<Self>) {
+        if of_items.iter().all(Self::is_empty) {
+            return;
+        }
+
+        let of_items: Value = of_items.into_iter().map(Self::into_value).collect();
+        let within = self.0.entry(WITHIN).or_insert_with(|| Value::Object(Map::new()));
+        if let Value::Object(within) = within {
+            within.insert(name.to_owned(), of_items);
+        }
     }
 
     /// Whether the object has no other members.
@@ -78,6 +92,17 @@ impl OtherMembers {
     /// Whether this `_meta` carries other members.
     pub fn are_in(meta: &Map<String, Value>) -> bool {
         meta.contains_key(CARRIER)
+    }
+
+    /// Takes the members of an object itself out of its `_meta`, which carries them.
+    pub fn take_own(meta: &mut Map<String, Value>) -> Map<String, Value> {
+        let Some(Value::Object(mut carried)) = meta.shift_remove(CARRIER) else {
+            return Map::new();
+        };
+        match carried.remove(OWN) {
+            Some(Value::Object(own)) => own,
+            _ => Map::new(),
+        }
     }
 
     /// Puts the members back that the `_meta` of an object carries, or those of the objects of a list.
@@ -211,6 +236,26 @@ mod tests {
             OtherMembers::restore(&mut encoded);
             assert_eq!(encoded, sent);
         }
+    }
+
+    #[test]
+    fn other_members_of_the_items_of_a_list_may_be_added() {
+        let mut items = json!([{ "a": 1, "x": 2 }, { "a": 3 }, { "y": null }]);
+        let of_items = items.as_array_mut().into_iter().flatten().map(|item| {
+            item.as_object_mut()
+                .map_or_else(OtherMembers::default, |item| OtherMembers::take(item, &INNER))
+        });
+        let of_items: Vec<_> = of_items.collect();
+        assert_eq!(items, json!([{ "a": 1 }, { "a": 3 }, {}]));
+
+        let mut object = Map::from_iter([("many".to_owned(), items)]);
+        let mut others = OtherMembers::default();
+        others.add_list("many", of_items);
+        others.add_list("none", vec![OtherMembers::default()]);
+        others.carry_in(&mut object);
+        let mut encoded = Value::Object(object);
+        OtherMembers::restore(&mut encoded);
+        assert_eq!(encoded, json!({ "many": [{ "a": 1, "x": 2 }, { "a": 3 }, { "y": null }] }));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use larder::upstream::Settings;
 use serde_json::{Value, json};
 
-use super::{in_front_of, meaning::answering};
+use super::{in_front_of, meaning::answering, text};
 use crate::support::{Legacy, Modern};
 
 fn tool() -> Value {
@@ -87,22 +87,47 @@ async fn upstream(version: &'static str) -> Settings {
             "resources/templates/list" => {
                 Some(json!({ "resourceTemplates": [resource("uriTemplate", "t:{x}")] }))
             }
-            "tools/call" => Some(json!({ "content": blocks() })),
+            "tools/call" => Some(json!({ "content": blocks(), "cost": { "usd": 0.002 }, "spent": null })),
             "prompts/get" => {
-                let message = json!({ "role": "user", "content": blocks()[0] });
-                Some(json!({ "messages": [message] }))
+                let plain = json!({ "role": "assistant", "content": blocks()[2] });
+                Some(json!({ "messages": [message(), plain, message()], "version": [3], "by": "ana" }))
             }
             "resources/read" => {
                 let content =
                     json!({ "uri": params["uri"], "text": "t", "mimeType": "text/plain" });
                 let mut content = content;
                 content["etag"] = json!({ "strong": "1" });
-                Some(json!({ "contents": [content] }))
+                Some(json!({ "contents": [content], "_meta": { "k": 2 }, "total": 1 }))
             }
+            "completion/complete" => Some(completed()),
             _ => None,
         }
     })
     .await
+}
+
+fn message() -> Value {
+    json!({ "role": "user", "content": blocks()[0], "author": { "name": "ana" }, "at": null })
+}
+
+fn completed() -> Value {
+    let completion = json!({ "values": ["a", "b"], "hasMore": false, "labels": { "a": "A" } });
+    json!({ "completion": completion, "took": 1.5, "_meta": { "k": 3 } })
+}
+
+/// The result without the members that Larder adds in the modern era.
+fn own_members(mut result: Value) -> Value {
+    let members = result.as_object_mut().unwrap();
+    for added in ["resultType", "ttlMs", "cacheScope"] {
+        members.remove(added);
+    }
+    if let Some(meta) = members.get_mut("_meta").and_then(Value::as_object_mut) {
+        meta.retain(|name, _| !name.starts_with("io.modelcontextprotocol/"));
+        if meta.is_empty() {
+            members.remove("_meta");
+        }
+    }
+    result
 }
 
 /// The item of a list with this name.
@@ -143,16 +168,83 @@ async fn members_that_no_type_has_pass_as_they_were_written() {
             assert_eq!(listed, resource("uriTemplate", "t:{x}"), "{version} {is_modern}");
 
             let called = ask("tools/call", json!({ "name": "say", "arguments": {} })).await;
-            assert_eq!(called["content"], blocks(), "{version} {is_modern}");
+            let expected = json!({ "content": blocks(), "cost": { "usd": 0.002 }, "spent": null });
+            assert_eq!(own_members(called), expected, "{version} {is_modern}");
 
             let got = ask("prompts/get", json!({ "name": "ask", "arguments": { "a": "1" } })).await;
-            assert_eq!(got["messages"][0]["content"], blocks()[0], "{version} {is_modern}");
+            let plain = json!({ "role": "assistant", "content": blocks()[2] });
+            let messages = json!([message(), plain, message()]);
+            let expected = json!({ "messages": messages, "version": [3], "by": "ana" });
+            assert_eq!(own_members(got), expected, "{version} {is_modern}");
 
             let read = ask("resources/read", json!({ "uri": "r:1" })).await;
             let content = json!({
                 "uri": "r:1", "mimeType": "text/plain", "text": "t", "etag": { "strong": "1" },
             });
-            assert_eq!(read["contents"], json!([content]), "{version} {is_modern}");
+            let expected = json!({ "contents": [content], "_meta": { "k": 2 }, "total": 1 });
+            assert_eq!(own_members(read), expected, "{version} {is_modern}");
+
+            let argument = json!({ "name": "a", "value": "" });
+            let reference = json!({ "type": "ref/prompt", "name": "ask" });
+            let params = json!({ "ref": reference, "argument": argument });
+            let suggested = ask("completion/complete", params).await;
+            assert_eq!(own_members(suggested), completed(), "{version} {is_modern}");
         }
     }
+}
+
+#[tokio::test]
+async fn long_members_of_a_result_are_shown_or_left_out() {
+    let long = || json!("x".repeat(100_000));
+    let upstream = answering("far", move |method, params| match method {
+        "initialize" => Some(json!({
+            "protocolVersion": "2025-11-25",
+            "capabilities": { "tools": {}, "prompts": {}, "resources": {} },
+            "serverInfo": { "name": "far", "version": "1" },
+        })),
+        "tools/list" => {
+            Some(json!({ "tools": [{ "name": "say", "inputSchema": { "type": "object" } }] }))
+        }
+        "prompts/list" => Some(json!({ "prompts": [{ "name": "ask" }] })),
+        "resources/list" => Some(json!({ "resources": [{ "uri": "r:1", "name": "r" }] })),
+        "tools/call" => {
+            Some(json!({ "content": [{ "type": "text", "text": "done" }], "extra": long() }))
+        }
+        "prompts/get" => {
+            let message = json!({ "role": "user", "content": "hello", "extra": long() });
+            Some(json!({ "messages": [message], "extra": long() }))
+        }
+        "resources/read" => Some(json!({
+            "contents": [{ "uri": params["uri"], "text": "t" }], "extra": long(),
+        })),
+        "completion/complete" => {
+            Some(json!({ "completion": { "values": ["a"], "extra": long() }, "extra": long() }))
+        }
+        _ => None,
+    });
+    let server = in_front_of(vec![upstream.await]).await;
+    let client = Legacy::of(&server).await;
+
+    // The text with the members is stored.
+    let called = client.call("say", json!({})).await.result();
+    assert_eq!(called["extra"], Value::Null);
+    let preview = text(&called);
+    assert!(preview.contains("other members") && preview.contains("larder://r/"), "{preview:.500}");
+    let done = json!({ "type": "text", "text": "done" });
+    assert!(called["content"].as_array().unwrap().contains(&done), "{called:.500}");
+
+    let got = client.send("prompts/get", json!({ "name": "ask" })).await.result();
+    let note = "(Members of message 1 are left out, because they are too long: other members.)";
+    let texts = ["hello", note].map(|text| json!({ "type": "text", "text": text }));
+    let messages = texts.map(|content| json!({ "role": "user", "content": content }));
+    assert_eq!(got, json!({ "messages": messages }));
+
+    let read = client.send("resources/read", json!({ "uri": "r:1" })).await.result();
+    assert_eq!(read["contents"][0]["text"], "t");
+    assert_eq!(read.as_object().unwrap().len(), 1, "{read:.500}");
+
+    let reference = json!({ "type": "ref/prompt", "name": "ask" });
+    let params = json!({ "ref": reference, "argument": { "name": "a", "value": "" } });
+    let suggested = client.send("completion/complete", params).await.result();
+    assert_eq!(suggested, json!({ "completion": { "values": ["a"] } }));
 }

@@ -8,6 +8,9 @@ use crate::{
     received::{List, Problem, ToolList},
 };
 
+/// The name of all lists together, in the place of a method.
+const ALL_LISTS: &str = "all lists";
+
 /// A list that is not offered to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CutList {
@@ -34,6 +37,26 @@ pub(crate) enum Cut {
     Failed(FailedList),
 }
 
+/// Why a list was not read to its end.
+pub(super) enum Unread {
+    /// The items up to there are offered.
+    Cut(Cut),
+    /// A request for a page has failed.
+    Failed(UpstreamError),
+}
+
+impl From<Cut> for Unread {
+    fn from(cut: Cut) -> Self {
+        Self::Cut(cut)
+    }
+}
+
+impl From<UpstreamError> for Unread {
+    fn from(error: UpstreamError) -> Self {
+        Self::Failed(error)
+    }
+}
+
 /// Why a request for a list failed.
 #[derive(Debug, Clone)]
 pub(crate) struct FailedList {
@@ -50,7 +73,7 @@ impl Eq for FailedList {}
 
 /// The reader of the reason why a list is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reader {
+pub(crate) enum ReasonReader {
     /// An operator, who reads the error itself.
     Operator,
     /// Anybody. An error may have data of callers, so they read its class alone.
@@ -60,6 +83,11 @@ pub(crate) enum Reader {
 impl CutList {
     pub(super) fn failed(method: &'static str, error: UpstreamError) -> Self {
         Self { method, why: Cut::Failed(FailedList { error }) }
+    }
+
+    /// No list can be read, for this reason.
+    pub(crate) fn of_all(error: UpstreamError) -> Self {
+        Self::failed(ALL_LISTS, error)
     }
 
     /// Whether the list may be read to its end later.
@@ -92,9 +120,9 @@ impl CutList {
     }
 
     /// Why the list is cut, for that reader.
-    pub(crate) fn show(&self, reader: Reader) -> String {
+    pub(crate) fn show(&self, reader: ReasonReader) -> String {
         match (&self.why, reader) {
-            (Cut::Failed(failed), Reader::Operator) => {
+            (Cut::Failed(failed), ReasonReader::Operator) => {
                 format!("{} cannot be read: {}", self.method, failed.error)
             }
             _ => self.to_string(),

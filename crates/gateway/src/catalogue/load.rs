@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    Catalogue, Cut, CutList, Loaded, MAX_ITEMS, MAX_LEFT_OUT, MAX_PAGES, Prompt, Tool,
-    pool::{CataloguePool, Kept, Table, digest},
-    record::{Record, Recorded},
+    Catalogue, Cut, CutList, Loaded, MAX_ITEMS, MAX_LEFT_OUT, MAX_PAGES, Prompt, Tool, Unread,
+    pool::{CataloguePool, Kept, SharedItems, digest},
+    record::{CatalogueRecord, Recorded},
 };
 use crate::{
     budget::{Charge, MessageBudget, NoRoom, Payer},
@@ -38,7 +38,7 @@ const ITEMS_A_TURN: usize = 32;
 
 /// The settings, names, pool and budget with which an upstream's catalogue is read.
 #[derive(Clone, Copy)]
-pub(crate) struct Source<'a> {
+pub(crate) struct CatalogueSource<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) naming: &'a Naming,
     pub(crate) pool: &'a CataloguePool,
@@ -47,12 +47,12 @@ pub(crate) struct Source<'a> {
 
 /// A catalogue that is being read.
 pub(super) struct Loading<'a> {
-    source: Source<'a>,
+    source: CatalogueSource<'a>,
     catalogue: Catalogue,
     /// The bytes of the definitions so far.
     bytes: usize,
     /// The definitions as they came, for other processes.
-    record: Record,
+    record: CatalogueRecord,
 }
 
 /// How the lists of a running upstream are read.
@@ -89,8 +89,13 @@ trait Offered: List + Sized {
 }
 
 impl<'a> Loading<'a> {
-    pub(super) fn new(source: Source<'a>) -> Self {
-        Self { source, catalogue: Catalogue::default(), bytes: 0, record: Record::default() }
+    pub(super) fn new(source: CatalogueSource<'a>) -> Self {
+        Self {
+            source,
+            catalogue: Catalogue::default(),
+            bytes: 0,
+            record: CatalogueRecord::default(),
+        }
     }
 
     /// Reads the lists that the upstream declares. A list that fails costs no other list; its items
@@ -98,7 +103,7 @@ impl<'a> Loading<'a> {
     pub(super) async fn all(mut self, reading: Reading<'_>) -> Result<Loaded, UpstreamError> {
         let link = reading.link;
         if !reading.is_fresh {
-            self.record = Record::off();
+            self.record = CatalogueRecord::off();
         }
 
         self.catalogue.instructions = link.instructions();
@@ -156,7 +161,7 @@ impl<'a> Loading<'a> {
 
     /// The catalogue, which is that of another session if both are the same.
     fn finish(self) -> Arc<Catalogue> {
-        let Self { source: source @ Source { settings, pool, .. }, catalogue, .. } = self;
+        let Self { source: source @ CatalogueSource { settings, pool, .. }, catalogue, .. } = self;
         for cut in &catalogue.cuts {
             tracing::warn!(upstream = %settings.name, %cut, "a list of an upstream is cut");
         }
@@ -184,8 +189,8 @@ impl<'a> Loading<'a> {
         let Reading { link, earlier, limits, .. } = reading;
         let limit = if L::METHOD == ToolList::METHOD { limits.tools } else { limits.others };
         let error = match self.pages::<L>(link, limit).await {
-            Ok(Ok(())) => return Ok(()),
-            Ok(Err(why)) => {
+            Ok(()) => return Ok(()),
+            Err(Unread::Cut(why)) => {
                 if let (Cut::Time(_), Some(earlier)) = (&why, earlier) {
                     L::keep_earlier(&mut self.catalogue, earlier);
                 }
@@ -193,8 +198,10 @@ impl<'a> Loading<'a> {
                 return Ok(());
             }
             // Nothing else would be answered either.
-            Err(error) if error.is_callers() || link.has_ended() => return Err(error),
-            Err(error) => error,
+            Err(Unread::Failed(error)) if error.is_callers() || link.has_ended() => {
+                return Err(error);
+            }
+            Err(Unread::Failed(error)) => error,
         };
 
         // Older servers know no templates, and one that declares no list need not have any.
@@ -212,11 +219,8 @@ impl<'a> Loading<'a> {
         Ok(())
     }
 
-    async fn pages<L: Offered>(
-        &mut self,
-        link: &Arc<Link>,
-        limit: Duration,
-    ) -> Result<Result<(), Cut>, UpstreamError> {
+    /// Reads the pages of a list, the last one included.
+    async fn pages<L: Offered>(&mut self, link: &Arc<Link>, limit: Duration) -> Result<(), Unread> {
         let whole = self.source.settings.call_timeout;
         let deadline = Instant::now() + whole;
         let mut seen = HashSet::new();
@@ -228,27 +232,21 @@ impl<'a> Loading<'a> {
             let page_deadline = Instant::now() + limit;
             let (page, mut charge) = match timeout_at(deadline.min(page_deadline), page).await {
                 Ok(page) => page?,
-                Err(_) => return Ok(Err(Cut::Time(limit.min(whole)))),
+                Err(_) => return Err(Cut::Time(limit.min(whole)).into()),
             };
             let next = page.next.clone();
 
             for definition in page.definitions() {
                 items += 1;
                 if items > MAX_ITEMS {
-                    return Ok(Err(Cut::Items));
+                    return Err(Cut::Items.into());
                 }
-                let added = match definition {
+                match definition {
                     Ok(definition) => {
                         self.record.add(&definition);
-                        L::add(self, definition, &mut charge).await
+                        L::add(self, definition, &mut charge).await?;
                     }
-                    Err(left_out) => {
-                        self.leave_out(left_out);
-                        Ok(())
-                    }
-                };
-                if let Err(cut) = added {
-                    return Ok(Err(cut));
+                    Err(left_out) => self.leave_out(left_out),
                 }
                 if items % ITEMS_A_TURN == 0 {
                     tokio::task::yield_now().await;
@@ -256,23 +254,23 @@ impl<'a> Loading<'a> {
             }
 
             let cursor = match next {
-                NextPage::End => return Ok(Ok(())),
+                NextPage::End => return Ok(()),
                 NextPage::Cursor(cursor) => cursor,
-                NextPage::Unclear(problem) => return Ok(Err(Cut::Cursor(problem))),
+                NextPage::Unclear(problem) => return Err(Cut::Cursor(problem).into()),
             };
             if !seen.insert(digest([cursor.to_string().as_bytes()])) {
-                return Ok(Err(Cut::Circle));
+                return Err(Cut::Circle.into());
             }
             params = json!({ "cursor": cursor });
         }
-        Ok(Err(Cut::Pages))
+        Err(Cut::Pages.into())
     }
 
     /// Keeps an item, or takes the same item of another session. `name` is the one under which it
     /// is offered. `None` if the definition is left out.
     async fn keep<L: List, T>(
         &mut self,
-        pool: &Table<Kept<T>>,
+        pool: &SharedItems<Kept<T>>,
         name: &str,
         definition: Definition<L>,
         page: &mut Charge,
@@ -328,7 +326,7 @@ impl<'a> Loading<'a> {
     }
 }
 
-impl Source<'_> {
+impl CatalogueSource<'_> {
     /// An empty charge of the upstream.
     fn charge(&self) -> Charge {
         let upstream = self.settings.name.as_str().into();
@@ -350,7 +348,7 @@ impl Offered for ToolList {
         definition: Definition<Self>,
         page: &mut Charge,
     ) -> Result<(), Cut> {
-        let Source { settings, naming, pool, .. } = loading.source;
+        let CatalogueSource { settings, naming, pool, .. } = loading.source;
         let own_name = definition.name().to_owned();
         let Some(wanted) = settings.tools.name(&own_name) else { return Ok(()) };
         if loading.catalogue.tools_by_own_name.contains_key(&own_name) {
@@ -388,7 +386,7 @@ impl Offered for PromptList {
         definition: Definition<Self>,
         page: &mut Charge,
     ) -> Result<(), Cut> {
-        let Source { naming, pool, .. } = loading.source;
+        let CatalogueSource { naming, pool, .. } = loading.source;
         let taken = &loading.catalogue.prompts_by_name;
         let name = naming.offered(definition.name(), |name| taken.contains_key(name));
 
@@ -420,7 +418,7 @@ impl Offered for ResourceList {
         definition: Definition<Self>,
         page: &mut Charge,
     ) -> Result<(), Cut> {
-        let Source { naming, pool, .. } = loading.source;
+        let CatalogueSource { naming, pool, .. } = loading.source;
         let offer = |mut resource: model::Resource| {
             naming.offer(&mut resource.uri);
             naming.offer_meta(&mut resource.meta);
@@ -445,7 +443,7 @@ impl Offered for TemplateList {
         definition: Definition<Self>,
         page: &mut Charge,
     ) -> Result<(), Cut> {
-        let Source { naming, pool, .. } = loading.source;
+        let CatalogueSource { naming, pool, .. } = loading.source;
         let offer = |mut template: model::ResourceTemplate| {
             naming.offer(&mut template.uri_template);
             naming.offer_meta(&mut template.meta);

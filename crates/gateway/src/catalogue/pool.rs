@@ -26,23 +26,23 @@ pub(crate) struct Kept<T> {
 /// The catalogues of one upstream and their items, as long as a session uses them.
 #[derive(Default)]
 pub(crate) struct CataloguePool {
-    pub(super) tools: Table<Kept<Tool>>,
-    pub(super) prompts: Table<Kept<Prompt>>,
-    pub(super) resources: Table<Kept<model::Resource>>,
-    pub(super) templates: Table<Kept<model::ResourceTemplate>>,
-    pub(super) catalogues: Table<Catalogue>,
+    pub(super) tools: SharedItems<Kept<Tool>>,
+    pub(super) prompts: SharedItems<Kept<Prompt>>,
+    pub(super) resources: SharedItems<Kept<model::Resource>>,
+    pub(super) templates: SharedItems<Kept<model::ResourceTemplate>>,
+    pub(super) catalogues: SharedItems<Catalogue>,
 }
 
 /// Values that are shared, by digest.
-pub(super) struct Table<T>(Mutex<HashMap<Digest, Weak<T>>>);
+pub(super) struct SharedItems<T>(Mutex<HashMap<Digest, Weak<T>>>);
 
-impl<T> Default for Table<T> {
+impl<T> Default for SharedItems<T> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
-impl<T> Table<T> {
+impl<T> SharedItems<T> {
     pub(super) fn get(&self, digest: &Digest) -> Option<Arc<T>> {
         self.0.lock().get(digest)?.upgrade()
     }
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn equal_values_are_kept_once_as_long_as_somebody_uses_them() {
-        let table = Table::default();
+        let table = SharedItems::default();
         let key = digest([&b"ab"[..], b"c"]);
         assert_ne!(key, digest([&b"a"[..], b"bc"]), "parts are told apart");
         let first = table.share(key, "value".to_owned());

@@ -1,4 +1,4 @@
-//! [`Record`]: the definitions of an upstream as it sent them, from which the same catalogue can be
+//! [`CatalogueRecord`]: the definitions of an upstream as it sent them, from which the same catalogue can be
 //! made again without it.
 
 use std::sync::Arc;
@@ -13,14 +13,14 @@ const RECORD_BYTES: usize = 2 << 20;
 
 /// The definitions of the lists that are being read.
 #[derive(Default)]
-pub(super) struct Record {
+pub(super) struct CatalogueRecord {
     /// Tools, prompts, resources and templates: JSON, separated by commas.
     lists: [Vec<u8>; 4],
     /// Whether the definitions are not wanted, or are too long.
     is_over: bool,
 }
 
-impl Record {
+impl CatalogueRecord {
     /// A record of nothing.
     pub(super) fn off() -> Self {
         Self { is_over: true, ..Self::default() }

@@ -5,7 +5,7 @@ use std::{collections::HashSet, sync::Arc};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::{Catalogue, CataloguePool, MAX_ITEMS, MAX_PAGES, PageLimits, Reading, Source};
+use super::{Catalogue, CataloguePool, CatalogueSource, MAX_ITEMS, MAX_PAGES, PageLimits, Reading};
 use crate::{
     budget::{MessageBudget, tests::of},
     link::{Era, Link},
@@ -75,7 +75,7 @@ async fn load_declared(
         }
     });
 
-    let source = Source {
+    let source = CatalogueSource {
         settings: &shared.settings,
         naming: &shared.naming,
         pool: &shared.pool,
@@ -96,7 +96,7 @@ async fn receive(link: &Link, message: Bytes) {
     for piece in message.chunks(8 << 10) {
         arriving.push(piece).await.unwrap();
     }
-    link.receive(crate::link::Source::Shared, arriving.finish()).await;
+    link.receive(crate::link::MessageSource::Shared, arriving.finish()).await;
 }
 
 /// The member that has the items of a list, and an item.

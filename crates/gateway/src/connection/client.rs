@@ -7,7 +7,7 @@ use larder_protocol::Outgoing;
 use larder_server::registry::NoAnswer;
 use serde_json::Value;
 
-use super::{Connection, Phase};
+use super::Connection;
 use crate::link::{AskedOutside, Elicitation, Link};
 
 /// A session whose client can be asked.
@@ -26,11 +26,7 @@ impl Connection {
         }
 
         let is_new = self.account.as_ref().is_some_and(|account| account.present(identity));
-        let lacks_access = |phase: &Phase| match phase {
-            Phase::Down(error) => error.caller.is_some(),
-            _ => false,
-        };
-        if is_new && lacks_access(&self.state.borrow().phase) {
+        if is_new && self.life.borrow().lacks_access() {
             self.wake.notify_one();
         }
     }
@@ -47,11 +43,8 @@ impl Connection {
 
     /// The client's roots have changed: tells the upstream, if it runs.
     pub(crate) fn roots_changed(&self) {
-        let link = match &self.state.borrow().phase {
-            Phase::Up(link) => Arc::clone(link),
-            // An upstream that starts asks anyway.
-            _ => return,
-        };
+        // An upstream that starts asks anyway.
+        let Some(link) = self.life.borrow().link().cloned() else { return };
         if link.owe_roots() {
             self.shared.tasks.spawn(async move { link.roots_settled().await });
         }

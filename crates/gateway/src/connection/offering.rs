@@ -7,13 +7,12 @@ use std::{
 
 use tokio::{sync::watch, time::Instant};
 
-use super::{Connection, Phase, backoff, pace::Pace};
+use super::{Connection, Life, backoff, pace::Pace};
 use crate::{
-    catalogue::{Catalogue, CutList, Loaded, PageLimits, Reader, Reading},
+    catalogue::{Catalogue, CutList, Loaded, PageLimits, Reading},
     error::UpstreamError,
     link::{Era, Link},
     settings::Target,
-    status::State,
 };
 
 /// How long the lists wait for the subscription to their changes.
@@ -40,8 +39,8 @@ impl Connection {
         }
 
         self.ensure_task();
-        let mut state = self.state.subscribe();
-        let listed = state.wait_for(|state| !matches!(state.phase, Phase::Starting));
+        let mut life = self.life.subscribe();
+        let listed = life.wait_for(|life| !life.is_starting());
         let _ = tokio::time::timeout_at(self.list_deadline(), listed).await;
 
         // Set before the catalogue is looked at, so that no catalogue is missed.
@@ -100,24 +99,10 @@ impl Connection {
         Some(UpstreamError::Unavailable { name, problem })
     }
 
-    /// The state of a running upstream, by whether its lists were read to their ends.
-    pub(super) fn listed_state(&self) -> State {
-        let catalogue = self.catalogue.load();
-        let is_whole = catalogue.as_ref().is_none_or(|known| known.cuts.is_empty());
-        if is_whole { State::Up } else { State::Degraded }
-    }
-
-    /// Why a part of the lists is not offered.
-    pub(crate) fn degraded(&self, reader: Reader) -> Option<String> {
-        let catalogue = self.catalogue.load();
-        let reasons: Vec<_> =
-            catalogue.iter().flat_map(|known| &known.cuts).map(|cut| cut.show(reader)).collect();
-        (!reasons.is_empty()).then(|| reasons.join("; "))
-    }
-
     /// Lists what a running upstream offers, whenever that changes, until the
     /// process ends or the caller has no access: then returns why.
     pub(super) async fn serve(&self, link: &Arc<Link>) -> Option<UpstreamError> {
+        self.life.send_modify(Life::list);
         let mut changed = link.lists_changed();
         let mut pace = Pace::new();
         if link.era() == Some(Era::Modern) && link.capabilities().announces_lists() {
@@ -134,7 +119,11 @@ impl Connection {
             changed.borrow_and_update();
             tokio::select! {
                 read = self.read_lists(link, failures, is_fresh) => match read {
-                    Ok(in_a_row) => failures = in_a_row,
+                    Ok(missing) => {
+                        let has_failed = missing.iter().any(CutList::is_transient);
+                        failures = if has_failed { failures + 1 } else { 0 };
+                        self.life.send_modify(|life| life.listed(link, missing));
+                    }
                     Err(error) => return Some(error),
                 },
                 () = link.ended() => return None,
@@ -143,15 +132,6 @@ impl Connection {
             self.readings.send_modify(|readings| *readings += 1);
             pace.read();
 
-            self.state.send_if_modified(|state| {
-                let is_new = matches!(state.phase, Phase::Starting);
-                if is_new {
-                    state.phase = Phase::Up(Arc::clone(link));
-                    state.is_failing = false;
-                }
-                is_new
-            });
-
             tokio::select! {
                 () = self.until_next(&mut changed, &mut pace, failures) => {}
                 () = link.ended() => return None,
@@ -159,8 +139,8 @@ impl Connection {
         }
     }
 
-    /// Reads the lists, and offers them. `failures` is how often that has failed in a row; returns
-    /// the same afterwards.
+    /// Reads the lists, and offers them, after so many failures in a row. Returns the lists of which
+    /// a part is missing.
     ///
     /// # Errors
     /// The caller has no access.
@@ -169,7 +149,7 @@ impl Connection {
         link: &Arc<Link>,
         failures: u32,
         is_fresh: bool,
-    ) -> Result<u32, UpstreamError> {
+    ) -> Result<Vec<CutList>, UpstreamError> {
         let earlier = match self.catalogue.load_full() {
             Some(earlier) => Some(earlier),
             None if self.account.is_none() => self.shared.recall(&self.client).await,
@@ -180,10 +160,10 @@ impl Connection {
         let reading = Reading { link, earlier: earlier.as_deref(), limits, is_fresh };
         match Catalogue::load(self.shared.source(), reading).await {
             Ok(loaded) => {
-                let has_failed = loaded.catalogue.cuts.iter().any(CutList::is_transient);
+                let missing = loaded.catalogue.cuts.clone();
                 // Lists of a process that has a client's roots are for this client alone.
                 self.offer(loaded, is_fresh && !link.has_roots(), link.era());
-                Ok(if has_failed { failures + 1 } else { 0 })
+                Ok(missing)
             }
             // Calls go on with a list that is known, since their tokens may differ.
             Err(error)
@@ -195,7 +175,7 @@ impl Connection {
             Err(error) => {
                 let upstream = &self.shared.settings.name;
                 tracing::warn!(upstream, %error, "its lists cannot be read");
-                Ok(failures + 1)
+                Ok(vec![CutList::of_all(error)])
             }
         }
     }
@@ -274,17 +254,19 @@ mod tests {
     use tokio::{sync::mpsc, time::sleep};
 
     use super::{
-        super::{Life, Part},
+        super::{Lifespan, SessionOwnership},
         *,
     };
     use crate::{
         budget::{Charge, MessageBudget},
+        catalogue::ReasonReader,
         link,
         memory::Folder,
         message::Arrived,
         names::Naming,
         settings::Settings,
         shared::Shared,
+        status::State,
     };
 
     /// An upstream with one tool.
@@ -324,7 +306,7 @@ mod tests {
         message["jsonrpc"] = "2.0".into();
         let bytes = Bytes::from(message.to_string());
         let arrived = Arrived { bytes, charge: Charge::default(), stored: None };
-        link.receive(link::Source::Shared, arrived).await;
+        link.receive(link::MessageSource::Shared, arrived).await;
     }
 
     fn connection() -> (Arc<Connection>, Arc<Link>, mpsc::Receiver<Bytes>) {
@@ -344,8 +326,9 @@ mod tests {
         let (link, requests) = Link::new(Arc::clone(&shared.settings), budget, json!({}));
         link.set_era(Era::Legacy, serde_json::from_value(declared).unwrap());
 
-        let life = Life { forget: Box::new(|| false), ends_with_session: false, anew: None };
-        (Connection::new(shared, json!({}), Part::Own, None, life), link, requests)
+        let lifespan =
+            Lifespan { forget: Box::new(|| false), ends_with_session: false, anew: None };
+        (Connection::new(shared, json!({}), SessionOwnership::Own, None, lifespan), link, requests)
     }
 
     #[tokio::test(start_paused = true)]
@@ -381,6 +364,36 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn an_upstream_whose_lists_all_fail_is_degraded_though_earlier_ones_are_offered() {
+        let (connection, link, mut requests) = connection();
+        let earlier = Arc::new(Catalogue::default());
+        connection.catalogue.store(Some(earlier));
+
+        // No request reaches the upstream, because the caller's login cannot be used now.
+        let failing = async {
+            while let Some(request) = requests.recv().await {
+                let request: Value = serde_json::from_slice(&request).unwrap();
+                let problem = "it cannot be refreshed".to_owned();
+                let error = UpstreamError::StoredLogin { name: "odd".into(), problem };
+                link.fail(request["id"].as_i64().unwrap(), error);
+            }
+        };
+        let mut life = connection.life.subscribe();
+        let listed = async {
+            let life = life.wait_for(|life| !life.is_starting()).await.unwrap();
+            assert_eq!(life.state(), State::Degraded);
+            let told = life.degraded(ReasonReader::Anybody);
+            assert_eq!(told.as_deref(), Some("all lists cannot be read (access)"));
+        };
+
+        tokio::select! {
+            _ = connection.serve(&link) => panic!("the upstream has not ended"),
+            () = failing => panic!("the link has not ended"),
+            () = listed => {}
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_list_that_hangs_does_not_withhold_the_tools_for_as_long_as_a_start() {
         let settings = Settings::new("odd", vec!["odd".to_owned()]);
         let settings = Settings { list_timeout: settings.start_timeout, ..settings };
@@ -409,7 +422,7 @@ mod tests {
             }
             assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
             assert!(connection.known().unwrap().tool("t").is_some());
-            let problem = connection.degraded(Reader::Operator).unwrap();
+            let problem = connection.life().degraded(ReasonReader::Operator).unwrap();
             assert!(problem.contains("resources/list is cut: it took over 5 s"), "{problem}");
         };
 

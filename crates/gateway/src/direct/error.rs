@@ -8,7 +8,7 @@ use super::DirectLogin;
 use crate::{
     error::UpstreamError,
     login::Login,
-    start::{Failed, SETTING},
+    start::{SETTING, StartFailure},
     stderr::LastLines,
 };
 
@@ -61,8 +61,8 @@ pub enum DirectError {
 
 impl DirectError {
     /// Why a start failed.
-    pub(super) fn of_start(failed: Failed, login: Option<&Arc<Login>>) -> Self {
-        let Failed { reason, stderr, caller } = failed;
+    pub(super) fn of_start(failed: StartFailure, login: Option<&Arc<Login>>) -> Self {
+        let StartFailure { reason, stderr, caller } = failed;
         match caller {
             Some(error) => Self::of(*error, login, &LastLines::default()),
             None => {

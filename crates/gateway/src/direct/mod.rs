@@ -17,18 +17,18 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use self::pages::Pages;
+use self::pages::ListPages;
 pub use self::{error::DirectError, login::DirectLogin};
 use crate::{
     account::Account,
     error::UpstreamError,
-    link::{Answered, Era, Event, Expects, Link, Opened},
+    link::{Answered, CallEvent, Era, ExpectedAnswer, Link, OpenedRequest},
     memory::Folder,
     names::Naming,
     received::{InputRequest, InputRequired, Question, RawResult, Round, Verbatim},
     settings::Settings,
     shared::Shared,
-    start::{Child, Start, Started},
+    start::{ProcessTasks, Start, StartedUpstream},
     wire,
 };
 
@@ -56,7 +56,7 @@ pub trait Attendant: Send + Sync {
 /// A client of one server.
 pub struct Direct {
     link: Arc<Link>,
-    child: Child,
+    child: ProcessTasks,
     /// The person, as whose requests all are sent.
     identity: Identity,
     /// Has the tasks of the link.
@@ -86,11 +86,16 @@ impl Direct {
 
         let identity = Identity::local();
         let account = Account::of(&shared.access, &identity).map(Arc::new);
-        let start =
-            Start { shared: &shared, client: capabilities, kept: None, account: account.as_ref() };
+        let start = Start {
+            shared: &shared,
+            client: capabilities,
+            kept: None,
+            account: account.as_ref(),
+            opened: &|| {},
+        };
 
         match start.run().await {
-            Ok(Started { link, child, .. }) => Ok(Self { link, child, identity, shared }),
+            Ok(StartedUpstream { link, child, .. }) => Ok(Self { link, child, identity, shared }),
             Err(failed) => Err(DirectError::of_start(failed, shared.login())),
         }
     }
@@ -173,7 +178,7 @@ impl Direct {
         member: &str,
         attendant: &dyn Attendant,
     ) -> Result<Vec<Value>, DirectError> {
-        let mut pages = Pages::default();
+        let mut pages = ListPages::default();
         let mut params = json!({});
         loop {
             let page = self.request(method, params, attendant).await?;
@@ -196,10 +201,10 @@ impl Direct {
         mut params: Value,
         attendant: &dyn Attendant,
     ) -> Result<RawResult, DirectError> {
-        let opened = self.link.open(Some(self.identity.clone()), Expects::Other);
+        let opened = self.link.open(Some(self.identity.clone()), ExpectedAnswer::Other);
         let opened = opened.map_err(|error| self.failed(error))?;
-        let Opened { id, mut answer, mut events, era, .. } = opened;
-        let _running = Running { link: &self.link, id };
+        let OpenedRequest { id, mut answer, mut events, era, .. } = opened;
+        let _running = RunningRequest { link: &self.link, id };
 
         wire::add_meta(&mut params, "progressToken", json!(id));
         if era == Some(Era::Modern) {
@@ -235,7 +240,7 @@ impl Direct {
         // Events from before the answer are told before it.
         while let Ok(event) = events.try_recv() {
             match event {
-                Event::Question(Question { id, .. }) => {
+                CallEvent::Question(Question { id, .. }) => {
                     self.link.refuse(&id, "The call has ended.");
                 }
                 event => self.handle(event, attendant).await,
@@ -247,23 +252,23 @@ impl Direct {
         Ok(result)
     }
 
-    async fn handle(&self, event: Event, attendant: &dyn Attendant) {
+    async fn handle(&self, event: CallEvent, attendant: &dyn Attendant) {
         match event {
-            Event::Progress { progress, total, message, .. } => {
+            CallEvent::Progress { progress, total, message, .. } => {
                 attendant.progress(progress, total, message.as_deref());
             }
-            Event::Log { level, logger, data, .. } => {
+            CallEvent::Log { level, logger, data, .. } => {
                 if attendant.log_level().is_some_and(|lowest| level >= lowest) {
                     attendant.log(level, logger.as_deref(), &data);
                 }
             }
-            Event::Question(Question { id, request: InputRequest { method, params }, .. }) => {
-                match attendant.answer(&method, &params).await {
-                    Ok(result) => self.link.send(wire::response(&id, result)).await,
-                    Err(reason) => self.link.refuse(&id, &reason),
-                }
-            }
-            Event::Withdrawn(_) | Event::ElicitationCompleted(_) => {}
+            CallEvent::Question(Question {
+                id, request: InputRequest { method, params }, ..
+            }) => match attendant.answer(&method, &params).await {
+                Ok(result) => self.link.send(wire::response(&id, result)).await,
+                Err(reason) => self.link.refuse(&id, &reason),
+            },
+            CallEvent::Withdrawn(_) | CallEvent::ElicitationCompleted(_) => {}
         }
     }
 
@@ -278,12 +283,12 @@ fn read(result: RawResult) -> Result<Value, DirectError> {
 }
 
 /// A request that is cancelled when nobody waits for it any more.
-struct Running<'a> {
+struct RunningRequest<'a> {
     link: &'a Link,
     id: i64,
 }
 
-impl Drop for Running<'_> {
+impl Drop for RunningRequest<'_> {
     fn drop(&mut self) {
         if self.link.forget(self.id) {
             let params = json!({ "requestId": self.id, "reason": "The caller no longer waits." });

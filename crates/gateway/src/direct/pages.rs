@@ -1,4 +1,4 @@
-//! [`Pages`]: a list that a server sends page after page.
+//! [`ListPages`]: a list that a server sends page after page.
 
 use std::collections::HashSet;
 
@@ -13,13 +13,13 @@ const MAX_ITEMS: usize = 100_000;
 
 /// The pages of a list so far.
 #[derive(Debug, Default)]
-pub(super) struct Pages {
+pub(super) struct ListPages {
     pub(super) items: Vec<Value>,
     /// The cursors of the pages that were asked for.
     cursors: HashSet<String>,
 }
 
-impl Pages {
+impl ListPages {
     /// Adds a page, whose items are in this member. Returns the cursor of the next page.
     ///
     /// # Errors
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn a_list_ends_at_its_last_page() {
-        let mut pages = Pages::default();
+        let mut pages = ListPages::default();
         let first = json!({ "tools": [1, 2], "nextCursor": "a" });
         assert_eq!(pages.add(first, "tools").unwrap(), Some(json!("a")));
         assert_eq!(pages.add(json!({ "tools": [3], "nextCursor": null }), "tools"), Ok(None));
@@ -68,7 +68,8 @@ mod tests {
     #[test]
     fn cursors_are_read_as_those_of_servers_behind_this_one() {
         let next = |cursor: Value| {
-            let added = Pages::default().add(json!({ "tools": [], "nextCursor": cursor }), "tools");
+            let added =
+                ListPages::default().add(json!({ "tools": [], "nextCursor": cursor }), "tools");
             added.map(Option::unwrap_or_default)
         };
         assert_eq!(next(json!(2)), Ok(json!(2)));
@@ -80,19 +81,19 @@ mod tests {
 
     #[test]
     fn a_list_without_an_end_is_an_error() {
-        let mut pages = Pages::default();
+        let mut pages = ListPages::default();
         for cursor in ["a", "b"] {
             pages.add(json!({ "tools": [], "nextCursor": cursor }), "tools").unwrap();
         }
         assert!(pages.add(json!({ "nextCursor": "a" }), "tools").is_err(), "a cycle of two");
 
-        let mut pages = Pages::default();
+        let mut pages = ListPages::default();
         let added = (0..MAX_PAGES)
             .map(|page| pages.add(json!({ "nextCursor": page.to_string() }), "tools"))
             .collect::<Result<Vec<_>, _>>();
         assert!(added.is_err(), "new cursors for ever");
 
         let many = json!({ "tools": vec![0; MAX_ITEMS + 1] });
-        assert!(Pages::default().add(many, "tools").is_err());
+        assert!(ListPages::default().add(many, "tools").is_err());
     }
 }

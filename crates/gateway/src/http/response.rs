@@ -9,7 +9,7 @@ use reqwest::{
     header::{CONTENT_ENCODING, CONTENT_TYPE},
 };
 
-use crate::message::{Arrived, Assembly, ByteOrderMark, Refusal};
+use crate::message::{Arrived, Assembly, ByteOrderMark, MessageRefusal};
 
 /// The media type of a stream of events.
 const STREAM: &str = "text/event-stream";
@@ -52,20 +52,26 @@ fn media_type(response: &Response) -> Option<String> {
     Some(essence.trim().to_ascii_lowercase())
 }
 
+/// Why a body was not read as a message.
+pub(super) enum Unreceived {
+    /// The message is over a limit.
+    Refused(MessageRefusal),
+    /// The connection was lost, for this reason.
+    Lost(String),
+}
+
 /// Reads the body into the message.
 pub(super) async fn read_body(
     response: Response,
     mut message: Assembly<'_>,
-) -> Result<Result<Arrived, Refusal>, String> {
+) -> Result<Arrived, Unreceived> {
     let mut chunks = response.bytes_stream();
     let mut mark = ByteOrderMark::default();
     while let Some(chunk) = chunks.next().await {
-        let chunk = mark.remove(chunk.map_err(|error| describe(&error))?);
-        if let Err(why) = message.push(&chunk).await {
-            return Ok(Err(why));
-        }
+        let chunk = mark.remove(chunk.map_err(|error| Unreceived::Lost(describe(&error)))?);
+        message.push(&chunk).await.map_err(Unreceived::Refused)?;
     }
-    Ok(Ok(message.finish()))
+    Ok(message.finish())
 }
 
 /// The innermost cause, without the URL, which may have secrets.

@@ -50,7 +50,7 @@ impl Http {
                 let ping = ping.header(ACCEPT, "application/json, text/event-stream");
                 ping.header(CONTENT_TYPE, "application/json").body(PING)
             });
-            let Ok(Ok(response)) = sent.await else { return true };
+            let Ok(response) = sent.await else { return true };
 
             let answer = RefusedRequest::read(response).await;
             if answer.may_be_about_session() {

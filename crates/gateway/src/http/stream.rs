@@ -8,13 +8,13 @@ use reqwest::{Method as Verb, Response, StatusCode, header::ACCEPT};
 use tokio::time::Instant;
 use tokio_util::io::StreamReader;
 
-use super::{Http, response::is_stream};
+use super::{Http, Unsent, response::is_stream};
 use crate::{
     error::UpstreamError,
-    link::{Link, Source},
+    link::{Link, MessageSource},
     message::{
         LineEnds,
-        line::Incoming,
+        line::IncomingLine,
         sse::{Position, read_event},
     },
     remote_session::Session,
@@ -74,14 +74,14 @@ impl Http {
 
         loop {
             match read_event(&mut input, self.max_message, link, request, position).await {
-                Ok(Incoming::Message(message)) => {
+                Ok(IncomingLine::Message(message)) => {
                     brings_messages = true;
-                    link.receive(Source::Stream(request), message).await;
+                    link.receive(MessageSource::Stream(request), message).await;
                 }
-                Ok(Incoming::Refused { what, why }) => {
-                    link.refuse_message(Source::Stream(request), what, why);
+                Ok(IncomingLine::Refused { what, why }) => {
+                    link.refuse_message(MessageSource::Stream(request), what, why);
                 }
-                Ok(Incoming::End) | Err(_) => return brings_messages,
+                Ok(IncomingLine::End) | Err(_) => return brings_messages,
             }
         }
     }
@@ -109,12 +109,12 @@ impl Http {
                 stream.header(ACCEPT, "text/event-stream").header(LAST_EVENT, &last)
             });
             match opened.await {
-                Ok(Ok(response)) if is_stream(&response) => {
+                Ok(response) if is_stream(&response) => {
                     self.read_stream(link, response, Some(request), position).await;
                 }
-                Ok(Ok(response)) if !may_come_later(response.status()) => return,
-                Ok(_) => {}
-                Err(_) => return,
+                Ok(response) if !may_come_later(response.status()) => return,
+                Ok(_) | Err(Unsent::Failed(_)) => {}
+                Err(Unsent::NoAccess(_)) => return,
             }
 
             if position.last_id.as_ref() == Some(&last) {
@@ -145,16 +145,16 @@ impl Http {
 
             let begun = Instant::now();
             match opened.await {
-                Ok(Ok(response)) if is_stream(&response) => {
+                Ok(response) if is_stream(&response) => {
                     let is_used = self.read_stream(link, response, None, &mut position).await;
                     if is_used || begun.elapsed() >= MAX_PAUSE {
                         pauses.reset();
                     }
                 }
-                Ok(Ok(response)) if may_come_later(response.status()) => {}
+                Ok(response) if may_come_later(response.status()) => {}
                 // The server offers no such stream, or the next request asks for a login.
-                Ok(Ok(_)) | Err(UpstreamError::Login(_)) => return,
-                Ok(Err(_)) | Err(_) => {}
+                Ok(_) | Err(Unsent::NoAccess(UpstreamError::Login(_))) => return,
+                Err(Unsent::Failed(_) | Unsent::NoAccess(_)) => {}
             }
 
             tokio::time::sleep(pauses.next(&position)).await;

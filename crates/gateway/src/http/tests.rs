@@ -9,7 +9,9 @@ use tokio::{
 };
 
 use super::*;
-use crate::{budget::MessageBudget, link::Expects, received::CallAnswer, settings::Settings};
+use crate::{
+    budget::MessageBudget, link::ExpectedAnswer, received::CallAnswer, settings::Settings,
+};
 
 /// A request of a test: its first line and headers, and its body.
 struct Sent {
@@ -94,7 +96,7 @@ async fn in_front_of(answer: impl Fn(&Sent) -> String + Send + 'static) -> (Http
 
 /// Calls a tool; the text of its result, or the error.
 async fn call(http: &Http, link: &Arc<Link>) -> Result<String, UpstreamError> {
-    let mut opened = link.open(None, Expects::Other)?;
+    let mut opened = link.open(None, ExpectedAnswer::Other)?;
     let message = json!({ "jsonrpc": "2.0", "id": opened.id, "method": "tools/call", "params": { "name": "t" } });
     let message = Bytes::from(message.to_string());
     let outline = Outline::of(&message, link);

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use super::{Event, Link};
+use super::{CallEvent, Link};
 use crate::received::{visit_of_question, visits_of_error};
 
 /// The most visits of one upstream that are remembered; the oldest one is forgotten first. As many
@@ -91,7 +91,7 @@ impl Link {
 
         let running = self.state.lock();
         if let Some(call) = running.running.get(&completed.request)
-            && call.events.try_send(Event::ElicitationCompleted(completed.id.clone())).is_ok()
+            && call.events.try_send(CallEvent::ElicitationCompleted(completed.id.clone())).is_ok()
         {
             return;
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Link;
-use crate::{error::UpstreamError, message::Refusal, received::MAX_BATCH};
+use crate::{error::UpstreamError, message::MessageRefusal, received::MAX_BATCH};
 
 impl Link {
     /// The error for what the upstream should not have sent.
@@ -33,16 +33,20 @@ impl Link {
     }
 
     /// The error for a message that was discarded.
-    pub(crate) fn refusal_error(&self, why: Refusal) -> UpstreamError {
+    pub(crate) fn refusal_error(&self, why: MessageRefusal) -> UpstreamError {
         let name = Arc::clone(&self.name);
         match why {
-            Refusal::TooLong => UpstreamError::TooLong { name, max: self.settings.max_message },
-            Refusal::NoRoom => UpstreamError::NoRoom { name, max: self.budget.max() },
-            Refusal::TooManyValues => {
+            MessageRefusal::TooLong => {
+                UpstreamError::TooLong { name, max: self.settings.max_message }
+            }
+            MessageRefusal::NoRoom => UpstreamError::NoRoom { name, max: self.budget.max() },
+            MessageRefusal::TooManyValues => {
                 UpstreamError::TooManyValues { name, max: self.settings.max_values }
             }
-            Refusal::TooManyMessages => UpstreamError::TooManyMessages { name, max: MAX_BATCH },
-            Refusal::NotJson => {
+            MessageRefusal::TooManyMessages => {
+                UpstreamError::TooManyMessages { name, max: MAX_BATCH }
+            }
+            MessageRefusal::NotJson => {
                 UpstreamError::Invalid { name, problem: "a text in it is not JSON".to_owned() }
             }
         }

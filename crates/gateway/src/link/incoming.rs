@@ -7,12 +7,12 @@ use larder_protocol::{ErrorResponse, RequestId, count_values};
 use larder_runtime::compute::Compute;
 use larder_server::handler::ReceivedResult;
 
-use super::{Answered, Event, Link, Running};
+use super::{Answered, CallEvent, Link, RunningRequest};
 use crate::{
     budget::{Charge, FREE_BYTES, Payer, VALUE_BYTES},
     error::UpstreamError,
     message::{
-        Arrived, Refusal, StoredTexts,
+        Arrived, MessageRefusal, StoredTexts,
         line::{Discarded, answered_by},
     },
     received::{self, AnswerTo, Notification, Outcome, Question, Received},
@@ -24,7 +24,7 @@ const MAX_ID_BYTES: usize = 1 << 10;
 
 /// The stream that a message comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum MessageSource {
     /// A channel for all requests, which may have other text, too.
     Shared,
     /// A stream that answers this request, if it answers one.
@@ -33,7 +33,7 @@ pub(crate) enum Source {
     Body(i64),
 }
 
-impl Source {
+impl MessageSource {
     /// The request that the upstream answers there, if that is known.
     fn request(self) -> Option<i64> {
         match self {
@@ -54,12 +54,16 @@ struct Message {
 
 impl Link {
     /// Handles a message of the upstream.
-    pub(crate) async fn receive(&self, source: Source, message: Arrived) {
+    pub(crate) async fn receive(&self, source: MessageSource, message: Arrived) {
         let Some(message) = self.read(source, message).await else { return };
         let messages = match message.received {
             Received::Batch(messages) => messages,
             Received::LongBatch => {
-                return self.refuse_message(source, Discarded::Unknown, Refusal::TooManyMessages);
+                return self.refuse_message(
+                    source,
+                    Discarded::Unknown,
+                    MessageRefusal::TooManyMessages,
+                );
             }
             _ => return self.handle(source, message),
         };
@@ -83,7 +87,7 @@ impl Link {
     }
 
     /// Reads a message. `None` if there is no room for it, which its call is told.
-    async fn read(&self, source: Source, message: Arrived) -> Option<Message> {
+    async fn read(&self, source: MessageSource, message: Arrived) -> Option<Message> {
         let Arrived { bytes, mut charge, stored } = message;
         if let Err(why) = self.cover_values(&bytes, &mut charge).await {
             self.refuse_message(source, Discarded::by(&bytes), why);
@@ -98,7 +102,7 @@ impl Link {
         Some(Message { bytes, received, charge, stored })
     }
 
-    fn handle(&self, source: Source, message: Message) {
+    fn handle(&self, source: MessageSource, message: Message) {
         let Message { bytes, received, charge, stored } = message;
         match received {
             Received::Answer(to, outcome) => {
@@ -142,14 +146,14 @@ impl Link {
     /// is answered there, or for the only one that runs.
     fn answer(
         &self,
-        source: Source,
+        source: MessageSource,
         to: AnswerTo,
         answer: Result<(Answered, Option<StoredTexts>), UpstreamError>,
     ) {
         let mut state = self.state.lock();
 
         let named = match (to, source) {
-            (AnswerTo::Request(id), Source::Body(request)) => (id == request).then_some(id),
+            (AnswerTo::Request(id), MessageSource::Body(request)) => (id == request).then_some(id),
             (AnswerTo::Request(id), _) => Some(id),
             (AnswerTo::Unnamed, source) => source.request().or_else(|| {
                 let mut running = state.running.keys();
@@ -206,18 +210,23 @@ impl Link {
         };
 
         let running = std::mem::take(&mut self.state.lock().running);
-        for Running { reply, .. } in running.into_values() {
+        for RunningRequest { reply, .. } in running.into_values() {
             let _ = reply.send(Err(self.no_answer(&problem)));
         }
     }
 
     /// Handles bytes that are no message. If they look like an answer, its request fails at once.
     /// Otherwise the request that is answered there fails at the end, unless its answer follows.
-    fn received_nothing(&self, source: Source, answers: Option<i64>, problem: &received::Problem) {
+    fn received_nothing(
+        &self,
+        source: MessageSource,
+        answers: Option<i64>,
+        problem: &received::Problem,
+    ) {
         let mut state = self.state.lock();
         let answered = match source {
-            Source::Body(request) => answers.map(|_| request),
-            Source::Shared | Source::Stream(_) => answers,
+            MessageSource::Body(request) => answers.map(|_| request),
+            MessageSource::Shared | MessageSource::Stream(_) => answers,
         };
         let running = answered.and_then(|id| state.running.remove(&id));
         if running.is_none()
@@ -252,14 +261,14 @@ impl Link {
                 let Some(charge) = kept() else { return };
                 let state = self.state.lock();
                 if let Some(running) = state.running.get(&token).filter(|call| !call.is_parked) {
-                    let event = Event::Progress { progress, total, message, _charge: charge };
+                    let event = CallEvent::Progress { progress, total, message, _charge: charge };
                     let _ = running.events.try_send(event);
                 }
             }
             Notification::Log { level, logger, data } => {
                 tracing::debug!(upstream = %self.name, ?level, ?logger, %data);
                 let Some(charge) = kept() else { return };
-                self.log(Event::Log { level, logger, data, _charge: charge });
+                self.log(CallEvent::Log { level, logger, data, _charge: charge });
             }
             Notification::Cancelled(question) => {
                 if !is_long(&question) {
@@ -286,7 +295,11 @@ impl Link {
 
     /// Takes the memory for the parsed values of a message, of which small ones take many times
     /// their JSON.
-    async fn cover_values(&self, message: &Bytes, charge: &mut Charge) -> Result<(), Refusal> {
+    async fn cover_values(
+        &self,
+        message: &Bytes,
+        charge: &mut Charge,
+    ) -> Result<(), MessageRefusal> {
         if message.len() <= FREE_BYTES {
             return Ok(());
         }
@@ -295,10 +308,10 @@ impl Link {
         let max = self.settings.max_values;
         let counted = self.compute(message.len(), move || count_values(&work, max)).await;
         let counted = counted.unwrap_or_else(|| count_values(message, max));
-        let values = counted.ok_or(Refusal::TooManyValues)?;
+        let values = counted.ok_or(MessageRefusal::TooManyValues)?;
 
         let covered = charge.cover(message.len() + values * VALUE_BYTES).await;
-        covered.map_err(|_| Refusal::NoRoom)
+        covered.map_err(|_| MessageRefusal::NoRoom)
     }
 
     /// Runs work on a large message off the runtime's workers. `None` if too much work waits
@@ -313,7 +326,12 @@ impl Link {
 
     /// A message was discarded. An upstream that asked is told; a message that may be the answer
     /// to any request fails all that run.
-    pub(crate) fn refuse_message(&self, source: Source, what: Discarded, why: Refusal) {
+    pub(crate) fn refuse_message(
+        &self,
+        source: MessageSource,
+        what: Discarded,
+        why: MessageRefusal,
+    ) {
         if let Discarded::Question(id) = &what
             && !is_long(id)
         {
@@ -324,21 +342,21 @@ impl Link {
             let running = &mut self.state.lock().running;
             match (what, source) {
                 (Discarded::Answer(id), _)
-                | (Discarded::Unknown, Source::Stream(Some(id)) | Source::Body(id)) => {
+                | (Discarded::Unknown, MessageSource::Stream(Some(id)) | MessageSource::Body(id)) => {
                     running.remove(&id).into_iter().collect()
                 }
-                (Discarded::Unknown, Source::Shared) => {
+                (Discarded::Unknown, MessageSource::Shared) => {
                     std::mem::take(running).into_values().collect()
                 }
                 (Discarded::Question(_) | Discarded::Other, _)
-                | (Discarded::Unknown, Source::Stream(None)) => {
+                | (Discarded::Unknown, MessageSource::Stream(None)) => {
                     let why = self.refusal_error(why);
                     return self.log_ignored("a message is discarded", Some(&why));
                 }
             }
         };
 
-        for Running { reply, .. } in failed {
+        for RunningRequest { reply, .. } in failed {
             let _ = reply.send(Err(self.refusal_error(why)));
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use larder_protocol::count_values;
 use larder_server::handler::Receiving;
 
-use super::{Link, Running};
+use super::{Link, RunningRequest};
 use crate::{
     budget::{Charge, Payer, VALUE_BYTES},
     message::{Calls, line::answered_first},
@@ -28,7 +28,7 @@ impl Calls for Link {
 
         let mut results = state.running.values().filter(|call| call.expects_texts());
         let first = results.next()?.receiving()?;
-        let suits = |call: &Running| {
+        let suits = |call: &RunningRequest| {
             call.receiving().is_some_and(|other| other.is_interchangeable_with(first))
         };
         results.all(suits).then(|| Arc::clone(first))
@@ -46,9 +46,9 @@ impl Link {
     pub(super) fn payer(&self, request: Option<i64>) -> Payer {
         let state = self.state.lock();
         let owner = match request {
-            Some(id) => state.running.get(&id).and_then(Running::owner),
+            Some(id) => state.running.get(&id).and_then(RunningRequest::owner),
             None => {
-                let mut owners = state.running.values().filter_map(Running::owner);
+                let mut owners = state.running.values().filter_map(RunningRequest::owner);
                 let first = owners.next();
                 first.filter(|first| owners.all(|other| other == *first))
             }

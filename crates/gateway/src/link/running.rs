@@ -1,4 +1,4 @@
-//! [`Running`]: a request that waits for its answer.
+//! [`RunningRequest`]: a request that waits for its answer.
 
 use std::sync::Arc;
 
@@ -6,16 +6,16 @@ use larder_oauth::{Identity, Owner};
 use larder_server::handler::Receiving;
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Answered, Event};
+use super::{Answered, CallEvent};
 use crate::error::UpstreamError;
 
 /// A request that waits for its answer.
-pub(super) struct Running {
+pub(super) struct RunningRequest {
     pub(super) reply: oneshot::Sender<Result<Answered, UpstreamError>>,
-    pub(super) events: mpsc::Sender<Event>,
+    pub(super) events: mpsc::Sender<CallEvent>,
     /// The caller of the request; `None` for requests of Larder's own.
     pub(super) caller: Option<Identity>,
-    expects: Expects,
+    expects: ExpectedAnswer,
     /// Whether it waits for its client's next round: nobody can be told its progress.
     pub(super) is_parked: bool,
     /// Why a message where the answer is expected was not the answer.
@@ -23,19 +23,19 @@ pub(super) struct Running {
 }
 
 /// The kind of result that a request expects.
-pub(crate) enum Expects {
+pub(crate) enum ExpectedAnswer {
     /// A tool's result or the contents of a resource, whose long texts may be stored while they
     /// arrive.
     Texts(Option<Arc<Receiving>>),
     Other,
 }
 
-impl Running {
+impl RunningRequest {
     pub(super) fn new(
         reply: oneshot::Sender<Result<Answered, UpstreamError>>,
-        events: mpsc::Sender<Event>,
+        events: mpsc::Sender<CallEvent>,
         caller: Option<Identity>,
-        expects: Expects,
+        expects: ExpectedAnswer,
     ) -> Self {
         Self { reply, events, caller, expects, is_parked: false, problem: None }
     }
@@ -45,13 +45,13 @@ impl Running {
     }
 
     pub(super) fn expects_texts(&self) -> bool {
-        matches!(self.expects, Expects::Texts(_))
+        matches!(self.expects, ExpectedAnswer::Texts(_))
     }
 
     pub(super) fn receiving(&self) -> Option<&Arc<Receiving>> {
         match &self.expects {
-            Expects::Texts(receiving) => receiving.as_ref(),
-            Expects::Other => None,
+            ExpectedAnswer::Texts(receiving) => receiving.as_ref(),
+            ExpectedAnswer::Other => None,
         }
     }
 

@@ -22,8 +22,8 @@ use serde_json::Value;
 use super::{
     Login,
     discovery::{self, AuthorizationServer},
-    record::{Pending, Record, Slot},
-    tokens::{Source, TokenError},
+    record::{LoginRecord, LoginSlot, Pending},
+    tokens::{TokenError, TokenSource},
 };
 
 /// How long a link can be opened.
@@ -151,7 +151,7 @@ impl ProviderLogin for Login {
     }
 
     async fn is_logged_in(&self, owner: &Owner) -> Result<bool, LoginProblem> {
-        let slot = Slot::new(self.site()?, &self.name, owner);
+        let slot = LoginSlot::new(self.site()?, &self.name, owner);
         Ok(slot.read().await?.0.tokens.is_some())
     }
 
@@ -186,7 +186,7 @@ impl ProviderLogin for Login {
             verifier: Verifier::new(&site.random),
             issuer: metadata.document.issuer.clone(),
             sends_issuer: metadata.document.names_issuer,
-            source: Source {
+            source: TokenSource {
                 client,
                 issuer: metadata.document.issuer.clone(),
                 token_endpoint: metadata.token_endpoint.clone(),
@@ -198,8 +198,9 @@ impl ProviderLogin for Login {
         };
 
         let url = self.authorization_url(site, &server, &pending);
-        let slot = Slot::new(site, &self.name, &ticket.owner);
-        slot.change(|record| Some(Record { pending: Some(pending.clone()), ..record })).await?;
+        let slot = LoginSlot::new(site, &self.name, &ticket.owner);
+        slot.change(|record| Some(LoginRecord { pending: Some(pending.clone()), ..record }))
+            .await?;
 
         let cookie = Cookie { owner: ticket.owner, state };
         let cookie = site.vault.sealer().seal_text(&self.context("cookie"), &cookie);
@@ -225,7 +226,7 @@ impl ProviderLogin for Login {
             return Err(unknown());
         }
 
-        let slot = Slot::new(site, &self.name, &cookie.owner);
+        let slot = LoginSlot::new(site, &self.name, &cookie.owner);
         let pending = take_pending(&slot, &cookie.state).await?.ok_or_else(unknown)?;
 
         let response = AuthorizationResponse::read(parameter);
@@ -259,7 +260,7 @@ impl ProviderLogin for Login {
 
         slot.change(|record| {
             let refreshing_until = RefreshLease::default();
-            Some(Record { tokens: Some(tokens.clone()), refreshing_until, ..record })
+            Some(LoginRecord { tokens: Some(tokens.clone()), refreshing_until, ..record })
         })
         .await?;
 
@@ -269,10 +270,10 @@ impl ProviderLogin for Login {
     }
 
     async fn log_out(&self, owner: &Owner) -> Result<(), LoginProblem> {
-        let slot = Slot::new(self.site()?, &self.name, owner);
+        let slot = LoginSlot::new(self.site()?, &self.name, owner);
         let before = slot.change(|record| {
             let is_empty = record.tokens.is_none() && record.pending.is_none();
-            (!is_empty).then(Record::default)
+            (!is_empty).then(LoginRecord::default)
         });
         let before = before.await?;
 
@@ -297,11 +298,14 @@ impl ProviderLogin for Login {
 
 /// Takes the login with this state that was begun and is not over. It is removed while it is read,
 /// so that only one of two callbacks finds it.
-async fn take_pending(slot: &Slot, state: &LoginState) -> Result<Option<Pending>, LoginProblem> {
+async fn take_pending(
+    slot: &LoginSlot,
+    state: &LoginState,
+) -> Result<Option<Pending>, LoginProblem> {
     let is_this = |pending: &Pending| pending.state == *state;
     let before = slot.change(|record| {
         let begun = record.pending.as_ref().is_some_and(is_this);
-        begun.then_some(Record { pending: None, ..record })
+        begun.then_some(LoginRecord { pending: None, ..record })
     });
 
     let pending = before.await?.pending.filter(is_this);

@@ -11,8 +11,8 @@ use tokio::{sync::watch, time::Instant};
 use super::{
     Login,
     challenge::Challenge,
-    record::{Record, Slot},
-    tokens::{Source, TokenError, Tokens},
+    record::{LoginRecord, LoginSlot},
+    tokens::{TokenError, TokenSource, Tokens},
 };
 
 /// How long before its end a token is refreshed.
@@ -52,7 +52,7 @@ pub(crate) struct LoginNeeded {
     /// The access token that was refused.
     refused: Option<String>,
 
-    slot: Slot,
+    slot: LoginSlot,
     changes: watch::Receiver<u64>,
 }
 
@@ -84,8 +84,8 @@ impl LoginAccount {
         self.login.site()
     }
 
-    fn slot(&self) -> Result<Slot, LoginProblem> {
-        Ok(Slot::new(self.site()?, &self.login.name, self.identity.owner()))
+    fn slot(&self) -> Result<LoginSlot, LoginProblem> {
+        Ok(LoginSlot::new(self.site()?, &self.login.name, self.identity.owner()))
     }
 
     /// The access token, refreshed if necessary; `None` without a login.
@@ -147,7 +147,7 @@ impl LoginAccount {
 
     async fn refresh_leased(
         &self,
-        slot: &Slot,
+        slot: &LoginSlot,
         stale: Tokens,
     ) -> Result<Option<Tokens>, LoginProblem> {
         let fetcher = self.login.fetcher(&stale.source.issuer);
@@ -159,7 +159,7 @@ impl LoginAccount {
                 (None, None)
             }
             Err(TokenError::UnknownClient) => {
-                let Source { issuer, client, .. } = &stale.source;
+                let TokenSource { issuer, client, .. } = &stale.source;
                 self.login.forget_client(self.site()?, issuer, client).await;
                 (None, None)
             }
@@ -169,13 +169,13 @@ impl LoginAccount {
             }
         };
 
-        let is_ours = |record: &Record| {
+        let is_ours = |record: &LoginRecord| {
             record.tokens.as_ref().is_some_and(|tokens| tokens.access == stale.access)
         };
         let before = slot.change(|record| {
             let is_ours = is_ours(&record);
             let refreshing_until = RefreshLease::default();
-            is_ours.then(|| Record { tokens: tokens.clone(), refreshing_until, ..record })
+            is_ours.then(|| LoginRecord { tokens: tokens.clone(), refreshing_until, ..record })
         });
         let before = before.await?;
 

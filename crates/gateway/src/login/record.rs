@@ -1,4 +1,4 @@
-//! [`Record`]: what is kept of one principal's login at one upstream.
+//! [`LoginRecord`]: what is kept of one principal's login at one upstream.
 
 use larder_oauth::{
     Owner,
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     client::unavailable,
-    tokens::{Source, Tokens},
+    tokens::{TokenSource, Tokens},
 };
 
 /// How often a change is tried again after another instance's.
@@ -18,7 +18,7 @@ const ATTEMPTS: usize = 10;
 
 /// The record of one principal's login.
 #[derive(Default, Clone, Serialize, Deserialize)]
-pub(super) struct Record {
+pub(super) struct LoginRecord {
     pub(super) tokens: Option<Tokens>,
     /// The login that was begun last.
     pub(super) pending: Option<Pending>,
@@ -34,7 +34,7 @@ pub(super) struct Pending {
     pub(super) issuer: String,
     /// Whether the response must name the issuer (RFC 9207).
     pub(super) sends_issuer: bool,
-    pub(super) source: Source,
+    pub(super) source: TokenSource,
     pub(super) expires: Timestamp,
 }
 
@@ -47,12 +47,12 @@ impl Pending {
 
 /// One principal's record.
 #[derive(Clone)]
-pub(super) struct Slot {
+pub(super) struct LoginSlot {
     site: LoginSite,
     name: String,
 }
 
-impl Slot {
+impl LoginSlot {
     pub(super) fn new(site: &LoginSite, upstream: &str, owner: &Owner) -> Self {
         Self { site: site.clone(), name: format!("login/{upstream}/{owner}") }
     }
@@ -62,9 +62,9 @@ impl Slot {
     }
 
     /// The record, and its version.
-    pub(super) async fn read(&self) -> Result<(Record, u64), LoginProblem> {
+    pub(super) async fn read(&self) -> Result<(LoginRecord, u64), LoginProblem> {
         let (record, version) =
-            self.site.vault.read::<Record>(&self.name).await.map_err(unavailable)?;
+            self.site.vault.read::<LoginRecord>(&self.name).await.map_err(unavailable)?;
         Ok((record.unwrap_or_default(), version))
     }
 
@@ -72,7 +72,7 @@ impl Slot {
     pub(super) async fn replace(
         &self,
         version: u64,
-        record: &Record,
+        record: &LoginRecord,
     ) -> Result<bool, LoginProblem> {
         let is_empty = record.tokens.is_none() && record.pending.is_none();
         let record = (!is_empty).then_some(record);
@@ -83,8 +83,8 @@ impl Slot {
     /// it was before.
     pub(super) async fn change(
         &self,
-        change: impl Fn(Record) -> Option<Record> + Send,
-    ) -> Result<Record, LoginProblem> {
+        change: impl Fn(LoginRecord) -> Option<LoginRecord> + Send,
+    ) -> Result<LoginRecord, LoginProblem> {
         for _ in 0..ATTEMPTS {
             let (before, version) = self.read().await?;
             let Some(after) = change(before.clone()) else { return Ok(before) };

@@ -26,7 +26,7 @@ const REFUSALS: [&str; 5] = [
 
 /// The source of tokens.
 #[derive(Clone, Serialize, Deserialize)]
-pub(super) struct Source {
+pub(super) struct TokenSource {
     pub(super) client: ClientIdentity,
     /// The authorization server.
     #[serde(default)]
@@ -47,7 +47,7 @@ pub(super) struct Tokens {
     pub(super) expires: Option<Timestamp>,
     /// The granted scopes.
     pub(super) scopes: Vec<String>,
-    pub(super) source: Source,
+    pub(super) source: TokenSource,
 }
 
 /// Why there are no tokens.
@@ -87,7 +87,7 @@ impl From<TokenError> for LoginProblem {
     }
 }
 
-impl Source {
+impl TokenSource {
     /// The tokens for an authorization code.
     pub(super) async fn redeem(
         self,

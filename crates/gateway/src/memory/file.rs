@@ -32,7 +32,7 @@ pub(crate) struct MemoryFile {
 
 /// The content of a file.
 #[derive(Deserialize)]
-pub(crate) struct Content {
+pub(crate) struct RememberedContent {
     pub(crate) era: Era,
     #[serde(flatten)]
     pub(crate) lists: Recorded,
@@ -51,7 +51,7 @@ impl MemoryFile {
     }
 
     /// The content. `None` if there is none that can be used.
-    pub(crate) fn read(&self) -> Option<Content> {
+    pub(crate) fn read(&self) -> Option<RememberedContent> {
         let file = File::open(&self.path).ok()?;
         let mut text = Vec::new();
         file.take(MAX_BYTES + 1).read_to_end(&mut text).ok()?;

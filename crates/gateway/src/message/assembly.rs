@@ -10,7 +10,7 @@ use larder_store::store::Kind;
 
 use super::{
     extractor::{Extractor, Found},
-    refusal::Refusal,
+    refusal::MessageRefusal,
     utf8::Utf8Repair,
 };
 use crate::budget::{Charge, FREE_BYTES};
@@ -116,10 +116,10 @@ impl<'a> Assembly<'a> {
     ///
     /// # Errors
     /// The message is too long, or there is no room for it, or it is no JSON.
-    pub(crate) async fn push(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
+    pub(crate) async fn push(&mut self, bytes: &[u8]) -> Result<(), MessageRefusal> {
         self.length += bytes.len();
         if self.length > self.max_bytes {
-            return Err(Refusal::TooLong);
+            return Err(MessageRefusal::TooLong);
         }
 
         if let Texts::Unknown(calls, request) = self.texts
@@ -141,11 +141,11 @@ impl<'a> Assembly<'a> {
         if let Texts::Stored(storing) = &mut self.texts {
             storing.push(bytes, &mut self.kept).await?;
             let held = self.kept.len() + storing.memory_bytes();
-            return self.charge.cover(held).await.map_err(|_| Refusal::NoRoom);
+            return self.charge.cover(held).await.map_err(|_| MessageRefusal::NoRoom);
         }
 
         let covered = self.charge.cover(self.kept.len() + bytes.len()).await;
-        covered.map_err(|_| Refusal::NoRoom)?;
+        covered.map_err(|_| MessageRefusal::NoRoom)?;
         self.kept.extend_from_slice(bytes);
         Ok(())
     }
@@ -195,7 +195,7 @@ impl<'a> Storing<'a> {
     }
 
     /// Stores the texts in the next bytes, and keeps the others.
-    async fn push(&mut self, bytes: &[u8], kept: &mut Vec<u8>) -> Result<(), Refusal> {
+    async fn push(&mut self, bytes: &[u8], kept: &mut Vec<u8>) -> Result<(), MessageRefusal> {
         let utf8 = self.utf8.feed(bytes);
         let mut bytes = &*utf8;
 
@@ -216,14 +216,14 @@ impl<'a> Storing<'a> {
         Ok(())
     }
 
-    async fn handle(&mut self, found: Found, kept: &mut Vec<u8>) -> Result<(), Refusal> {
+    async fn handle(&mut self, found: Found, kept: &mut Vec<u8>) -> Result<(), MessageRefusal> {
         match (found, &mut self.current) {
             (Found::Begins(kind), _) => match self.receiving.begin(kind).await {
                 Some(text) => {
                     kept.extend_from_slice(text.uri().as_str().as_bytes());
                     self.current = Current::Block(Box::new(text));
                 }
-                None => return Err(Refusal::NotJson),
+                None => return Err(MessageRefusal::NotJson),
             },
             (Found::StringBegins, _) => {
                 let string = self.receiving.begin_hashing();
@@ -245,7 +245,7 @@ impl<'a> Storing<'a> {
                 }
             }
             (Found::Piece(_), Current::None) => {}
-            (Found::Invalid, _) => return Err(Refusal::NotJson),
+            (Found::Invalid, _) => return Err(MessageRefusal::NotJson),
         }
 
         Ok(())

@@ -7,19 +7,19 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt};
 
 use super::{
     assembly::{Arrived, Assembly},
-    refusal::Refusal,
+    refusal::MessageRefusal,
 };
 
 /// How much of each end of a discarded line is kept.
 const END_BYTES: usize = 128;
 
 /// An input of the upstream: a message, or the end of what it sends.
-pub(crate) enum Incoming {
+pub(crate) enum IncomingLine {
     Message(Arrived),
     /// A message that was discarded.
     Refused {
         what: Discarded,
-        why: Refusal,
+        why: MessageRefusal,
     },
     End,
 }
@@ -40,10 +40,10 @@ pub(crate) enum Discarded {
 pub(crate) async fn read_line(
     input: &mut (impl AsyncBufRead + Unpin),
     message: Assembly<'_>,
-) -> io::Result<Incoming> {
+) -> io::Result<IncomingLine> {
     let mut message = Some(message);
     // The first and the last bytes, once the message is refused.
-    let mut ends: Option<(Vec<u8>, Vec<u8>, Refusal)> = None;
+    let mut ends: Option<(Vec<u8>, Vec<u8>, MessageRefusal)> = None;
 
     loop {
         let buffer = input.fill_buf().await?;
@@ -71,12 +71,12 @@ pub(crate) async fn read_line(
         if at_end || feed.is_some() {
             return Ok(match (message, ends) {
                 (_, Some((head, tail, why))) => {
-                    Incoming::Refused { what: Discarded::between(&head, &tail), why }
+                    IncomingLine::Refused { what: Discarded::between(&head, &tail), why }
                 }
                 (Some(message), _) if !at_end || !message.is_empty() => {
-                    Incoming::Message(message.finish())
+                    IncomingLine::Message(message.finish())
                 }
-                _ => Incoming::End,
+                _ => IncomingLine::End,
             });
         }
     }
@@ -183,9 +183,9 @@ mod tests {
             lines.push(
                 match read_line(&mut input, Assembly::plain(max, Charge::default())).await.unwrap()
                 {
-                    Incoming::Message(line) => String::from_utf8(line.bytes.to_vec()).unwrap(),
-                    Incoming::Refused { what, .. } => format!("{what:?}"),
-                    Incoming::End => return lines,
+                    IncomingLine::Message(line) => String::from_utf8(line.bytes.to_vec()).unwrap(),
+                    IncomingLine::Refused { what, .. } => format!("{what:?}"),
+                    IncomingLine::End => return lines,
                 },
             );
         }
@@ -229,17 +229,17 @@ mod tests {
         let next = || Assembly::plain(1 << 20, budget.charge(payer("ana", "fs")));
 
         let refused = read_line(&mut input, next()).await.unwrap();
-        let why = Refusal::NoRoom;
+        let why = MessageRefusal::NoRoom;
         assert!(
-            matches!(refused, Incoming::Refused { what: Discarded::Answer(17), why: w } if w == why)
+            matches!(refused, IncomingLine::Refused { what: Discarded::Answer(17), why: w } if w == why)
         );
 
         let short = read_line(&mut input, next()).await.unwrap();
-        assert!(matches!(short, Incoming::Message(line) if line.bytes == "short"));
+        assert!(matches!(short, IncomingLine::Message(line) if line.bytes == "short"));
 
         drop(other);
         let read = read_line(&mut input, next()).await.unwrap();
-        assert!(matches!(read, Incoming::Message(line)
+        assert!(matches!(read, IncomingLine::Message(line)
             if line.bytes == long && !line.charge.is_empty()));
     }
 }

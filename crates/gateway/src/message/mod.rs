@@ -12,5 +12,5 @@ mod utf8;
 
 pub(super) use assembly::{Arrived, Assembly, Calls, StoredTexts};
 pub(super) use line_ends::{ByteOrderMark, LineEnds};
-pub(super) use refusal::Refusal;
+pub(super) use refusal::MessageRefusal;
 pub(super) use several_lines::MessageLines;

@@ -1,8 +1,8 @@
-//! [`Refusal`]: why a message is discarded.
+//! [`MessageRefusal`]: why a message is discarded.
 
 /// Why a message was discarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub(crate) enum MessageRefusal {
     /// The message is longer than allowed.
     TooLong,
     /// There is no room for it beside the messages of all upstreams.

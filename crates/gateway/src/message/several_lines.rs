@@ -9,7 +9,7 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt};
 
 use super::{
     assembly::{Arrived, Assembly, Calls},
-    line::{Incoming, read_line},
+    line::{IncomingLine, read_line},
     sse::join,
 };
 
@@ -31,14 +31,14 @@ impl<'a, R: AsyncBufRead + Unpin> MessageLines<'a, R> {
     }
 
     /// Reads the next message.
-    pub(crate) async fn read(&mut self) -> io::Result<Incoming> {
+    pub(crate) async fn read(&mut self) -> io::Result<IncomingLine> {
         let first = match self.next.take() {
-            Some(line) => Incoming::Message(line),
+            Some(line) => IncomingLine::Message(line),
             None => self.line(None).await?,
         };
-        let Incoming::Message(mut begun) = first else { return Ok(first) };
+        let IncomingLine::Message(mut begun) = first else { return Ok(first) };
         let Some(mut open) = Open::begun_by(&begun.bytes) else {
-            return Ok(Incoming::Message(begun));
+            return Ok(IncomingLine::Message(begun));
         };
 
         while !open.is_closed() {
@@ -49,7 +49,7 @@ impl<'a, R: AsyncBufRead + Unpin> MessageLines<'a, R> {
             }
 
             let line = match self.line(Some(&begun.bytes)).await? {
-                Incoming::Message(line) => line,
+                IncomingLine::Message(line) => line,
                 other => return Ok(other),
             };
             if is_message(&line.bytes) {
@@ -59,14 +59,14 @@ impl<'a, R: AsyncBufRead + Unpin> MessageLines<'a, R> {
             open.read(&line.bytes);
             begun = match join(begun, line, self.max_bytes, self.calls, None).await {
                 Ok(joined) => joined,
-                Err((what, why)) => return Ok(Incoming::Refused { what, why }),
+                Err((what, why)) => return Ok(IncomingLine::Refused { what, why }),
             };
         }
-        Ok(Incoming::Message(begun))
+        Ok(IncomingLine::Message(begun))
     }
 
     /// Reads a line. Only the beginning of a message shows where its texts are and who pays.
-    async fn line(&mut self, begun: Option<&Bytes>) -> io::Result<Incoming> {
+    async fn line(&mut self, begun: Option<&Bytes>) -> io::Result<IncomingLine> {
         let line = match begun {
             None => Assembly::of(self.max_bytes, self.calls, None),
             Some(begun) => Assembly::plain(self.max_bytes, self.calls.charge(None, begun)),
@@ -172,11 +172,11 @@ mod tests {
         let mut read = Vec::new();
         loop {
             match lines.read().await.unwrap() {
-                Incoming::Message(message) => {
+                IncomingLine::Message(message) => {
                     read.push(String::from_utf8(message.bytes.to_vec()).unwrap());
                 }
-                Incoming::Refused { why, .. } => read.push(format!("{why:?}")),
-                Incoming::End => return read,
+                IncomingLine::Refused { why, .. } => read.push(format!("{why:?}")),
+                IncomingLine::End => return read,
             }
         }
     }
@@ -211,7 +211,7 @@ mod tests {
         let (mut program, output) = duplex(1_000);
         program.write_all(b"{ \"id\": 1,\n").await.unwrap();
         let mut lines = MessageLines::new(BufReader::new(output), 1_000, &NoCalls);
-        let Incoming::Message(message) = lines.read().await.unwrap() else { panic!() };
+        let IncomingLine::Message(message) = lines.read().await.unwrap() else { panic!() };
         assert_eq!(message.bytes, "{ \"id\": 1,");
     }
 }

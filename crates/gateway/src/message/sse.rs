@@ -9,8 +9,8 @@ use tokio::io::AsyncBufRead;
 
 use super::{
     assembly::{Arrived, Assembly, Calls},
-    line::{Discarded, Incoming, read_line},
-    refusal::Refusal,
+    line::{Discarded, IncomingLine, read_line},
+    refusal::MessageRefusal,
 };
 
 /// The longest ID of an event, in bytes.
@@ -64,7 +64,7 @@ pub(crate) async fn read_event(
     calls: &dyn Calls,
     request: Option<i64>,
     position: &mut Position,
-) -> io::Result<Incoming> {
+) -> io::Result<IncomingLine> {
     let mut data: Option<Arrived> = None;
     let mut is_bare = false;
     loop {
@@ -76,15 +76,15 @@ pub(crate) async fn read_event(
         };
 
         match read_line(input, line).await? {
-            Incoming::End => {
+            IncomingLine::End => {
                 let last = data.filter(|last| is_json(&last.bytes));
-                return Ok(last.map_or(Incoming::End, |last| {
+                return Ok(last.map_or(IncomingLine::End, |last| {
                     position.arrived();
-                    Incoming::Message(last)
+                    IncomingLine::Message(last)
                 }));
             }
-            refused @ Incoming::Refused { .. } => return Ok(refused),
-            Incoming::Message(mut line) => {
+            refused @ IncomingLine::Refused { .. } => return Ok(refused),
+            IncomingLine::Message(mut line) => {
                 let bytes = line.bytes;
                 let bytes = bytes.slice(..bytes.len() - usize::from(bytes.ends_with(b"\r")));
                 if bytes.is_empty() {
@@ -93,7 +93,7 @@ pub(crate) async fn read_event(
                     match data.take() {
                         // A priming event has no data.
                         Some(message) if !message.bytes.is_empty() => {
-                            return Ok(Incoming::Message(message));
+                            return Ok(IncomingLine::Message(message));
                         }
                         _ => continue,
                     }
@@ -110,7 +110,7 @@ pub(crate) async fn read_event(
                     None => line,
                     Some(before) => match join(before, line, max_bytes, calls, request).await {
                         Ok(joined) => joined,
-                        Err((what, why)) => return Ok(Incoming::Refused { what, why }),
+                        Err((what, why)) => return Ok(IncomingLine::Refused { what, why }),
                     },
                 });
             }
@@ -139,11 +139,11 @@ pub(super) async fn join(
     max_bytes: usize,
     calls: &dyn Calls,
     request: Option<i64>,
-) -> Result<Arrived, (Discarded, Refusal)> {
+) -> Result<Arrived, (Discarded, MessageRefusal)> {
     let discarded = Discarded::by(&before.bytes);
     let length = before.bytes.len() + 1 + line.bytes.len();
     if length > max_bytes {
-        return Err((discarded, Refusal::TooLong));
+        return Err((discarded, MessageRefusal::TooLong));
     }
 
     if before.charge.is_empty() {
@@ -151,7 +151,7 @@ pub(super) async fn join(
         before.charge = calls.charge(request, &before.bytes);
     }
     before.charge.add(line.charge);
-    before.charge.cover(length).await.map_err(|_| (discarded, Refusal::NoRoom))?;
+    before.charge.cover(length).await.map_err(|_| (discarded, MessageRefusal::NoRoom))?;
 
     let mut joined = BytesMut::from(before.bytes);
     joined.extend_from_slice(b"\n");
@@ -198,7 +198,7 @@ mod tests {
         let mut input = tokio::io::BufReader::with_capacity(5, text.as_bytes());
         let mut messages = Vec::new();
         let mut position = Position::default();
-        while let Incoming::Message(message) =
+        while let IncomingLine::Message(message) =
             read_event(&mut input, 100, &NoCalls::default(), None, &mut position).await.unwrap()
         {
             messages.push(String::from_utf8(message.bytes.to_vec()).unwrap());
@@ -217,7 +217,7 @@ mod tests {
             read_event(&mut input, 100, &NoCalls::default(), None, &mut Position::default())
                 .await
                 .unwrap();
-        assert!(matches!(event, Incoming::Refused { why: Refusal::TooLong, .. }));
+        assert!(matches!(event, IncomingLine::Refused { why: MessageRefusal::TooLong, .. }));
     }
 
     #[tokio::test]
@@ -237,7 +237,7 @@ mod tests {
             let mut input = text.as_bytes();
             let mut position = Position::default();
             let mut messages = Vec::new();
-            while let Incoming::Message(message) =
+            while let IncomingLine::Message(message) =
                 read_event(&mut input, 100, &NoCalls::default(), None, &mut position).await.unwrap()
             {
                 messages.push(String::from_utf8(message.bytes.to_vec()).unwrap());
@@ -259,7 +259,7 @@ mod tests {
         ] {
             let mut position = Position::default();
             let mut input = text.as_bytes();
-            while let Incoming::Message(_) =
+            while let IncomingLine::Message(_) =
                 read_event(&mut input, 100, &NoCalls::default(), None, &mut position).await.unwrap()
             {
             }
@@ -279,13 +279,13 @@ mod tests {
         let mut first = event.as_bytes();
         let kept =
             read_event(&mut first, 64 << 20, &calls, None, &mut Position::default()).await.unwrap();
-        assert!(matches!(&kept, Incoming::Message(message) if !message.charge.is_empty()));
+        assert!(matches!(&kept, IncomingLine::Message(message) if !message.charge.is_empty()));
 
         // Two events have no room together.
         let mut second = lines.as_bytes();
         let refused = read_event(&mut second, 64 << 20, &calls, None, &mut Position::default())
             .await
             .unwrap();
-        assert!(matches!(refused, Incoming::Refused { why: Refusal::NoRoom, .. }));
+        assert!(matches!(refused, IncomingLine::Refused { why: MessageRefusal::NoRoom, .. }));
     }
 }

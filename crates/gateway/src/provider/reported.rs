@@ -4,7 +4,7 @@ use larder_server::registry::ProviderState;
 
 use super::Upstream;
 use crate::{
-    catalogue::Reader,
+    catalogue::ReasonReader,
     link::Era,
     status::{LastError, Status},
 };
@@ -13,7 +13,7 @@ impl Upstream {
     /// The state, for operators.
     pub(crate) fn status(&self) -> Status {
         let shared = &self.connections.shared;
-        let (state, processes) = self.connections.states();
+        let lives = self.connections.lives();
 
         let era = shared.era.lock().found().map(|era| match era {
             Era::Legacy => "legacy".to_owned(),
@@ -27,9 +27,11 @@ impl Upstream {
         let latest = shared.latest.load();
         Status {
             name: self.naming.upstream.clone(),
-            state,
-            degraded: self.connections.degraded(Reader::Operator),
-            processes,
+            state: lives.state(),
+            degraded: lives.degraded(ReasonReader::Operator),
+            waits_for: lives.waits_for(),
+            is_failing: lives.is_failing(),
+            processes: lives.running(),
             era,
             tools: latest.as_ref().map(|latest| latest.tools.len()),
             left_out: latest.as_ref().map(|latest| latest.left_out()).unwrap_or_default(),
@@ -43,13 +45,13 @@ impl Upstream {
     /// The state, for anybody: errors may have data of callers, so it has only their classes.
     pub(super) fn reported(&self) -> ProviderState {
         let shared = &self.connections.shared;
-        let (state, _) = self.connections.states();
+        let lives = self.connections.lives();
         let error = shared.statistics.last_error();
 
         ProviderState {
             name: self.naming.upstream.clone(),
-            state: state.as_str(),
-            degraded: self.connections.degraded(Reader::Anybody),
+            state: lives.state().as_str(),
+            degraded: lives.degraded(ReasonReader::Anybody),
             tools: shared.latest.load().as_ref().map(|latest| latest.tools.len()),
             last_error: error.as_ref().map(|error| error.kind),
             error_seconds_ago: error.map(|error| error.at.elapsed().as_secs()),

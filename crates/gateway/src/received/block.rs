@@ -1,12 +1,10 @@
 //! Content blocks of results and prompts.
 
-use larder_protocol::Shape;
 use rmcp::model::{ContentBlock, JsonObject, ResourceContents};
 use serde_json::Value;
 
 use super::{
     decoration,
-    definition::DEFINITION_BYTES,
     members::{Excess, LongMembers},
     object::Object,
     problem::{Problem, shown},
@@ -98,23 +96,9 @@ fn read(value: Value, long: &mut LongMembers) -> Result<Vec<ContentBlock>, Probl
         _ => return unknown(block),
     };
 
-    keep_others(&mut block, shape, long);
+    long.carry_others(&mut block, shape);
     let read = block.parse::<ContentBlock>("a content block");
     read.map(|block| vec![block]).map_err(|problem| Problem::new(format!("{problem}, in {what}")))
-}
-
-/// Keeps the members that the block's type does not have, unless they are too long.
-fn keep_others(block: &mut Object, shape: &Shape, long: &mut LongMembers) {
-    let others = block.take_others(shape);
-    if others.is_empty() {
-        return;
-    }
-
-    if others.exceed(DEFINITION_BYTES) {
-        long.add("other members".to_owned(), others.into_value());
-    } else {
-        block.carry(others);
-    }
 }
 
 /// A text may be a number, or JSON.

@@ -9,6 +9,7 @@ use super::{
     object::Object,
     problem::{Problem, shown},
     result::{Answer, RawResult},
+    shapes,
     task::TaskState,
 };
 
@@ -53,6 +54,7 @@ impl Answer for CallAnswer {
 
         let mut long = LongMembers::default();
         long.take_meta(&mut result);
+        long.carry_others(&mut result, &shapes::CALL_RESULT);
         let mut answer = CallToolResult::default();
         answer.content = match block::read_all(content.unwrap_or(json!([])), Excess::IsShown) {
             Ok(blocks) => blocks,

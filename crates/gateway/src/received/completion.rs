@@ -1,21 +1,27 @@
 //! The answer of `completion/complete`.
 
-use rmcp::model::CompletionInfo;
+use rmcp::model::{CompleteResult, CompletionInfo, MetaObject};
 use serde_json::Value;
 
 use super::{
     definition::log_changed,
+    members::{carry_others, drop_long},
     object::Object,
     problem::Problem,
     result::{Answer, RawResult},
+    shapes,
 };
 
 /// The suggested values.
-pub(crate) struct Completed(pub(crate) CompletionInfo);
+pub(crate) struct Completed(pub(crate) CompleteResult);
 
 impl Answer for Completed {
     fn read(result: RawResult) -> Result<Self, Problem> {
-        let completion = result.object()?.take("completion").unwrap_or_default();
+        let mut result = result.object()?;
+        drop_long(&mut result);
+        carry_others(&mut result, &shapes::COMPLETE_RESULT, "completion/complete");
+
+        let completion = result.take("completion").unwrap_or_default();
         let mut completion = Object::of(completion, "completion")?;
         let values = completion.take_list("values")?.into_iter().filter_map(|value| match value {
             Value::String(text) => Some(text),
@@ -35,7 +41,10 @@ impl Answer for Completed {
         info.total =
             completion.take("total").and_then(|n| n.as_u64()).and_then(|n| n.try_into().ok());
         info.has_more = if is_cut { Some(true) } else { completion.take_flag("hasMore")? };
-        Ok(Self(info))
+
+        let mut completed = CompleteResult::new(info);
+        completed.meta = result.take_members("_meta").map(MetaObject);
+        Ok(Self(completed))
     }
 }
 
@@ -49,7 +58,8 @@ mod tests {
     fn a_bad_value_costs_no_other_one() {
         let result = json!({ "completion": { "values": [1, "b", null, { "a": 1 }, true] } });
         let result = RawResult::of_json(&result.to_string(), Repaired::default());
-        let Completed(info) = Completed::read(result.expect("it is JSON")).expect("it is clear");
-        assert_eq!(info.values, ["1", "b", "true"]);
+        let Completed(completed) =
+            Completed::read(result.expect("it is JSON")).expect("it is clear");
+        assert_eq!(completed.completion.values, ["1", "b", "true"]);
     }
 }

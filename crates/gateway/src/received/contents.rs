@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{
     definition::DEFINITION_BYTES,
-    members::drop_long,
+    members::{carry_others, drop_long},
     object::Object,
     problem::{Problem, shown},
     result::{Answer, RawResult},
@@ -20,6 +20,8 @@ const MAX_TOLD: usize = 20;
 pub(crate) struct ReadAnswer {
     pub(crate) first: ReceivedContent,
     pub(crate) further: Vec<ReceivedContent>,
+    /// The metadata of the result.
+    pub(crate) meta: Option<Map<String, Value>>,
 }
 
 /// One content of a resource.
@@ -62,7 +64,10 @@ impl Answer for ReadAnswer {
             return Err(left_out.into_iter().next().map_or_else(none, |(_, problem)| problem));
         };
         first.tell_left_out(&left_out);
-        Ok(Self { first, further: read.collect() })
+
+        drop_long(&mut result);
+        carry_others(&mut result, &shapes::READ_RESULT, "resources/read");
+        Ok(Self { first, further: read.collect(), meta: result.take_members("_meta") })
     }
 }
 
@@ -120,7 +125,7 @@ mod tests {
     fn a_bad_content_costs_no_other_one_and_is_told() {
         let good = json!({ "uri": "a:b", "text": "t", "_meta": { "a": 1 } });
         let answer = read(&json!(["x", good, null, { "uri": "a:c" }, good]));
-        let ReadAnswer { first, further } = answer.expect("two are clear");
+        let ReadAnswer { first, further, .. } = answer.expect("two are clear");
 
         assert!(matches!(first.body, ReceivedBody::Text(text) if text == "t"));
         assert_eq!(further.len(), 1);

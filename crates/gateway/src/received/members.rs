@@ -1,6 +1,6 @@
 //! Members of blocks and contents that are no content, such as a media type: each has a bound.
 
-use larder_protocol::json_exceeds;
+use larder_protocol::{Shape, json_exceeds};
 use rmcp::model::ContentBlock;
 use serde_json::{Map, Value};
 
@@ -55,6 +55,17 @@ impl LongMembers {
         self.take(result, "_meta", DEFINITION_BYTES, "");
     }
 
+    /// Lets the metadata of an object carry the members that its shape does not have, unless they
+    /// are too long.
+    pub(super) fn carry_others(&mut self, object: &mut Object, shape: &Shape) {
+        let others = object.take_others(shape);
+        if others.exceed(DEFINITION_BYTES) {
+            self.add("other members".to_owned(), others.into_value());
+        } else {
+            object.carry(others);
+        }
+    }
+
     fn take(&mut self, object: &mut Object, name: &str, max: usize, path: &str) {
         let is_long = object.get(name).is_some_and(|value| json_exceeds(value, max));
         if let Some(value) = is_long.then(|| object.take(name)).flatten() {
@@ -98,6 +109,17 @@ pub(super) fn drop_long(object: &mut Object) {
     long.take_from(object, "");
     for member in long.0.keys() {
         tracing::debug!(member, "a member of an upstream's object is too long");
+    }
+}
+
+/// Lets the metadata of a result carry the members that its shape does not have, unless they are too
+/// long, where no text can say so. `method` names the result in the log.
+pub(super) fn carry_others(result: &mut Object, shape: &Shape, method: &str) {
+    let others = result.take_others(shape);
+    if others.exceed(DEFINITION_BYTES) {
+        tracing::debug!(method, "the other members of an upstream's result are too long");
+    } else {
+        result.carry(others);
     }
 }
 

@@ -1,15 +1,17 @@
 //! The answer of `prompts/get`.
 
+use larder_protocol::OtherMembers;
 use rmcp::model::{ContentBlock, GetPromptResult, MetaObject, PromptMessage, Role};
 use serde_json::Value;
 
 use super::{
     block,
-    definition::cut_description,
-    members::{Excess, drop_long},
+    definition::{DEFINITION_BYTES, cut_description},
+    members::{Excess, LongMembers, drop_long},
     object::Object,
     problem::Problem,
     result::{Answer, RawResult},
+    shapes,
 };
 
 /// The messages of a prompt.
@@ -26,69 +28,106 @@ impl Answer for GotPrompt {
             }
         };
 
-        let read = read_messages(messages)?;
+        let Messages { messages, others: of_messages } = Messages::read(messages)?;
 
         let mut description = result.take_text("description");
         description.as_mut().map(cut_description);
         drop_long(&mut result);
+        let mut others = result.take_others(&shapes::PROMPT_RESULT);
+        if others.exceed(DEFINITION_BYTES) {
+            tracing::debug!("the other members of an upstream's prompt are too long");
+            others = OtherMembers::default();
+        }
+        // Each of these has been measured.
+        others.add_list("messages", of_messages);
+        result.carry(others);
 
-        let mut prompt = GetPromptResult::new(read);
+        let mut prompt = GetPromptResult::new(messages);
         prompt.description = description;
         prompt.meta = result.take_members("_meta").map(MetaObject);
         Ok(Self(prompt))
     }
 }
 
-/// Reads the messages. One that cannot be read is left out, which a message in its place says.
-///
-/// # Errors
-/// None of them can be read.
-fn read_messages(messages: Vec<Value>) -> Result<Vec<PromptMessage>, Problem> {
-    let mut read = Vec::with_capacity(messages.len());
-    let mut first_problem = None;
-    let mut has_any = messages.is_empty();
-    for (index, message) in messages.into_iter().enumerate() {
-        match read_message(message) {
-            Ok(messages) => {
-                has_any = true;
-                read.extend(messages);
-            }
-            Err(problem) => {
-                let note = format!("(Message {} is left out: {problem}.)", index + 1);
-                read.push(PromptMessage::new(Role::User, ContentBlock::text(note)));
-                first_problem.get_or_insert(problem);
-            }
-        }
-    }
-
-    match first_problem {
-        Some(problem) if !has_any => Err(problem),
-        _ => Ok(read),
-    }
+/// The messages of a prompt, with the members of each that its type does not have.
+#[derive(Default)]
+struct Messages {
+    messages: Vec<PromptMessage>,
+    others: Vec<OtherMembers>,
 }
 
-/// A message with one block; of several blocks, as many messages.
-fn read_message(message: Value) -> Result<Vec<PromptMessage>, Problem> {
-    let mut message = Object::of(message, "a message")?;
-    let role = match message.text("role") {
-        Some("user") => Role::User,
-        Some("assistant") => Role::Assistant,
-        _ => {
-            return Err(Problem::of(
-                "a message must have the role user or assistant",
-                &message.into_value(),
-            ));
+impl Messages {
+    /// Reads the messages. One that cannot be read is left out, which a message in its place says.
+    ///
+    /// # Errors
+    /// None of them can be read.
+    fn read(values: Vec<Value>) -> Result<Self, Problem> {
+        let mut read = Self::default();
+        let mut first_problem = None;
+        let mut has_any = values.is_empty();
+        for (index, value) in values.into_iter().enumerate() {
+            match read.add(value, index + 1) {
+                Ok(()) => has_any = true,
+                Err(problem) => {
+                    let note = format!("(Message {} is left out: {problem}.)", index + 1);
+                    read.push(&Role::User, ContentBlock::text(note));
+                    first_problem.get_or_insert(problem);
+                }
+            }
         }
-    };
 
-    let blocks = match message.take("content") {
-        Some(Value::String(text)) => vec![ContentBlock::text(text)],
-        Some(Value::Array(values)) => block::read_all(Value::Array(values), Excess::IsNamed)?,
-        Some(value) => block::read_all(vec![value].into(), Excess::IsNamed)?,
-        None => return Err(Problem::of("a message must have a content", &message.into_value())),
-    };
+        match first_problem {
+            Some(problem) if !has_any => Err(problem),
+            _ => Ok(read),
+        }
+    }
 
-    Ok(blocks.into_iter().map(|block| PromptMessage::new(role.clone(), block)).collect())
+    /// Adds a message with one block; of several blocks, as many messages, of which the first has
+    /// the other members. `number` counts the messages from 1.
+    fn add(&mut self, value: Value, number: usize) -> Result<(), Problem> {
+        let mut message = Object::of(value, "a message")?;
+        let role = match message.text("role") {
+            Some("user") => Role::User,
+            Some("assistant") => Role::Assistant,
+            _ => {
+                return Err(Problem::of(
+                    "a message must have the role user or assistant",
+                    &message.into_value(),
+                ));
+            }
+        };
+
+        let blocks = match message.take("content") {
+            Some(Value::String(text)) => vec![ContentBlock::text(text)],
+            Some(Value::Array(values)) => block::read_all(Value::Array(values), Excess::IsNamed)?,
+            Some(value) => block::read_all(vec![value].into(), Excess::IsNamed)?,
+            None => {
+                return Err(Problem::of("a message must have a content", &message.into_value()));
+            }
+        };
+
+        let first = self.messages.len();
+        for block in blocks {
+            self.push(&role, block);
+        }
+
+        let others = message.take_others(&shapes::PROMPT_MESSAGE);
+        if others.exceed(DEFINITION_BYTES) {
+            let mut long = LongMembers::default();
+            long.add("other members".to_owned(), others.into_value());
+            if let Some(note) = long.note(&format!("message {number}"), Excess::IsNamed) {
+                self.push(&role, note);
+            }
+        } else if let Some(of_first) = self.others.get_mut(first) {
+            *of_first = others;
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, role: &Role, block: ContentBlock) {
+        self.messages.push(PromptMessage::new(role.clone(), block));
+        self.others.push(OtherMembers::default());
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The members that the types of definitions and content blocks have (schemas of 2025-11-25 and
+//! The members that the types of definitions, results and content blocks have (schemas of 2025-11-25 and
 //! 2026-07-28). Other members pass as the upstream wrote them.
 
 use larder_protocol::Shape;
@@ -26,6 +26,52 @@ pub(super) static TEMPLATE: Shape = Shape {
     within: &[("annotations", &ANNOTATIONS), ("icons", &ICON)],
     rounded: &[],
 };
+
+/// The result of `tools/call`, beside the members of a result that is not complete.
+pub(super) static CALL_RESULT: Shape = Shape {
+    known: &[
+        "content",
+        "structuredContent",
+        "isError",
+        "task",
+        "inputRequests",
+        "requestState",
+        "resultType",
+        "_meta",
+    ],
+    within: &[],
+    rounded: &[],
+};
+
+pub(super) static PROMPT_RESULT: Shape = Shape {
+    known: &["description", "messages", "inputRequests", "requestState", "resultType", "_meta"],
+    within: &[],
+    rounded: &[],
+};
+
+pub(super) static PROMPT_MESSAGE: Shape =
+    Shape { known: &["role", "content"], within: &[], rounded: &[] };
+
+/// The result of `resources/read`. Larder sends its own hints for caches.
+pub(super) static READ_RESULT: Shape = Shape {
+    known: &[
+        "contents",
+        "ttlMs",
+        "cacheScope",
+        "inputRequests",
+        "requestState",
+        "resultType",
+        "_meta",
+    ],
+    within: &[],
+    rounded: &[],
+};
+
+pub(super) static COMPLETE_RESULT: Shape =
+    Shape { known: &["resultType", "_meta"], within: &[("completion", &COMPLETION)], rounded: &[] };
+
+static COMPLETION: Shape =
+    Shape { known: &["values", "total", "hasMore"], within: &[], rounded: &[] };
 
 pub(super) static TEXT: Shape = Shape {
     known: &["type", "text", "_meta"],

@@ -57,7 +57,7 @@ use crate::{
         AskMode, Cancellation, Control, IntoToolResult, Outbox, Polled, Scope, Server,
         StepAccounts, Suspended, ToolError,
     },
-    registry::{CallKey, InputReferences, Registry, SessionClient, not_called},
+    registry::{CallKey, InputReferences, Registry, ResolvedArguments, SessionClient, not_called},
     spill::Spiller,
 };
 
@@ -415,12 +415,15 @@ impl Dispatcher {
             return Ok(Reply::CallTool(Box::new(refused.into())));
         }
         let sent = if is_inexact { arguments.clone() } else { None };
-        let arguments = match self.resolved(&name, arguments, &scope).await? {
-            Ok(arguments) => arguments,
-            Err(refused) => {
-                let refused = ToolError::new(refused).into_tool_result();
-                return Ok(Reply::CallTool(Box::new(refused.into())));
-            }
+        let arguments = match arguments {
+            None => None,
+            Some(given) => match self.resolved(&name, given, &scope).await? {
+                ResolvedArguments::Ready(arguments) => Some(arguments),
+                ResolvedArguments::Refused(problem) => {
+                    let refused = ToolError::new(problem).into_tool_result();
+                    return Ok(Reply::CallTool(Box::new(refused.into())));
+                }
+            },
         };
 
         // References have put other values into the arguments.
@@ -453,17 +456,16 @@ impl Dispatcher {
         Ok(Reply::CallTool(Box::new(ToolReply { exact, ..result.into() })))
     }
 
-    /// The arguments with the content that they refer to. The inner error is for the model.
+    /// The arguments with the content that they refer to.
     async fn resolved(
         &self,
         tool: &str,
-        arguments: Option<Value>,
+        arguments: Value,
         scope: &Arc<Scope>,
-    ) -> Result<Result<Option<Value>, String>, Fault> {
-        let Some(arguments) = arguments else { return Ok(Ok(None)) };
+    ) -> Result<ResolvedArguments, Fault> {
         let max = self.limits.load().ref_bytes;
         let resolved = self.registry.resolve_references(tool, arguments, scope, max);
-        Ok(Box::pin(resolved).await?.map(Some))
+        Box::pin(resolved).await
     }
 
     /// The result of `initialize`.

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use larder_protocol::{Fault, Member, Method, Params};
-use rmcp::model::{CompleteResult, JsonObject, ListPromptsResult, Reference};
+use rmcp::model::{JsonObject, ListPromptsResult, Reference};
 use serde::Deserialize;
 
 use super::{Dispatcher, Reply, parse_cursor};
@@ -66,7 +66,7 @@ impl Dispatcher {
 
         let CompleteParams { r#ref: reference, argument, context } = params.parse()?;
         let completing = CompletionInput { value: argument.value, arguments: context.arguments };
-        let info = self.registry.complete(&reference, &argument.name, completing, scope).await?;
-        Ok(Reply::Complete(CompleteResult::new(info)))
+        let completed = self.registry.complete(&reference, &argument.name, completing, scope);
+        Ok(Reply::Complete(completed.await?))
     }
 }

@@ -89,6 +89,8 @@ pub struct ReadReply {
     pub uri: String,
     /// At least one.
     pub contents: Vec<ContentReply>,
+    /// The `_meta` of the result.
+    pub meta: Option<model::JsonObject>,
 }
 
 /// One content of a resource, as a stream.
@@ -101,7 +103,7 @@ pub struct ContentReply {
     pub kind: Kind,
     /// The content. Chunks of text may end within a character.
     pub chunks: Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>,
-    /// The `_meta` of the result.
+    /// The `_meta` of the content.
     pub meta: Option<model::JsonObject>,
 }
 

@@ -106,8 +106,10 @@ impl Dispatcher {
         // A static resource is served even if the store is unavailable, or cannot hold its URI.
         let hint = self.registry.cache_rule(&text).map_or(CacheHint::NO_CACHE, CacheHint::from);
         if let Some(read) = self.registry.read(&text, scope).await {
-            let contents = read?.into_iter().map(|read| content_reply(&text, read)).collect();
-            let reply = ReadReply { uri: text.into_owned(), contents };
+            let mut contents = read?;
+            let meta = contents.meta.take();
+            let contents = contents.into_iter().map(|read| content_reply(&text, read)).collect();
+            let reply = ReadReply { uri: text.into_owned(), contents, meta };
             return Ok(Reply::Read(reply, hint));
         }
 
@@ -129,7 +131,8 @@ impl Dispatcher {
             meta: None,
         };
 
-        let reply = ReadReply { uri: content.uri.clone(), contents: vec![content] };
+        let uri = content.uri.clone();
+        let reply = ReadReply { uri, contents: vec![content], meta: None };
         Ok(Reply::Read(reply, CacheHint::NO_CACHE))
     }
 

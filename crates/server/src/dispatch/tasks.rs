@@ -102,6 +102,7 @@ fn task_end(outcome: Result<Reply, Fault>) -> TaskEnd {
             if let Some(blocks) = result.get_mut("content") {
                 OtherMembers::restore(blocks);
             }
+            OtherMembers::restore(&mut result);
             TaskEnd::Completed(result)
         }
         Err(_) => TaskEnd::Failed(Fault::Internal("The result cannot be written.".into())),

@@ -22,6 +22,8 @@ pub struct Contents {
     pub(crate) first: ReadContent,
     /// The further contents, in order.
     pub(crate) further: Vec<ReadContent>,
+    /// The `_meta` of the result.
+    pub(crate) meta: Option<JsonObject>,
 }
 
 /// A content of a resource that is being read.
@@ -46,7 +48,7 @@ impl From<Content> for ReadContent {
 
 impl From<ReadContent> for Contents {
     fn from(first: ReadContent) -> Self {
-        Self { first, further: Vec::new() }
+        Self { first, further: Vec::new(), meta: None }
     }
 }
 
@@ -64,7 +66,13 @@ impl Contents {
 
     /// The contents of a resource, which has one at least.
     pub fn of(first: ReadContent, further: Vec<ReadContent>) -> Self {
-        Self { first, further }
+        Self { first, further, meta: None }
+    }
+
+    /// The contents in a result with this `_meta`.
+    #[must_use]
+    pub fn with_meta(self, meta: Option<JsonObject>) -> Self {
+        Self { meta, ..self }
     }
 
     /// Adds a content.

@@ -211,7 +211,7 @@ impl Registry {
         argument: &str,
         input: CompletionInput,
         scope: Arc<Scope>,
-    ) -> Result<model::CompletionInfo, Fault> {
+    ) -> Result<model::CompleteResult, Fault> {
         let catalog = self.catalog();
         if !catalog.has_reference(reference) {
             let what = &"completion/complete";
@@ -232,7 +232,7 @@ impl Registry {
             }
         };
 
-        Ok(complete::completion_info(suggested))
+        Ok(model::CompleteResult::new(complete::completion_info(suggested)))
     }
 
     async fn suggest_for_prompt(

@@ -72,6 +72,7 @@ pub use provided_tool::{FoundTool, ProvidedTool};
 pub use provider::{
     Followed, Instructions, Provider, ProviderState, SessionClient, Subscribed, Subscriber,
 };
+pub use references::ResolvedArguments;
 #[cfg(feature = "query")]
 pub(crate) use resource::ResourceStat;
 pub use resource::{CacheRule, Resource};

@@ -190,7 +190,7 @@ pub trait Provider: Send + Sync + 'static {
         _argument: &str,
         _input: &CompletionInput,
         _scope: &Arc<Scope>,
-    ) -> Option<Result<model::CompletionInfo, Fault>> {
+    ) -> Option<Result<model::CompleteResult, Fault>> {
         None
     }
 
@@ -291,7 +291,7 @@ pub trait Provider: Send + Sync + 'static {
 pub struct ProviderState {
     /// The name in the configuration.
     pub name: String,
-    /// `idle`, `starting`, `down`, `up` or `degraded`.
+    /// `idle`, `no_access`, `needs_login`, `starting`, `down`, `up` or `degraded`.
     pub state: &'static str,
     /// Why a part of its lists is not offered.
     pub degraded: Option<String>,
@@ -308,7 +308,7 @@ impl ProviderState {
     pub(super) fn may_lack_tools(&self) -> bool {
         match self.state {
             "down" | "degraded" => true,
-            "starting" => self.tools.is_none(),
+            "starting" | "needs_login" | "no_access" => self.tools.is_none(),
             _ => false,
         }
     }

@@ -60,7 +60,9 @@ pub(super) fn take_metadata(
     });
     let of_blocks: Vec<_> = of_blocks.collect();
 
-    let mut part = Part::of_value(json!({ "_meta": meta.take(), "content": of_blocks }));
+    let mut metadata = json!({ "_meta": meta.take(), "content": of_blocks });
+    OtherMembers::restore(&mut metadata);
+    let mut part = Part::of_value(metadata);
     part.name = Some("Metadata of the result".to_owned());
     Metadata { taken: Some(part), bytes: 0 }
 }

@@ -112,7 +112,7 @@ async fn suggested<S>(
     let own = CompletionInput { value: input.value.clone(), arguments: BTreeMap::new() };
     let completed =
         Box::pin(ctx.registry().complete(&reference, variable, own, scope.clone())).await;
-    let mut values = completed.map(|info| info.values).unwrap_or_default();
+    let mut values = completed.map(|completed| completed.completion.values).unwrap_or_default();
 
     let Ok(template) = UriTemplate::parse(pattern) else { return values };
     let matched = statics.iter().filter_map(|uri| template.matches(uri)?.remove(variable));

@@ -6,7 +6,7 @@ use larder_protocol::quote::quoted;
 use serde_json::{Map, Value, json};
 
 use super::{
-    DataSource, ResourceHandle, UriPattern, WorkflowStep,
+    DataSource, ExpansionError, ResourceHandle, UriPattern, WorkflowStep,
     source::{Bindings, Origin},
     step_result::{StepResult, missing_value},
 };
@@ -151,8 +151,14 @@ impl Bindings {
             source
                 .text(self)
                 .map_err(|e| missing_value(&format!("{{{variable}}} in {pattern}"), &e))
-        })?;
-        expanded.map_err(|error| StepResult::failed(format!("{pattern} cannot be read: {error}")))
+        });
+
+        expanded.map_err(|error| match error {
+            ExpansionError::NoValue(failed) => failed,
+            ExpansionError::Pattern(error) => {
+                StepResult::failed(format!("{pattern} cannot be read: {error}"))
+            }
+        })
     }
 
     fn readings_for_each(

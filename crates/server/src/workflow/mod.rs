@@ -62,7 +62,7 @@ pub use step::{
     Condition, OnError, ResourceHandle, ToolHandle, WorkflowStep, equals, exists, not_equals,
     one_of,
 };
-pub use uri_pattern::{PatternError, UncheckedUri, UriPattern};
+pub use uri_pattern::{ExpansionError, PatternError, UncheckedUri, UriPattern};
 
 /// A step that reads a resource: short for [`WorkflowStep::new`] with a
 /// [`ResourceHandle`], named `read URI`.

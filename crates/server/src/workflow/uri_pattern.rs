@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// let pattern = UriPattern::parse("docs://{page}").unwrap();
 /// let uri = pattern.expand(|_| Ok::<_, ()>("a/b?c#d".into())).unwrap();
-/// assert_eq!(uri.unwrap(), "docs://a%2Fb%3Fc%23d");
+/// assert_eq!(uri, "docs://a%2Fb%3Fc%23d");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UriPattern {
@@ -50,6 +50,15 @@ pub enum PatternError {
         /// The problem of the pattern.
         problem: &'static str,
     },
+}
+
+/// Why a pattern was not expanded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ExpansionError<E> {
+    /// A variable has no value, for this reason.
+    NoValue(E),
+    /// A value cannot be inserted: [`PatternError::Value`].
+    Pattern(PatternError),
 }
 
 impl UriPattern {
@@ -117,30 +126,31 @@ impl UriPattern {
     /// Inserts values, each percent-encoded.
     ///
     /// # Errors
-    /// The error of `value`; in the inner result, [`PatternError::Value`].
+    /// The error of `value`, or a value that is not safe in a URI.
     pub fn expand<E>(
         &self,
         mut value: impl FnMut(&str) -> Result<String, E>,
-    ) -> Result<Result<String, PatternError>, E> {
+    ) -> Result<String, ExpansionError<E>> {
         let mut uri = String::new();
         for part in &self.parts {
             match part {
                 UriPart::Literal(literal) => uri.push_str(literal),
                 UriPart::Variable { name, keeps_slashes } => {
-                    let value = value(name)?;
+                    let value = value(name).map_err(ExpansionError::NoValue)?;
 
                     match expand(&value, *keeps_slashes) {
                         Ok(encoded) => uri.push_str(&encoded),
                         Err(problem) => {
                             let value = value.chars().take(80).collect();
                             let name = name.clone();
-                            return Ok(Err(PatternError::Value { name, value, problem }));
+                            let unsafe_value = PatternError::Value { name, value, problem };
+                            return Err(ExpansionError::Pattern(unsafe_value));
                         }
                     }
                 }
             }
         }
-        Ok(Ok(uri))
+        Ok(uri)
     }
 
     /// Inserts values from a map. A variable without a value counts as empty.
@@ -152,10 +162,10 @@ impl UriPattern {
             Ok::<_, std::convert::Infallible>(values.get(name).cloned().unwrap_or_default())
         };
 
-        match self.expand(value) {
-            Ok(uri) => uri,
-            Err(never) => match never {},
-        }
+        self.expand(value).map_err(|error| match error {
+            ExpansionError::Pattern(error) => error,
+            ExpansionError::NoValue(never) => match never {},
+        })
     }
 }
 

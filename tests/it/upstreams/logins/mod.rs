@@ -3,6 +3,7 @@
 
 mod commands;
 mod documents;
+mod states;
 mod terminal;
 mod trust;
 

@@ -8,7 +8,7 @@ use futures_util::{Stream, StreamExt, stream};
 use larder_protocol::{Fault, OtherMembers, RequestId};
 use larder_store::store::{ContentStream, Kind};
 use memchr::memmem;
-use rmcp::model::{CallToolResult, ContentBlock};
+use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
 use serde_json::{json, value::RawValue};
 
 use super::{
@@ -40,11 +40,13 @@ pub(super) async fn read(
     hint: CacheHint,
     encoder: &ResponseEncoder,
 ) -> Result<Encoded, Fault> {
-    let ReadReply { uri, contents } = read;
+    let ReadReply { uri, contents, meta } = read;
+    let mut meta = meta.map(MetaObject);
+    let others = others::take_own(&mut meta);
     let mut json = format!(
         r#"{{"jsonrpc":"2.0","id":{},"result":{{{}"contents":["#,
         json!(id),
-        encoder.leading_members(hint),
+        encoder.leading_members(hint, meta)?,
     );
 
     let mut parts = Vec::new();
@@ -73,8 +75,8 @@ pub(super) async fn read(
         json += r#""}"#;
     }
 
-    json += "]}}";
-    parts.push(MessagePart::Json(json.into()));
+    let end = [json.as_bytes(), b"]", &*others::following(&others)?, b"}}"].concat();
+    parts.push(MessagePart::Json(end.into()));
 
     let mut chunks = encode_parts(parts).boxed();
     let mut beginning = Vec::new();
@@ -100,9 +102,13 @@ pub(super) fn tool_result(
     frame: impl FnOnce(&CallToolResult) -> Result<Bytes, Fault>,
 ) -> Result<Encoded, Fault> {
     let ToolReply { mut result, exact, .. } = *reply;
-    let frame = |result: &mut CallToolResult| match exact {
-        Some(exact) => with_exact_content(result, &exact, frame),
-        None => frame(result),
+    let others = others::take_own(&mut result.meta);
+    let frame = |result: &mut CallToolResult| {
+        let response = match exact {
+            Some(exact) => with_exact_content(result, &exact, frame),
+            None => frame(result),
+        };
+        others::append(response?, &others)
     };
     let is_large = |block: &ContentBlock| matches!(block, ContentBlock::Text(text) if text.text.len() > CHUNK_BYTES);
 
@@ -303,7 +309,8 @@ mod tests {
     }
 
     fn read_reply(contents: Vec<ContentReply>) -> Reply {
-        Reply::Read(ReadReply { uri: contents[0].uri.clone(), contents }, CacheHint::NO_CACHE)
+        let uri = contents[0].uri.clone();
+        Reply::Read(ReadReply { uri, contents, meta: None }, CacheHint::NO_CACHE)
     }
 
     async fn encode(era: Era, reply: Reply) -> (Value, usize) {

@@ -107,15 +107,35 @@ impl ResponseEncoder {
         }
     }
 
-    /// The members that precede a result's own, each with a trailing comma.
-    pub(super) fn leading_members(&self, hint: CacheHint) -> String {
-        if self.era != Era::Modern {
-            return String::new();
-        }
+    /// The members that precede a result's own, each with a trailing comma. `meta` is the metadata
+    /// of the result itself.
+    pub(super) fn leading_members(
+        &self,
+        hint: CacheHint,
+        meta: Option<MetaObject>,
+    ) -> Result<String, Fault> {
+        let mut members = match meta {
+            None => self.complete_members.to_string(),
+            mut meta => {
+                self.add_server_info(&mut meta);
+                let meta = String::from_utf8_lossy(&to_json(&meta)?).into_owned();
+                let result_type = match self.era {
+                    Era::Legacy => "",
+                    Era::Modern => r#""resultType":"complete","#,
+                };
+                format!(r#"{result_type}"_meta":{meta}"#)
+            }
+        };
 
-        let ttl = hint.ttl_ms;
-        let scope = json!(hint.scope);
-        format!(r#"{},"ttlMs":{ttl},"cacheScope":{scope},"#, self.complete_members)
+        if self.era == Era::Modern {
+            let ttl = hint.ttl_ms;
+            let scope = json!(hint.scope);
+            members += &format!(r#","ttlMs":{ttl},"cacheScope":{scope}"#);
+        }
+        if !members.is_empty() {
+            members.push(',');
+        }
+        Ok(members)
     }
 
     /// Counts a message with the result of a tool, as it is sent.

@@ -103,7 +103,8 @@ async fn encode(id: &RequestId, reply: Reply, encoder: &ResponseEncoder) -> Resu
         Reply::GetPrompt(mut result) => {
             result.result_type = encoder.result_type();
             encoder.add_server_info(&mut result.meta);
-            if result.messages.iter().any(|message| others::block_has_others(&message.content)) {
+            let mut contents = result.messages.iter().map(|message| &message.content);
+            if others::has_others(result.meta.as_ref()) || contents.any(others::block_has_others) {
                 frame(id, others::prompt(&result)?)
             } else {
                 frame(id, result)
@@ -112,7 +113,11 @@ async fn encode(id: &RequestId, reply: Reply, encoder: &ResponseEncoder) -> Resu
         Reply::Complete(mut result) => {
             result.result_type = encoder.result_type();
             encoder.add_server_info(&mut result.meta);
-            frame(id, result)
+            if others::has_others(result.meta.as_ref()) {
+                frame(id, others::result(&result)?)
+            } else {
+                frame(id, result)
+            }
         }
         Reply::Prompts(result, hint) => {
             list!(encoder, id, result, hint, prompts, "prompts")

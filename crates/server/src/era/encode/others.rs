@@ -4,7 +4,7 @@ use bytes::Bytes;
 use larder_protocol::{Fault, OtherMembers};
 use rmcp::model::{ContentBlock, GetPromptResult, MetaObject};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::encoder::to_json;
 
@@ -45,13 +45,58 @@ pub(super) fn list(page: &impl Serialize, member: &str) -> Result<Value, Fault> 
     Ok(page)
 }
 
-/// The messages of a prompt, whose content may have other members.
+/// The members of a result itself that its `_meta` carries. Without them, the `_meta` may be empty:
+/// then there is none.
+pub(super) fn take_own(meta: &mut Option<MetaObject>) -> Map<String, Value> {
+    let Some(MetaObject(members)) = meta else { return Map::new() };
+    if !OtherMembers::are_in(members) {
+        return Map::new();
+    }
+
+    let own = OtherMembers::take_own(members);
+    if members.is_empty() {
+        *meta = None;
+    }
+    own
+}
+
+/// The JSON of members that follow others within an object, each after a comma.
+pub(super) fn following(members: &Map<String, Value>) -> Result<Bytes, Fault> {
+    if members.is_empty() {
+        return Ok(Bytes::new());
+    }
+
+    let mut json = Vec::from(to_json(members)?);
+    json.pop();
+    json[0] = b',';
+    Ok(json.into())
+}
+
+/// A response whose result has these members after its own.
+pub(super) fn append(response: Bytes, members: &Map<String, Value>) -> Result<Bytes, Fault> {
+    // The result is the last member of the response.
+    const END: &[u8] = b"}}";
+    match response.strip_suffix(END) {
+        Some(head) if !members.is_empty() => Ok([head, &*following(members)?, END].concat().into()),
+        _ => Ok(response),
+    }
+}
+
+/// A result with its other members, also those of the objects in it.
+pub(super) fn result(result: &impl Serialize) -> Result<Value, Fault> {
+    let mut result = as_written(result)?;
+    OtherMembers::restore(&mut result);
+    Ok(result)
+}
+
+/// A prompt with its other members, also those of its messages and their content.
 pub(super) fn prompt(prompt: &GetPromptResult) -> Result<Value, Fault> {
     let mut prompt = as_written(prompt)?;
     if let Some(Value::Array(messages)) = prompt.get_mut("messages") {
         let contents = messages.iter_mut().filter_map(|message| message.get_mut("content"));
         contents.for_each(OtherMembers::restore);
     }
+    OtherMembers::restore(&mut prompt);
     Ok(prompt)
 }
 

@@ -90,9 +90,9 @@ impl Provider for CustomHandlers {
         argument: &str,
         input: &CompletionInput,
         scope: &Arc<Scope>,
-    ) -> Option<Result<model::CompletionInfo, Fault>> {
+    ) -> Option<Result<model::CompleteResult, Fault>> {
         let completer = self.complete.as_ref()?;
         let values = completer.suggest(reference, argument, input.clone(), Arc::clone(scope)).await;
-        Some(values.map(|values| completion_info(values.into())))
+        Some(values.map(|values| model::CompleteResult::new(completion_info(values.into()))))
     }
 }

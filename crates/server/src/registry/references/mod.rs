@@ -39,7 +39,25 @@ struct Place<'a> {
     expected: Expected,
 }
 
-/// Arguments whose references are resolved.
+/// The arguments of a tool, after their references were looked for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ResolvedArguments {
+    /// The arguments, with content in the places of all references.
+    Ready(Value),
+    /// The tool must not be called, for this reason. The text is for the model.
+    Refused(String),
+}
+
+impl From<Result<Value, String>> for ResolvedArguments {
+    fn from(resolved: Result<Value, String>) -> Self {
+        match resolved {
+            Ok(arguments) => Self::Ready(arguments),
+            Err(problem) => Self::Refused(problem),
+        }
+    }
+}
+
+/// Arguments with their references replaced, before they are checked as a whole.
 enum Resolved {
     /// They have no references.
     Same(Value),
@@ -51,8 +69,7 @@ enum Resolved {
 
 impl Registry {
     /// The arguments with all references replaced by content of at most
-    /// `max_bytes` together. The inner error is for the model: the tool must
-    /// not be called.
+    /// `max_bytes` together.
     ///
     /// # Errors
     /// The fault of a provider that is asked for the tool's schema.
@@ -62,12 +79,14 @@ impl Registry {
         arguments: Value,
         scope: &Arc<Scope>,
         max_bytes: u64,
-    ) -> Result<Result<Value, String>, Fault> {
-        match self.resolve_own(tool, arguments, scope, max_bytes).await? {
-            Resolved::Changed(arguments) => Ok(self.check_provided(tool, arguments, scope).await),
-            Resolved::Same(arguments) => Ok(Ok(arguments)),
-            Resolved::Refused(problem) => Ok(Err(problem)),
-        }
+    ) -> Result<ResolvedArguments, Fault> {
+        Ok(match self.resolve_own(tool, arguments, scope, max_bytes).await? {
+            Resolved::Changed(arguments) => {
+                self.check_provided(tool, arguments, scope).await.into()
+            }
+            Resolved::Same(arguments) => ResolvedArguments::Ready(arguments),
+            Resolved::Refused(problem) => ResolvedArguments::Refused(problem),
+        })
     }
 
     /// The arguments of one of several calls: those that all calls have in common, and its own, in
