@@ -264,9 +264,10 @@ fn table(name: &str, server: HostServer, env: &mut Object) -> UpstreamTable {
 
 /// A name that an upstream may have, and that no other has.
 fn free_name(name: &str, taken: &mut HashSet<String>) -> String {
-    let kept = name.to_ascii_lowercase();
-    let kept = kept.replace(|c: char| !c.is_ascii_lowercase() && !c.is_ascii_digit(), "-");
-    let kept: String = kept.trim_matches('-').chars().take(20).collect();
+    let lower = name.to_ascii_lowercase();
+    let words = lower.split(|c: char| !c.is_ascii_lowercase() && !c.is_ascii_digit());
+    let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
+    let kept: String = words.join("-").chars().take(20).collect();
     let kept = kept.trim_matches('-');
     let kept = if kept.is_empty() { "server" } else { kept };
 
