@@ -7,6 +7,8 @@ mod annotations;
 mod apps;
 mod build_error;
 mod builder;
+#[cfg(feature = "query")]
+mod callable;
 mod calls;
 mod catalog;
 mod clients;
@@ -71,7 +73,7 @@ pub use provider::{
     Followed, Instructions, Provider, ProviderState, SessionClient, Subscribed, Subscriber,
 };
 #[cfg(feature = "query")]
-pub(crate) use references::has_reference;
+pub(crate) use references::{count_references, has_reference};
 pub(crate) use resource::ResourceStat;
 pub use resource::{CacheRule, Resource};
 pub use scope_rules::ScopeRules;

@@ -164,9 +164,15 @@ impl Registry {
 /// Whether a value of arguments is or has a reference.
 #[cfg(feature = "query")]
 pub(crate) fn has_reference(value: &Value) -> bool {
+    count_references(value) > 0
+}
+
+/// How many references a value of arguments has, counted up to the first one too many.
+#[cfg(feature = "query")]
+pub(crate) fn count_references(value: &Value) -> usize {
     let mut found = Vec::new();
     find(value, &mut Vec::new(), &mut found);
-    !found.is_empty()
+    found.len()
 }
 
 /// Collects the references, up to the first one too many, because each has a copy of its path.
