@@ -19,7 +19,6 @@ use tokio::{
 use super::{
     Answer, Confinement, Engine, QueryError, Question,
     wire::{self, Progress},
-    worker::COMMAND,
 };
 
 /// How much of standard error is read: enough to tell why a worker has died.
@@ -41,11 +40,11 @@ pub(super) struct WorkerProgram<'a> {
 /// Why a worker has ended by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Death {
-    /// Its stack is used up.
+    /// The stack is used up.
     Stack,
-    /// Its memory is used up.
+    /// The memory is used up.
     Memory,
-    /// Its CPU time is used up.
+    /// The CPU time is used up.
     Time,
     /// Another reason, which the log has.
     Unknown,
@@ -329,7 +328,7 @@ fn this_program() -> io::Result<PathBuf> {
 
 fn command(program: &Path, memory_bytes: u64) -> Command {
     let mut command = Command::new(program);
-    command.arg(COMMAND).arg(memory_bytes.to_string()).env_clear();
+    command.arg(wire::COMMAND).arg(memory_bytes.to_string()).env_clear();
 
     // The allocator reserves 1 GiB of address space by default, which would count
     // as used memory.

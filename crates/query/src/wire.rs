@@ -4,6 +4,9 @@ use std::io::{self, Read, Write};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
+/// The argument that makes the program a worker.
+pub const COMMAND: &str = "query-worker";
+
 /// The maximum size of a message in bytes. Blocks and results are far smaller.
 const MAX_BYTES: u32 = 64 << 20;
 /// [`MAX_BYTES`] as a size.

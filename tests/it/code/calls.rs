@@ -5,7 +5,7 @@ use std::sync::Arc;
 use larder::{
     Registry,
     query::{ScriptLimits, Scripts},
-    tools::{self, CodeWrites, Coding},
+    tools::{self, CodeWrites, Coding, ToolOptions},
     upstream::{Settings, Upstream},
 };
 use parking_lot::Mutex;
@@ -94,6 +94,7 @@ pub(super) async fn in_front_of(names: [&str; 2], writes: CodeWrites) -> (Server
         ref_bytes: 8 << 20,
     };
     let mut builder = projecting(Registry::builder("gateway")).with(tools::coding(coding));
+    builder = builder.with(tools::finding(ToolOptions::default()));
     for provider in Upstream::all(trackers, builder.tool_names()) {
         builder = builder.provider(provider);
     }
@@ -162,7 +163,7 @@ async fn a_large_result_is_a_handle_of_which_parts_are_values() {
             "return (await (await a.all()).records({ offset: 1998 })).map((r) => r.n)",
             json!([1998, 1999]),
         ),
-        ("return (await (await a.all()).text({ offset: 0, limit: 7 }))", json!("[{\"n\":0")),
+        ("return (await (await a.all()).text({ offset: 0, limit: 7 }))", json!("[\n{\"n\":")),
         ("return (await (await a.all()).search('\"n\":1999,')).total", json!(1)),
         ("return (await (await a.all()).jq('.[]')).mime_type", json!("application/x-ndjson")),
         (
@@ -179,6 +180,19 @@ async fn a_large_result_is_a_handle_of_which_parts_are_values() {
     ] {
         assert_eq!(value(&client, code).await, expected, "{code}");
     }
+}
+
+#[tokio::test]
+async fn tools_that_are_found_have_signatures() {
+    let (server, _) = in_front(CodeWrites::Ask).await;
+    let client = Legacy::of(&server).await;
+    let found = client.call("find_tools", json!({ "query": "a__get" })).await.text();
+    let signature = found.lines().find_map(|line| line.strip_prefix("in code: "));
+    assert_eq!(signature, Some("a__get(args: { n: number }): Promise<any>"), "{found}");
+
+    let several = client.call("find_tools", json!({ "query": "get" })).await.text();
+    let lines: Vec<_> = several.lines().filter(|line| line.contains("__get(")).collect();
+    assert_eq!(lines[0], "a__get(args: { n: number }): Promise<any> [read-only]: ", "{several}");
 }
 
 #[tokio::test]
@@ -203,7 +217,7 @@ async fn texts_like_references_are_content() {
     let (server, _) = in_front(CodeWrites::Ask).await;
     let client = Legacy::of(&server).await;
     client.call("create_resource", json!({ "uri": "x:1", "text": "a secret text" })).await.result();
-    assert_eq!(value(&client, "return await a.size({ text: '{{x:1}}' })").await, json!(7));
+    assert_eq!(value(&client, "return await a.size({ text: '{{x:1}}' })").await, json!("7"));
 
     let mixed = "return await a.size({ text: await larder.open('x:1'), other: '{{x:1}}' }).catch((e) => e.message)";
     let said = value(&client, mixed).await;
@@ -268,7 +282,7 @@ async fn a_run_that_fails_says_which_calls_were_made_and_keeps_their_results() {
     let said = run(&client, code).await.failure();
 
     let lines: Vec<_> = said.lines().collect();
-    assert_eq!(lines[0], "Error: no 1 (line 4, column 18)");
+    assert_eq!(lines[0], "Error: no 1 (line 4, column 27)");
     assert_eq!(
         lines[1],
         "2 calls: 1 done, 1 failed (first: \"a__get\": There is no issue 13.). Do not repeat calls that are done."
@@ -290,11 +304,11 @@ async fn content_of_a_server_does_not_flow_into_a_tool_that_takes_none_of_it() {
     let (server, _) = in_front(CodeWrites::Ask).await;
     let client = Legacy::of(&server).await;
     for (code, expected) in [
-        ("return await a.size({ text: 'abc' })", json!(3)),
-        ("await a.get({ n: 1 }); return await a.size({ text: 'abc' })", json!(3)),
+        ("return await a.size({ text: 'abc' })", json!("3")),
+        ("await a.get({ n: 1 }); return await a.size({ text: 'abc' })", json!("3")),
         (
             "const { body } = await a.get({ n: 1 }); return await b.size({ text: body })",
-            json!(1_500),
+            json!("1500"),
         ),
     ] {
         assert_eq!(value(&client, code).await, expected, "{code}");

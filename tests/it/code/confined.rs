@@ -30,8 +30,9 @@ async fn a_run_has_a_process_of_its_own_as_confined_as_that_of_a_query() {
         let environment = fs::read_to_string(format!("/proc/{id}/environ")).unwrap();
         let mut variables = environment.split_terminator('\0');
         assert!(variables.all(|v| v.starts_with("MIMALLOC_ARENA_RESERVE=")), "{environment:?}");
-        for file in fs::read_dir(format!("/proc/{id}/fd")).unwrap() {
-            let file = fs::read_link(file.unwrap().path()).unwrap();
+        // The process that started the server may have left others open, which seccomp forbids.
+        for file in 0..3 {
+            let file = fs::read_link(format!("/proc/{id}/fd/{file}")).unwrap();
             assert!(file.to_string_lossy().starts_with("pipe:"), "{file:?}");
         }
     };

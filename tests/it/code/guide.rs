@@ -21,7 +21,7 @@ async fn the_tasks_of_the_guide_do_what_it_says_in_less_than_a_kilobyte_each() {
     let line = |n: u32| {
         format!("{} the line {n} of a document\n", if n % 3 == 0 { "DEBUG" } else { "INFO" })
     };
-    let document: String = (0..9_000).map(line).collect();
+    let document: String = (0..12_000).map(line).collect();
     assert!(document.len() > 300_000);
     let stored = json!({ "uri": "tasks://given", "text": document });
     client.call("create_resource", stored).await.result();
@@ -29,7 +29,7 @@ async fn the_tasks_of_the_guide_do_what_it_says_in_less_than_a_kilobyte_each() {
     let expected = [
         json!({ "table": "tasks://issues", "failed": [{ "n": 13, "error": "There is no issue 13." }] }),
         json!([{ "user": 0, "n": 286 }, { "user": 1, "n": 286 }]),
-        json!({ "lines": 6_000, "of": 9_000 }),
+        json!({ "lines": 8_000, "of": 12_000 }),
         json!({ "users": 7, "report": "tasks://report" }),
         json!({ "results": { "1": "value 1", "2": "value 2", "3": "value 3", "4": "value 4" }, "left": [] }),
     ];

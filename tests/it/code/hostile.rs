@@ -57,17 +57,17 @@ async fn a_script_has_neither_files_nor_a_network_nor_a_clock() {
         ("return typeof WebAssembly", undefined()),
         ("return typeof performance", undefined()),
         ("return typeof globalThis.host", undefined()),
-        ("return this === undefined", is(json!(true))),
+        ("return Object.keys(globalThis).includes('answer')", is(json!(false))),
         ("return (function () { return this })() === undefined", is(json!(true))),
-        ("await import('std')", End::Error("ReferenceError: could not load module filename 'std'")),
-        ("await import('os')", End::Error("ReferenceError: could not load module filename 'os'")),
+        ("await import('std')", End::Error("ReferenceError: could not load module 'std'")),
+        ("await import('os')", End::Error("ReferenceError: could not load module 'os'")),
         (
             "await import('/etc/passwd')",
-            End::Error("ReferenceError: could not load module filename '/etc/passwd'"),
+            End::Error("ReferenceError: could not load module '/etc/passwd'"),
         ),
         (
             "return await eval(\"import('fs')\")",
-            End::Error("ReferenceError: could not load module filename 'fs'"),
+            End::Error("ReferenceError: could not load module 'fs'"),
         ),
         ("return new Date()", End::Error(CLOCK)),
         ("return Date.now()", End::Error(CLOCK)),
@@ -141,7 +141,10 @@ async fn a_script_that_needs_too_much_memory_or_stack_ends() {
         memory("const a = []; while (true) a.push(new Array(1000).fill(a.length))"),
         memory("return new Array(100_000_000).fill(0).length"),
         memory("return Array.from({ length: 2 ** 27 }, (_, i) => i).length"),
-        memory("let s = 'x'; while (true) s = s + s + Math.max(s.length, 1)"),
+        (
+            "let s = 'x'; while (true) s = s + s + Math.max(s.length, 1)",
+            End::Error("InternalError: string too long (line 1, column 35)"),
+        ),
         memory("return new ArrayBuffer(2 ** 30).byteLength"),
         memory("const m = new Map(); for (let i = 0; ; i++) m.set(i, { i })"),
         memory("const all = []; for (;;) all.push(new Uint8Array(1 << 20))"),
@@ -155,7 +158,7 @@ async fn a_script_that_needs_too_much_memory_or_stack_ends() {
         stack("const o = { get a() { return this.a } }; return o.a"),
         stack("const p = new Proxy({}, { get: (t, k, r) => r[k] }); return p.x"),
         stack("class A { constructor() { new A() } } new A()"),
-        stack("let a = []; for (let i = 0; i < 1e6; i++) a = [a]; return a"),
+        memory("let a = []; for (let i = 0; i < 1e6; i++) a = [a]; return a"),
     ];
     let limits = [("LARDER_CODE__SECONDS", "300"), ("LARDER_CODE__MEMORY_BYTES", "134217728")];
     check(&limits, scripts).await;

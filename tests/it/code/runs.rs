@@ -24,7 +24,7 @@ async fn an_error_says_its_line_and_column() {
         ("return x", "ReferenceError: x is not defined (line 1, column 8)\nNo tool was called."),
         (
             "const a = 1;\n  return a.b.c",
-            "TypeError: cannot read property 'c' of undefined (line 2, column 13)\nNo tool was called.",
+            "TypeError: cannot read property 'c' of undefined (line 2, column 10)\nNo tool was called.",
         ),
         (
             "const a = ;",

@@ -21,7 +21,7 @@ use crate::{
 
 /// How long after the time limit a worker that does not stop by itself is killed.
 const GRACE: Duration = Duration::from_millis(500);
-/// What a message has besides the value in it, in bytes.
+/// The size of a message without the value in it, in bytes.
 const ENVELOPE_BYTES: usize = 1 << 10;
 
 /// Runs scripts.

@@ -27,8 +27,7 @@ use self::{
 use super::{Engine, QueryError, Question, ReadCounts};
 use larder_records::notes::Notes;
 
-/// The argument that makes the program a worker.
-pub const COMMAND: &str = "query-worker";
+pub use super::wire::COMMAND;
 
 /// Checks that a jq filter of the operator compiles. Filters of callers are checked in a process of
 /// their own.

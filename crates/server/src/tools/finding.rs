@@ -71,7 +71,9 @@ async fn find<S>(ctx: &Context<S>, args: FindTools, budget: usize) -> Result<Str
     let named = tools.iter().find(|tool| tool.listed.name == args.query.trim());
     if let Some(tool) = named {
         let arguments = ctx.registry().provided_arguments(tool);
-        return Ok(whole_definition(tool, arguments, budget));
+        let definition = whole_definition(tool, arguments, budget);
+        let code = signature(ctx, tool).map(|signature| format!("\nin code: {signature}"));
+        return Ok(definition + &code.unwrap_or_default());
     }
 
     let ranked = rank_tools(ctx.identity(), &args.query, &tools).await;
@@ -87,7 +89,8 @@ async fn find<S>(ctx: &Context<S>, args: FindTools, budget: usize) -> Result<Str
     let mut lines = String::new();
     let mut shown = 0;
     for index in ranked.iter().take(limit) {
-        let line = summary(tools[*index].as_ref());
+        let tool = tools[*index].as_ref();
+        let line = summary(tool, signature(ctx, tool));
         if lines.len() + line.len() > budget && shown > 0 {
             break;
         }
@@ -104,8 +107,24 @@ async fn find<S>(ctx: &Context<S>, args: FindTools, budget: usize) -> Result<Str
     ))
 }
 
-/// A line about a tool: its name, parameters, hints and the beginning of its description.
-fn summary(tool: &ProvidedTool) -> String {
+/// The signature of a tool in TypeScript, for callers who can run code.
+#[cfg(feature = "query")]
+fn signature<S>(ctx: &Context<S>, tool: &ProvidedTool) -> Option<String> {
+    let runs_code = ctx.registry().offers(ctx.identity().grant(), super::code::NAME);
+    let listed = &tool.listed;
+    let output = listed.output_schema.as_deref();
+    runs_code.then(|| super::code::signature(&listed.name, &listed.input_schema, output))
+}
+
+/// Without the feature, there is no code.
+#[cfg(not(feature = "query"))]
+fn signature<S>(_ctx: &Context<S>, _tool: &ProvidedTool) -> Option<String> {
+    None
+}
+
+/// A line about a tool: its name and parameters, or its signature, its hints and the beginning of
+/// its description.
+fn summary(tool: &ProvidedTool, signature: Option<String>) -> String {
     let listed = &tool.listed;
     let hints = listed.annotations.as_ref().map_or("", |hints| {
         match (hints.read_only_hint, hints.destructive_hint) {
@@ -120,8 +139,9 @@ fn summary(tool: &ProvidedTool) -> String {
     let first_line = &text[..end];
     let sentence = first_line.find(". ").map_or(first_line, |end| &first_line[..=end]);
 
-    let parameters = parameters(&listed.input_schema);
-    format!("{}({parameters}){hints}: {}", listed.name, cut(sentence, SUMMARY_BYTES))
+    let call = signature
+        .unwrap_or_else(|| format!("{}({})", listed.name, parameters(&listed.input_schema)));
+    format!("{call}{hints}: {}", cut(sentence, SUMMARY_BYTES))
 }
 
 /// The parameters of a tool, the required ones first: `title, labels?: array`. A string needs no

@@ -16,7 +16,7 @@ use crate::script::{MAX_CALL_BYTES, ScriptFailure, ScriptStart};
 
 /// The most console lines that are sent.
 const MAX_LINES: u64 = 5_000;
-/// What the server calls output that is not kept.
+/// The mark after output that is cut.
 const CUT: &str = "… (console output is cut)";
 
 /// The messages of a script that are not sent yet. Calls wait until few enough are open.
@@ -107,8 +107,9 @@ impl Outbox {
         self.0.end.borrow_mut().get_or_insert(end);
     }
 
-    /// Notes the error by which the script has ended.
+    /// Notes the error by which the script has ended. Calls that wait are not made.
     pub(super) fn fail(&self, failure: ScriptFailure) {
+        self.0.calls.borrow_mut().clear();
         self.0.end.borrow_mut().get_or_insert(Err(failure));
     }
 

@@ -56,7 +56,7 @@ pub(super) async fn found(ctx: &Context<()>, uri: &str) -> Result<StoredResource
 /// The whole text of a resource. `None` if it has more than `max_bytes`.
 ///
 /// # Errors
-/// It is not text, or cannot be read.
+/// The resource is not text, or cannot be read.
 pub(super) async fn whole_text(
     ctx: &Context<()>,
     found: StoredResource,
@@ -79,7 +79,7 @@ impl Run<'_> {
     /// Runs an operation of a handle.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The reason why the operation has no answer.
     pub(super) async fn operate(
         &self,
         operation: HandleOperation,

@@ -6,6 +6,7 @@ mod handles;
 mod ledger;
 mod outcome;
 mod run;
+mod signature;
 mod tool_calls;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -21,8 +22,10 @@ use crate::{
     registry::Tool,
 };
 
+pub(super) use self::signature::signature;
+
 /// The name of the tool, which code cannot call.
-const NAME: &str = "run_code";
+pub(super) const NAME: &str = "run_code";
 
 /// The rule for tools that do not say that they only read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

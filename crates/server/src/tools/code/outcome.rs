@@ -56,7 +56,7 @@ pub(super) fn outcome(result: Result<ScriptOutcome, CallError>) -> ScriptOutcome
 /// The JSON as it goes to a script.
 ///
 /// # Errors
-/// It is none, which no server sends.
+/// The text is not JSON.
 pub(super) fn value(json: String) -> Result<ScriptOutcome, CallError> {
     let value = raw(json).ok_or_else(|| CallError::new("The value is not JSON."))?;
     Ok(ScriptOutcome::Value(value))
@@ -79,7 +79,7 @@ pub(super) fn handle(entry: &Entry) -> ScriptHandle {
 /// The value itself if it has at most `budget` bytes, otherwise a handle of the stored value.
 ///
 /// # Errors
-/// It cannot be stored.
+/// The value cannot be stored.
 pub(super) async fn value_or_handle(
     ctx: &Context<()>,
     name: &str,

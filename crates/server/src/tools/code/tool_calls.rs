@@ -18,7 +18,7 @@ impl Run<'_> {
     /// Calls a tool.
     ///
     /// # Errors
-    /// What is wrong with the call, or the tool's own error.
+    /// The reason why the tool was not called, or the tool's own error.
     pub(super) async fn call_tool(
         &self,
         tool: &str,
