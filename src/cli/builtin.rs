@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use larder_gateway::Upstreams;
-use larder_query::Queries;
+use larder_query::{Queries, Scripts};
 use larder_server::{
     apps::{self, AppOptions},
     registry::{BuildError, Registry},
-    tools::{self, ToolOptions},
+    tools::{self, Coding, ToolOptions},
     workflow,
 };
 use larder_store::store::Backend;
@@ -104,6 +104,9 @@ pub(super) fn registry(
         if config.tools.projections {
             builder = builder.with(tools::projecting(Arc::clone(queries), config.tools.write));
         }
+        if config.code.enabled {
+            builder = builder.with(tools::coding(coding(config)));
+        }
     }
 
     if config.apps.enabled {
@@ -139,6 +142,17 @@ pub(super) fn registry(
     let upstreams = upstreams(config, named, transport, builder.tool_names()).map_err(problem)?;
     let registry = builder.exchangeable(upstreams.providers()).build()?;
     Ok(Server { registry, backend: None, upstreams: Some(Arc::new(upstreams)), queries })
+}
+
+/// The options of run_code.
+fn coding(config: &Config) -> Coding {
+    let limits = config.code.limits(config.query.confinement);
+    Coding {
+        scripts: Arc::new(Scripts::new(limits)),
+        writes: config.code.writes,
+        may_store: config.tools.write,
+        ref_bytes: config.limits.ref_bytes,
+    }
 }
 
 /// The upstreams of the configuration and of the command line.

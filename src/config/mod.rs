@@ -3,6 +3,8 @@
 
 mod apps;
 mod auth;
+#[cfg(feature = "query")]
+mod code;
 mod compute;
 mod console;
 mod content;
@@ -48,6 +50,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "query")]
+pub use self::code::CodeConfig;
 #[cfg(feature = "query")]
 pub use self::query::QueryConfig;
 pub(crate) use self::store_url::StoreUrl;
@@ -119,6 +123,10 @@ pub struct Config {
     /// own, without environment, files and network.
     #[cfg(feature = "query")]
     pub query: QueryConfig,
+    /// The tool run_code: JavaScript over tools and stored content. Each run has a process of its
+    /// own, confined as those of queries are. See docs/code.md.
+    #[cfg(feature = "query")]
+    pub code: CodeConfig,
     /// Pages that hosts show beside a conversation.
     pub apps: AppsConfig,
     /// Pages on this server, at which people see and manage what they have stored.
@@ -165,6 +173,8 @@ impl Config {
         self.tools.check()?;
         #[cfg(feature = "query")]
         self.query.check()?;
+        #[cfg(feature = "query")]
+        self.code.check(self.query.enabled)?;
         self.apps.check()?;
         self.console.check(&self.server, &self.auth)?;
         self.log.check()?;

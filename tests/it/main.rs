@@ -8,6 +8,7 @@ mod asking;
 mod auth;
 mod changes;
 mod clients;
+mod code;
 mod console;
 mod content;
 mod docs;

@@ -1,9 +1,9 @@
-//! Queries over stored content: SQL by SQLite, jq by jaq.
+//! Queries over stored content, SQL by SQLite and jq by jaq; and scripts, JavaScript by QuickJS.
 //!
-//! Both engines run what a caller sends, so each query runs in a process of its
+//! The engines run what a caller sends, so each query and each script runs in a process of its
 //! own: [`worker`] has no environment, no files, no network and bounded memory
 //! and time. Content goes to it block by block through its standard input, when
-//! it asks for it. [`Queries`] starts, feeds and ends these processes.
+//! it asks for it. [`Queries`] starts, feeds and ends these processes; [`Scripts`] those of scripts.
 
 mod confinement;
 mod error;
@@ -11,6 +11,7 @@ mod limits;
 mod pool;
 mod process;
 mod question;
+mod script;
 mod turns;
 mod wire;
 pub mod worker;
@@ -20,3 +21,7 @@ pub use error::QueryError;
 pub use limits::QueryLimits;
 pub use pool::Queries;
 pub use question::{Answer, Column, Engine, Question, ReadCounts, ResultFormat, Table};
+pub use script::{
+    HandleOperation, LineRange, Script, ScriptError, ScriptFailure, ScriptHandle, ScriptInput,
+    ScriptLimits, ScriptMessage, ScriptOutcome, ScriptRequest, Scripts,
+};

@@ -23,8 +23,10 @@ use tokio::{
 use tracing::Instrument;
 
 use super::{
-    Answer, Confinement, Engine, QueryError, QueryLimits, Question, process::Worker, turns::Turns,
-    wire::Progress,
+    Answer, Confinement, Engine, QueryError, QueryLimits, Question,
+    process::{Worker, WorkerProgram},
+    turns::Turns,
+    wire::{self, Progress},
 };
 
 /// How long after the time limit a worker that does not stop by itself is killed.
@@ -160,7 +162,7 @@ impl Queries {
     /// No worker can be started.
     pub async fn confinement(&self) -> Result<Confinement, QueryError> {
         let first = self.confinement.get_or_try_init(|| async {
-            let (_, confinement) = Worker::start(&self.limits).await?;
+            let (_, confinement) = Worker::start(self.program()).await?;
             confinement.log(self.limits.confinement);
             Ok(confinement)
         });
@@ -171,6 +173,14 @@ impl Queries {
     pub async fn measure(&self) {
         if let Ok(confinement) = self.confinement().await {
             confinement.measure();
+        }
+    }
+
+    fn program(&self) -> WorkerProgram<'_> {
+        WorkerProgram {
+            program: self.limits.program.as_deref(),
+            memory_bytes: self.limits.memory_bytes,
+            message_bytes: wire::MAX_MESSAGE_BYTES,
         }
     }
 
@@ -192,7 +202,7 @@ impl Queries {
         }
         drop(dropped);
 
-        let (worker, confinement) = Worker::start(&self.limits).await?;
+        let (worker, confinement) = Worker::start(self.program()).await?;
         confinement.check(self.limits.confinement)?;
         Ok(worker)
     }

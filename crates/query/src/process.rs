@@ -17,9 +17,8 @@ use tokio::{
 };
 
 use super::{
-    Answer, Confinement, Engine, QueryError, QueryLimits, Question,
+    Answer, Confinement, Engine, QueryError, Question,
     wire::{self, Progress},
-    worker::COMMAND,
 };
 
 /// How much of standard error is read: enough to tell why a worker has died.
@@ -27,10 +26,35 @@ const STDERR_BYTES: u64 = 4 << 10;
 /// How many messages of a worker wait until they are handled.
 const WAITING_MESSAGES: usize = 4;
 
+/// The program of a worker, and the bounds of its process.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WorkerProgram<'a> {
+    /// By default the running program.
+    pub(super) program: Option<&'a Path>,
+    /// The maximum memory of the process, in bytes.
+    pub(super) memory_bytes: u64,
+    /// The maximum size of a message of the worker, in bytes.
+    pub(super) message_bytes: usize,
+}
+
+/// Why a worker has ended by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Death {
+    /// The stack is used up.
+    Stack,
+    /// The memory is used up.
+    Memory,
+    /// The CPU time is used up.
+    Time,
+    /// Another reason, which the log has.
+    Unknown,
+}
+
 /// A running worker process.
 pub(super) struct Worker {
     child: Option<Child>,
-    input: ChildStdin,
+    /// Until it is written in the background.
+    input: Option<ChildStdin>,
     /// The messages of the worker; closed when it ends.
     messages: mpsc::Receiver<(u8, Vec<u8>)>,
     stderr: ChildStderr,
@@ -41,8 +65,10 @@ impl Worker {
     ///
     /// # Errors
     /// [`QueryError::Failed`] if it does not start.
-    pub(super) async fn start(limits: &QueryLimits) -> Result<(Self, Confinement), QueryError> {
-        let mut worker = Self::spawn(limits).map_err(|error| {
+    pub(super) async fn start(
+        program: WorkerProgram<'_>,
+    ) -> Result<(Self, Confinement), QueryError> {
+        let mut worker = Self::spawn(program).map_err(|error| {
             tracing::error!(%error, "a query worker cannot be started");
             QueryError::Failed
         })?;
@@ -54,23 +80,51 @@ impl Worker {
         match confinement {
             Some(confinement) => Ok((worker, confinement)),
             None => {
-                worker.log_death().await;
+                worker.death().await;
                 Err(QueryError::Failed)
             }
         }
     }
 
-    fn spawn(limits: &QueryLimits) -> io::Result<Self> {
-        let program = limits.program.clone().map_or_else(this_program, Ok)?;
-        let mut child = command(&program, limits.memory_bytes).spawn()?;
+    fn spawn(program: WorkerProgram<'_>) -> io::Result<Self> {
+        let path = program.program.map_or_else(this_program, |path| Ok(path.to_owned()))?;
+        let mut child = command(&path, program.memory_bytes).spawn()?;
 
         let missing = || io::Error::other("a pipe is missing");
         let input = child.stdin.take().ok_or_else(missing)?;
         let output = child.stdout.take().ok_or_else(missing)?;
         let stderr = child.stderr.take().ok_or_else(missing)?;
 
-        let messages = messages(output);
-        Ok(Self { child: Some(child), input, messages, stderr })
+        let messages = messages(output, program.message_bytes);
+        Ok(Self { child: Some(child), input: Some(input), messages, stderr })
+    }
+
+    /// Sends a message, and from then on the replies that the returned channel gets, without
+    /// waiting for the worker to read them. `None` if the worker is written to already.
+    pub(super) fn write_in_background(
+        &mut self,
+        tag: u8,
+        first: Vec<u8>,
+        waiting: usize,
+    ) -> Option<mpsc::Sender<Vec<u8>>> {
+        let mut input = self.input.take()?;
+        let (sender, mut replies) = mpsc::channel::<Vec<u8>>(waiting);
+
+        tokio::spawn(async move {
+            let mut sent = wire::send(&mut input, tag, &first).await;
+            // Sending fails if the worker has died, which its messages tell.
+            while sent.is_ok()
+                && let Some(reply) = replies.recv().await
+            {
+                sent = wire::send(&mut input, wire::REPLY, &reply).await;
+            }
+        });
+        Some(sender)
+    }
+
+    /// The next message; `None` if the worker has ended. Waiting can be cancelled.
+    pub(super) async fn receive(&mut self) -> Option<(u8, Vec<u8>)> {
+        self.messages.recv().await
     }
 
     /// Asks a question. Sets `progress` while the query runs, and sends the result to store to
@@ -87,8 +141,9 @@ impl Worker {
             return (Err(QueryError::Failed), false);
         };
 
+        let Some(input) = &mut self.input else { return (Err(QueryError::Failed), false) };
         // Sending fails if the worker has died; `cause_of_death` finds out why.
-        let _ = wire::send(&mut self.input, wire::QUESTION, &encoded).await;
+        let _ = wire::send(input, wire::QUESTION, &encoded).await;
 
         while let Some((tag, payload)) = self.messages.recv().await {
             let message = match handle(tag, &payload, store, progress).await {
@@ -134,7 +189,7 @@ impl Worker {
                 None => (wire::END, Bytes::new()),
             };
 
-            let input = &mut self.input;
+            let input = self.input.as_mut()?;
             let messages = &mut self.messages;
             let mut sending = std::pin::pin!(wire::send(input, tag, &block));
 
@@ -164,8 +219,31 @@ impl Worker {
         }
     }
 
+    /// Why the worker has ended. Logs what no query or script explains.
+    pub(super) async fn death(&mut self) -> Death {
+        let (stderr, status) = self.last_words().await;
+        if stderr.contains("overflowed its stack") {
+            return Death::Stack;
+        }
+        if stderr.contains("memory allocation") || stderr.contains("out of memory") {
+            return Death::Memory;
+        }
+
+        #[cfg(unix)]
+        {
+            use std::os::unix::process::ExitStatusExt;
+            const SIGXCPU: i32 = 24;
+            if status.and_then(|status| status.signal()) == Some(SIGXCPU) {
+                return Death::Time;
+            }
+        }
+
+        tracing::error!(?status, stderr = %stderr.trim(), "a query worker has failed");
+        Death::Unknown
+    }
+
     /// The standard error and the status of the worker, which has ended.
-    async fn death(&mut self) -> (String, Option<ExitStatus>) {
+    async fn last_words(&mut self) -> (String, Option<ExitStatus>) {
         let mut stderr = Vec::new();
         let _ = (&mut self.stderr).take(STDERR_BYTES).read_to_end(&mut stderr).await;
 
@@ -176,35 +254,16 @@ impl Worker {
         (String::from_utf8_lossy(&stderr).into_owned(), status)
     }
 
-    /// Logs a death that no query explains.
-    async fn log_death(&mut self) {
-        let (stderr, status) = self.death().await;
-        tracing::error!(?status, stderr = %stderr.trim(), "a query worker has failed");
-    }
-
     /// Why the worker has ended without an answer.
     async fn cause_of_death(&mut self, question: &Question) -> QueryError {
-        let (stderr, status) = self.death().await;
-        let is_sql = question.engine == Engine::Sql;
-
-        if stderr.contains("overflowed its stack") {
-            return QueryError::Refused("The query recurs too deeply.".into());
-        }
-        if stderr.contains("memory allocation") || stderr.contains("out of memory") {
-            return QueryError::memory(question.memory_bytes, is_sql);
-        }
-
-        #[cfg(unix)]
-        {
-            use std::os::unix::process::ExitStatusExt;
-            const SIGXCPU: i32 = 24;
-            if status.and_then(|status| status.signal()) == Some(SIGXCPU) {
-                return QueryError::Time { seconds: question.seconds, read: 0, total: None };
+        match self.death().await {
+            Death::Stack => QueryError::Refused("The query recurs too deeply.".into()),
+            Death::Memory => {
+                QueryError::memory(question.memory_bytes, question.engine == Engine::Sql)
             }
+            Death::Time => QueryError::Time { seconds: question.seconds, read: 0, total: None },
+            Death::Unknown => QueryError::Failed,
         }
-
-        tracing::warn!(?status, stderr = %stderr.trim(), "a query worker has failed");
-        QueryError::Failed
     }
 }
 
@@ -269,7 +328,7 @@ fn this_program() -> io::Result<PathBuf> {
 
 fn command(program: &Path, memory_bytes: u64) -> Command {
     let mut command = Command::new(program);
-    command.arg(COMMAND).arg(memory_bytes.to_string()).env_clear();
+    command.arg(wire::COMMAND).arg(memory_bytes.to_string()).env_clear();
 
     // The allocator reserves 1 GiB of address space by default, which would count
     // as used memory.
@@ -285,10 +344,10 @@ fn command(program: &Path, memory_bytes: u64) -> Command {
 }
 
 /// Reads messages as they come, so that waiting for one can be cancelled.
-fn messages(mut output: ChildStdout) -> mpsc::Receiver<(u8, Vec<u8>)> {
+fn messages(mut output: ChildStdout, max_bytes: usize) -> mpsc::Receiver<(u8, Vec<u8>)> {
     let (sender, receiver) = mpsc::channel(WAITING_MESSAGES);
     tokio::spawn(async move {
-        while let Ok(Some(message)) = wire::receive(&mut output).await {
+        while let Ok(Some(message)) = wire::receive(&mut output, max_bytes).await {
             if sender.send(message).await.is_err() {
                 return;
             }

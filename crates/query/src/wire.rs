@@ -4,8 +4,13 @@ use std::io::{self, Read, Write};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
+/// The argument that makes the program a worker.
+pub const COMMAND: &str = "query-worker";
+
 /// The maximum size of a message in bytes. Blocks and results are far smaller.
 const MAX_BYTES: u32 = 64 << 20;
+/// [`MAX_BYTES`] as a size.
+pub(super) const MAX_MESSAGE_BYTES: usize = MAX_BYTES as usize;
 
 /// To the worker: a [`Question`](super::Question).
 pub(super) const QUESTION: u8 = b'Q';
@@ -26,6 +31,13 @@ pub(super) const ANSWER: u8 = b'A';
 /// From the worker: a [`QueryError`](super::QueryError). It awaits the next
 /// question.
 pub(super) const FAILURE: u8 = b'F';
+/// To the worker, in place of a question: a [`ScriptStart`](crate::script::ScriptStart). It ends
+/// with the script.
+pub(super) const SCRIPT: u8 = b'J';
+/// To the worker: a [`ScriptReply`](crate::script::ScriptReply).
+pub(super) const REPLY: u8 = b'r';
+/// From the worker: a [`ScriptMessage`](crate::script::ScriptMessage).
+pub(super) const FROM_SCRIPT: u8 = b'j';
 
 /// How far a worker has come: rows that it has read, and all rows if they were counted.
 #[derive(Debug, Clone, Copy, Default, serde::Serialize, serde::Deserialize)]
@@ -83,8 +95,12 @@ pub(super) async fn send(
 }
 
 /// The next message; `None` at the end.
+///
+/// # Errors
+/// The message is larger than `max_bytes`, or cannot be read.
 pub(super) async fn receive(
     from: &mut (impl AsyncRead + Unpin),
+    max_bytes: usize,
 ) -> io::Result<Option<(u8, Vec<u8>)>> {
     let mut head = [0; 5];
     match from.read_exact(&mut head).await {
@@ -94,6 +110,9 @@ pub(super) async fn receive(
     }
 
     let (tag, length) = parse(head)?;
+    if length > max_bytes {
+        return Err(io::Error::other("the message is too long"));
+    }
     let mut payload = vec![0; length];
     from.read_exact(&mut payload).await?;
     Ok(Some((tag, payload)))

@@ -38,7 +38,11 @@ pub(super) async fn run(args: CallArgs) -> Result<(), ClientError> {
     called
 }
 
-async fn call(
+/// Calls a tool and prints its result.
+///
+/// # Errors
+/// The error of the tool, or why it was not called.
+pub(super) async fn call(
     server: &AnyServer,
     tool: &str,
     arguments: &Value,

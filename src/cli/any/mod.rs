@@ -1,5 +1,5 @@
 //! A client for any MCP server, over HTTP or over the standard input and output of a program:
-//! `larder call`, `tools`, `read`, `prompts`, `login` and `logout`.
+//! `larder call`, `run`, `tools`, `read`, `prompts`, `login` and `logout`.
 
 mod attendant;
 mod call;
@@ -8,6 +8,7 @@ mod elicitation;
 mod log_in;
 mod prompts;
 mod read;
+mod run;
 mod server;
 mod shown;
 mod tools;
@@ -26,6 +27,8 @@ use super::{
 pub(super) enum AnyCommand {
     /// Call a tool of any MCP server and print its result.
     Call(call::CallArgs),
+    /// Run a file of JavaScript on a server with the tool run_code, and print its result.
+    Run(run::RunArgs),
     /// List the tools of any MCP server, or show one with its arguments.
     Tools(tools::ToolsArgs),
     /// Read a resource of any MCP server, or list its resources.
@@ -45,6 +48,7 @@ pub(super) fn run(command: AnyCommand) -> ExitCode {
     in_runtime(|| async {
         exit_code(match command {
             AnyCommand::Call(args) => call::run(args).await,
+            AnyCommand::Run(args) => run::run(args).await,
             AnyCommand::Tools(args) => tools::run(args).await,
             AnyCommand::Read(args) => read::run(args).await,
             AnyCommand::Prompts(args) => prompts::run(args).await,

@@ -12,27 +12,27 @@ use crate::support::{
 };
 
 /// A server of its own, and what a test asks it.
-pub(super) struct Service {
-    pub(super) process: Process,
-    pub(super) url: String,
+pub(crate) struct Service {
+    pub(crate) process: Process,
+    pub(crate) url: String,
 }
 
 impl Service {
-    pub(super) async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let (process, url) = serving(&[]).await;
         Self { process, url }
     }
 
-    pub(super) async fn start_in(arguments: &[&str], environment: &[(&str, &str)]) -> Self {
+    pub(crate) async fn start_in(arguments: &[&str], environment: &[(&str, &str)]) -> Self {
         let (process, url) = serving_in(arguments, environment).await;
         Self { process, url }
     }
 
-    pub(super) async fn call(&self, tool: &str, arguments: Value) -> Value {
+    pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Value {
         self.call_as(None, tool, arguments).await
     }
 
-    pub(super) async fn call_as(&self, token: Option<&str>, tool: &str, arguments: Value) -> Value {
+    pub(crate) async fn call_as(&self, token: Option<&str>, tool: &str, arguments: Value) -> Value {
         let params = json!({ "name": tool, "arguments": arguments });
         let mut request = post(&self.url, &request("tools/call", params));
         if let Some(token) = token {
@@ -41,43 +41,43 @@ impl Service {
         Answer::of(request).await.result()
     }
 
-    pub(super) async fn store(&self, uri: &str, mime_type: &str, text: &str) {
+    pub(crate) async fn store(&self, uri: &str, mime_type: &str, text: &str) {
         let content = json!({ "uri": uri, "mime_type": mime_type, "text": text });
         let stored = self.call("create_resource", content).await;
         assert_eq!(stored["isError"], false, "{stored}");
     }
 
     /// The result of a query, which succeeds.
-    pub(super) async fn query(&self, arguments: Value) -> Value {
+    pub(crate) async fn query(&self, arguments: Value) -> Value {
         let result = self.call("query_resource", arguments.clone()).await;
         assert_eq!(result["isError"], false, "{arguments}: {}", text_of(&result));
         result["structuredContent"].clone()
     }
 
     /// The rows of a SELECT over a URI.
-    pub(super) async fn rows(&self, uri: &str, sql: &str) -> Value {
+    pub(crate) async fn rows(&self, uri: &str, sql: &str) -> Value {
         self.query(json!({ "from": uri, "sql": sql })).await["rows"].clone()
     }
 
     /// What a query that fails says.
-    pub(super) async fn refusal(&self, arguments: Value) -> String {
+    pub(crate) async fn refusal(&self, arguments: Value) -> String {
         let result = self.call("query_resource", arguments.clone()).await;
         assert_eq!(result["isError"], true, "{arguments}: {result}");
         text_of(&result)
     }
 }
 
-pub(super) fn text_of(result: &Value) -> String {
+pub(crate) fn text_of(result: &Value) -> String {
     result["content"][0]["text"].as_str().unwrap().to_owned()
 }
 
 /// A text of so many lines.
-pub(super) fn numbered(lines: u32, line: impl Fn(u32) -> String) -> String {
+pub(crate) fn numbered(lines: u32, line: impl Fn(u32) -> String) -> String {
     (0..lines).fold(String::new(), |text, n| text + &line(n) + "\n")
 }
 
 /// What a program prints for this input.
-pub(super) async fn output_of(program: &str, arguments: &[&str], input: &str) -> String {
+pub(crate) async fn output_of(program: &str, arguments: &[&str], input: &str) -> String {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap_or_else(|error| panic!("{program}: {error}"));

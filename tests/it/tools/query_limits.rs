@@ -12,7 +12,7 @@ const ENDLESS: &str =
     "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c";
 
 /// The process IDs of a process's workers, and whether each is a zombie.
-pub(super) fn workers(parent: u32) -> Vec<(u32, bool)> {
+pub(crate) fn workers(parent: u32) -> Vec<(u32, bool)> {
     let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
     let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let child = |id: u32| {

@@ -16,7 +16,7 @@ use crate::support::{Legacy, Modern};
 type Answers = dyn Fn(&str, &Value) -> Option<Value> + Send + Sync;
 
 /// A server over HTTP with these answers.
-pub(super) async fn answering(
+pub(crate) async fn answering(
     name: &str,
     answers: impl Fn(&str, &Value) -> Option<Value> + Send + Sync + 'static,
 ) -> Settings {

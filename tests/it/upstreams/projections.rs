@@ -18,7 +18,7 @@ use crate::support::{Answer, Legacy, Modern, Server};
 /// The arguments that a tool has seen, by call.
 type Seen = Arc<Mutex<Vec<Value>>>;
 
-pub(super) fn projecting(builder: Builder<()>) -> Builder<()> {
+pub(crate) fn projecting(builder: Builder<()>) -> Builder<()> {
     let limits = QueryLimits {
         program: Some(env!("CARGO_BIN_EXE_larder").into()),
         time: std::time::Duration::from_secs(60),

@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use crate::{
     Answer, Confinement, QueryError, Question,
+    script::{ScriptFailure, ScriptStart},
     wire::{self, Progress},
 };
 
@@ -44,6 +45,12 @@ pub(super) struct Channel {
     reading: usize,
     /// Whether a part of the result to store was sent.
     has_stored: bool,
+}
+
+/// The work of a worker.
+pub(super) enum Asked {
+    Question(Question),
+    Script(ScriptStart),
 }
 
 /// The note of the server about a content, and the repairs.
@@ -122,8 +129,8 @@ impl Channel {
         self.send(wire::READY, &barriers)
     }
 
-    /// The next question; `None` when there are no more.
-    pub(super) fn question(&mut self) -> io::Result<Option<Question>> {
+    /// The next question, or a script; `None` when there are no more.
+    pub(super) fn next(&mut self) -> io::Result<Option<Asked>> {
         match wire::read(&mut self.input, &mut self.buffer)? {
             None => Ok(None),
             Some(wire::QUESTION) => {
@@ -139,8 +146,9 @@ impl Channel {
                     // Content that was changed is UTF-8.
                     encoding.take_if(|_| told.change.is_some());
                 }
-                Ok(Some(question))
+                Ok(Some(Asked::Question(question)))
             }
+            Some(wire::SCRIPT) => Ok(Some(Asked::Script(serde_json::from_slice(&self.buffer)?))),
             Some(_) => Err(io::ErrorKind::InvalidData.into()),
         }
     }
@@ -232,6 +240,33 @@ impl Channel {
             notes.map(move |note| Note { table: Some(table.clone()), ..note }).collect::<Vec<_>>()
         };
         self.told.iter().flat_map(of_table).collect()
+    }
+
+    /// Sends a message of a script, as JSON.
+    pub(super) fn script_message(&mut self, json: &[u8]) -> io::Result<()> {
+        wire::write(&mut self.output, wire::FROM_SCRIPT, json)
+    }
+
+    /// Sends the value that a script has returned, as JSON.
+    pub(super) fn script_done(&mut self, value: String) -> io::Result<()> {
+        self.script_message(format!(r#"{{"done":{{"value":{value}}}}}"#).as_bytes())
+    }
+
+    pub(super) fn script_failed(&mut self, failure: ScriptFailure) -> io::Result<()> {
+        let message = serde_json::json!({ "failed": { "failure": failure } });
+        self.script_message(message.to_string().as_bytes())
+    }
+
+    /// The next answer to a call of a script, as JSON; `None` when the server has gone.
+    pub(super) fn script_reply(&mut self) -> io::Result<Option<String>> {
+        match wire::read(&mut self.input, &mut self.buffer)? {
+            None => Ok(None),
+            Some(wire::REPLY) => {
+                let text = String::from_utf8(std::mem::take(&mut self.buffer));
+                text.map(Some).map_err(|_| io::ErrorKind::InvalidData.into())
+            }
+            Some(_) => Err(io::ErrorKind::InvalidData.into()),
+        }
     }
 
     fn send(&mut self, tag: u8, message: &impl Serialize) -> io::Result<()> {

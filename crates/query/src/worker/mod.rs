@@ -1,5 +1,5 @@
 //! The worker process: `larder query-worker`. It answers questions on its
-//! standard input until that ends.
+//! standard input until that ends, or runs one script.
 
 mod abandoned;
 mod channel;
@@ -12,16 +12,22 @@ mod jq;
 mod output;
 mod profile;
 mod rounded;
+mod script;
 mod sql;
 
 use std::{io::Write, process::ExitCode};
 
-use self::{channel::Channel, confine::Confined, deadline::Deadline, sql::Database};
+use self::{
+    channel::{Asked, Channel},
+    confine::Confined,
+    deadline::Deadline,
+    script::Room,
+    sql::Database,
+};
 use super::{Engine, QueryError, Question, ReadCounts};
 use larder_records::notes::Notes;
 
-/// The argument that makes the program a worker.
-pub const COMMAND: &str = "query-worker";
+pub use super::wire::COMMAND;
 
 /// Checks that a jq filter of the operator compiles. Filters of callers are checked in a process of
 /// their own.
@@ -49,7 +55,7 @@ pub fn main(memory_bytes: u64) -> ExitCode {
 
     let worker = std::thread::Builder::new().stack_size(stack_size).spawn(move || {
         let confined = confine::enter(memory_bytes, stack_bytes)?;
-        serve(&confined)
+        serve(&confined, stack_bytes)
     });
 
     let problem = match worker.map(std::thread::JoinHandle::join) {
@@ -64,14 +70,24 @@ pub fn main(memory_bytes: u64) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Answers questions until there are no more, or the rest of a content is not wanted.
-fn serve(confined: &Confined) -> std::io::Result<()> {
+/// Answers questions until there are no more, or the rest of a content is not wanted; or runs one
+/// script.
+fn serve(confined: &Confined, stack_bytes: u64) -> std::io::Result<()> {
     let mut channel = Channel::new();
     channel.ready(confined.barriers)?;
     let mut database = None;
     let mut cpu = 0;
 
-    while let Some(mut question) = channel.question()? {
+    while let Some(asked) = channel.next()? {
+        let mut question = match asked {
+            Asked::Question(question) => question,
+            Asked::Script(start) => {
+                confine::limit_cpu(start.seconds + 2);
+                let room = Room { memory_bytes: confined.free_bytes, stack_bytes };
+                return script::run(&mut channel, &start, room);
+            }
+        };
+
         // Limits are on the whole process, which may have answered before.
         cpu += question.seconds + 2;
         confine::limit_cpu(cpu);

@@ -7,6 +7,8 @@ mod annotations;
 mod apps;
 mod build_error;
 mod builder;
+#[cfg(feature = "query")]
+mod callable;
 mod calls;
 mod catalog;
 mod clients;
@@ -74,6 +76,7 @@ pub use provider::{
 };
 pub use references::ResolvedArguments;
 #[cfg(feature = "query")]
+pub(crate) use references::count_references;
 pub(crate) use resource::ResourceStat;
 pub use resource::{CacheRule, Resource};
 pub use scope_rules::ScopeRules;

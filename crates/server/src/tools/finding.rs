@@ -70,7 +70,8 @@ async fn find<S>(ctx: &Context<S>, args: FindTools, budget: usize) -> Result<Str
 
     let named = tools.iter().find(|tool| tool.name == args.query.trim());
     if let Some(tool) = named {
-        return Ok(whole_definition(tool, budget));
+        let code = signature(ctx, tool).map(|signature| format!("\nin code: {signature}"));
+        return Ok(whole_definition(tool, budget) + &code.unwrap_or_default());
     }
 
     let ranked = rank_tools(ctx.identity(), &args.query, &tools).await;
@@ -86,7 +87,8 @@ async fn find<S>(ctx: &Context<S>, args: FindTools, budget: usize) -> Result<Str
     let mut lines = String::new();
     let mut shown = 0;
     for index in ranked.iter().take(limit) {
-        let line = summary(&tools[*index]);
+        let tool = &tools[*index];
+        let line = summary(tool, signature(ctx, tool));
         if lines.len() + line.len() > budget && shown > 0 {
             break;
         }
@@ -103,8 +105,23 @@ async fn find<S>(ctx: &Context<S>, args: FindTools, budget: usize) -> Result<Str
     ))
 }
 
-/// A line about a tool: its name, parameters, hints and the beginning of its description.
-fn summary(tool: &model::Tool) -> String {
+/// The signature of a tool in TypeScript, for callers who can run code.
+#[cfg(feature = "query")]
+fn signature<S>(ctx: &Context<S>, tool: &model::Tool) -> Option<String> {
+    let runs_code = ctx.registry().offers(ctx.identity().grant(), super::code::NAME);
+    let output = tool.output_schema.as_deref();
+    runs_code.then(|| super::code::signature(&tool.name, &tool.input_schema, output))
+}
+
+/// Without the feature, there is no code.
+#[cfg(not(feature = "query"))]
+fn signature<S>(_ctx: &Context<S>, _tool: &model::Tool) -> Option<String> {
+    None
+}
+
+/// A line about a tool: its name and parameters, or its signature, its hints and the beginning of
+/// its description.
+fn summary(tool: &model::Tool, signature: Option<String>) -> String {
     let hints = tool.annotations.as_ref().map_or("", |hints| {
         match (hints.read_only_hint, hints.destructive_hint) {
             (Some(true), _) => " [read-only]",
@@ -118,8 +135,9 @@ fn summary(tool: &model::Tool) -> String {
     let first_line = &text[..end];
     let sentence = first_line.find(". ").map_or(first_line, |end| &first_line[..=end]);
 
-    let parameters = parameters(&tool.input_schema);
-    format!("{}({parameters}){hints}: {}", tool.name, cut(sentence, SUMMARY_BYTES))
+    let parameters = || parameters(&tool.input_schema);
+    let call = signature.unwrap_or_else(|| format!("{}({})", tool.name, parameters()));
+    format!("{call}{hints}: {}", cut(sentence, SUMMARY_BYTES))
 }
 
 /// The parameters of a tool, the required ones first: `title, labels?: array`. A string needs no

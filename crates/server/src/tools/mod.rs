@@ -5,6 +5,8 @@
 //! is complete, what the total is, and the exact next call.
 
 mod check_upload;
+#[cfg(feature = "query")]
+mod code;
 mod create;
 mod delete;
 mod describe;
@@ -49,6 +51,8 @@ use std::sync::Arc;
 use rmcp::model::{JsonObject, MetaObject, ToolAnnotations};
 use serde_json::json;
 
+#[cfg(feature = "query")]
+pub use self::code::{CodeWrites, Coding};
 pub(crate) use self::search::LineSearch;
 use crate::{
     handler::Context,
@@ -56,13 +60,14 @@ use crate::{
 };
 
 /// The names of all tools of this module and of the viewer that models see.
-pub const BUILT_IN_TOOLS: [&str; 16] = [
+pub const BUILT_IN_TOOLS: [&str; 17] = [
     "list_resources",
     "describe_resource",
     "read_resource",
     "search_resource",
     "search_resources",
     "query_resource",
+    "run_code",
     "create_resource",
     "update_resource",
     "delete_resource",
@@ -175,6 +180,22 @@ pub fn projecting<S: Send + Sync + 'static>(
             return builder;
         }
         builder.projector(Arc::new(projection::Projecting { queries, may_store: store }))
+    }
+}
+
+/// Adds `run_code`: JavaScript over the tools of this server and of those behind it, in processes as
+/// confined as those of [`querying`], whose tool it needs.
+#[cfg(feature = "query")]
+pub fn coding<S: Send + Sync + 'static>(coding: Coding) -> impl FnOnce(Builder<S>) -> Builder<S> {
+    move |builder| {
+        if cfg!(not(unix)) {
+            return builder;
+        }
+
+        // The code may call any tool.
+        let hints =
+            ToolAnnotations::from_raw(None, Some(false), Some(true), Some(false), Some(true));
+        builder.tool(code::tool(coding).annotations(hints).built_in(BuiltIn::Feature))
     }
 }
 

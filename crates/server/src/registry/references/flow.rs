@@ -1,6 +1,8 @@
 //! The rules for the flow of content from servers into tools.
 
 use std::fmt;
+#[cfg(feature = "query")]
+use std::sync::Arc;
 
 use larder_oauth::audit;
 use larder_store::store::Origins;
@@ -33,6 +35,15 @@ impl fmt::Display for Flow<'_> {
 }
 
 impl Registry {
+    /// The first of these servers from which the tool takes no content. `None` if there is none.
+    #[cfg(feature = "query")]
+    pub(crate) fn refused_origin(&self, tool: &str, origins: &[Arc<str>]) -> Option<Arc<str>> {
+        let provider = self.provider_of(tool)?;
+        let own = provider.origin();
+        let mut others = origins.iter().filter(|origin| own.as_ref() != Some(*origin));
+        others.find(|origin| !provider.accepts(Some(&***origin))).cloned()
+    }
+
     /// Decides on content for an argument, and writes both sides to the audit log.
     ///
     /// # Errors

@@ -244,6 +244,14 @@ impl Registry {
     }
 }
 
+/// How many references a value of arguments has, counted up to the first one too many.
+#[cfg(feature = "query")]
+pub(crate) fn count_references(value: &Value) -> usize {
+    let mut found = Vec::new();
+    find(value, &mut Vec::new(), &mut found);
+    found.len()
+}
+
 /// Collects the references, up to the first one too many, because each has a copy of its path.
 fn find(value: &Value, path: &mut Vec<String>, found: &mut Vec<FoundReference>) {
     if found.len() > MAX_REFERENCES {
