@@ -339,7 +339,7 @@ async fn read(link: Arc<Link>, stdout: ChildStdout, max_message: usize) {
             Ok(IncomingLine::Message(line)) if line.bytes.trim_ascii().is_empty() => {}
             Ok(IncomingLine::Message(line)) => link.receive(MessageSource::Shared, line).await,
             Ok(IncomingLine::Refused { what, why }) => {
-                link.refuse_message(MessageSource::Shared, what, why)
+                link.refuse_message(MessageSource::Shared, what, why);
             }
             Ok(IncomingLine::End) | Err(_) => return,
         }

@@ -229,7 +229,9 @@ async fn the_server_is_asked_once_how_it_receives_several_files() {
 
     let folder = tempfile::tempdir().unwrap();
     let files: Vec<_> = ["a", "b", "c"].map(|name| folder.path().join(name)).into();
-    files.iter().for_each(|file| fs::write(file, "short").unwrap());
+    for file in &files {
+        fs::write(file, "short").unwrap();
+    }
     let put = files.iter().map(|file| file.to_str().unwrap());
     let put: Vec<_> = ["put"].into_iter().chain(put).collect();
     assert_eq!(said(&client(&url, &put, b"").await), "x:stored\n".repeat(3));

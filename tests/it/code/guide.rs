@@ -19,7 +19,10 @@ async fn the_tasks_of_the_guide_do_what_it_says_in_less_than_a_kilobyte_each() {
     let (server, _) = in_front_of(["crm", "shop"], CodeWrites::Ask).await;
     let client = Legacy::of(&server).await;
     let line = |n: u32| {
-        format!("{} the line {n} of a document\n", if n % 3 == 0 { "DEBUG" } else { "INFO" })
+        format!(
+            "{} the line {n} of a document\n",
+            if n.is_multiple_of(3) { "DEBUG" } else { "INFO" }
+        )
     };
     let document: String = (0..12_000).map(line).collect();
     assert!(document.len() > 300_000);

@@ -1,5 +1,6 @@
 //! `run_code`: JavaScript over tools and stored content.
 
+mod callers;
 mod calls;
 mod confined;
 mod guide;

@@ -91,10 +91,8 @@ impl Life {
     pub(super) fn listed(&mut self, link: &Arc<Link>, missing: Vec<CutList>) {
         let link = Arc::clone(link);
         self.failure = None;
-        self.stage = match missing.is_empty() {
-            true => Stage::Ready(link),
-            false => Stage::Degraded { link, missing },
-        };
+        self.stage =
+            if missing.is_empty() { Stage::Ready(link) } else { Stage::Degraded { link, missing } };
     }
 
     /// The attempt has failed, or the process has ended.

@@ -248,11 +248,11 @@ impl Channel {
     }
 
     /// Sends the value that a script has returned, as JSON.
-    pub(super) fn script_done(&mut self, value: String) -> io::Result<()> {
+    pub(super) fn script_done(&mut self, value: &str) -> io::Result<()> {
         self.script_message(format!(r#"{{"done":{{"value":{value}}}}}"#).as_bytes())
     }
 
-    pub(super) fn script_failed(&mut self, failure: ScriptFailure) -> io::Result<()> {
+    pub(super) fn script_failed(&mut self, failure: &ScriptFailure) -> io::Result<()> {
         let message = serde_json::json!({ "failed": { "failure": failure } });
         self.script_message(message.to_string().as_bytes())
     }

@@ -51,7 +51,7 @@ pub(super) fn run(channel: &mut Channel, start: &ScriptStart, room: Room) -> io:
     };
 
     outbox.send_lines(channel)?;
-    channel.script_failed(failure)
+    channel.script_failed(&failure)
 }
 
 /// QuickJS with its limits.
@@ -115,7 +115,7 @@ impl Machine {
                 let end = outbox.take_end().unwrap_or(Err(ScriptFailure::Stuck));
                 let value = end.map_err(|failure| Ended::Failed(self.explained(failure)))?;
                 outbox.send_lines(channel)?;
-                return Ok(channel.script_done(value)?);
+                return Ok(channel.script_done(&value)?);
             }
 
             let Some(reply) = channel.script_reply()? else {

@@ -52,7 +52,7 @@ impl Outbox {
 
     /// Queues a call; its number. `message` is `["handle", operation]` or `["call", tool,
     /// arguments, handles]`, with JSON as text.
-    pub(super) fn request<'js>(&self, message: &[Value<'js>]) -> rquickjs::Result<u64> {
+    pub(super) fn request(&self, message: &[Value<'_>]) -> rquickjs::Result<u64> {
         let id = self.0.next_id.get();
         let text = match message {
             [_, operation] => {
