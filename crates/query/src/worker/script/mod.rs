@@ -39,10 +39,13 @@ pub(super) fn run(channel: &mut Channel, start: &ScriptStart, room: Room) -> io:
     let failure = match Machine::new(ends, room) {
         Ok(machine) => {
             let run = machine.context.with(|ctx| machine.run(&ctx, channel, start, &outbox));
+            let is_full = machine.is_full();
             // Freeing a machine whose memory is used up can fail, and the process ends anyway.
             std::mem::forget(machine);
             match run {
                 Ok(()) => return Ok(()),
+                // Without memory, QuickJS cannot even reject the promise of the code.
+                Err(Ended::Failed(ScriptFailure::Stuck)) if is_full => ScriptFailure::Memory,
                 Err(Ended::Failed(failure)) => failure,
                 Err(Ended::Unreachable(error)) => return Err(error),
             }
@@ -91,6 +94,12 @@ impl Machine {
 
         let context = Context::full(&runtime)?;
         Ok(Self { context, ends, is_late })
+    }
+
+    /// Whether nearly all of the memory is used.
+    fn is_full(&self) -> bool {
+        let usage = self.context.runtime().memory_usage();
+        usage.malloc_size >= usage.malloc_limit / 8 * 7
     }
 
     /// Runs the code until it has ended and all its calls are answered.
