@@ -22,6 +22,6 @@ pub use limits::QueryLimits;
 pub use pool::Queries;
 pub use question::{Answer, Column, Engine, Question, ReadCounts, ResultFormat, Table};
 pub use script::{
-    HandleOperation, LineRange, Script, ScriptError, ScriptFailure, ScriptHandle, ScriptInput,
+    HandleOperation, PartRange, Script, ScriptError, ScriptFailure, ScriptHandle, ScriptInput,
     ScriptLimits, ScriptMessage, ScriptOutcome, ScriptRequest, Scripts,
 };

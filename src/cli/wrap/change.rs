@@ -24,7 +24,7 @@ pub(super) struct Change {
 
 impl Change {
     /// Prints the changed entries as they would be in a file of their own, then the configuration
-    /// file as a comment of TOML would have it.
+    /// file.
     pub(super) fn print(&self, section: &str) {
         say(&format!("{:#}", json!({ section: self.entries })));
         if let Some(config) = &self.config {

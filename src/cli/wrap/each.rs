@@ -41,11 +41,11 @@ pub(super) fn wrapped(
     }
 
     change.text = files.document.with(texts.iter().map(|(name, text)| (*name, &**text)));
-    // Earlier changes of the file may be Larder's own.
-    change.without = Some(unwrapped(&files.document, files.before.as_ref(), &[]).text);
-    if files.before.is_none() {
-        change.without = Some(files.document.text().to_owned());
-    }
+    change.without = Some(match &files.before {
+        // Earlier changes of the file may be Larder's own.
+        Some(before) => unwrapped(&files.document, Some(before), &[]).text,
+        None => files.document.text().to_owned(),
+    });
     Ok(change)
 }
 

@@ -2,7 +2,10 @@
 
 use std::{fs, path::Path};
 
-use crate::{cli::ServeArgs, config::user_caches};
+use crate::{
+    cli::ServeArgs,
+    config::{StoreUrl, user_caches},
+};
 
 const CONFIG_FLAG: &str = "--config";
 const STORE_FLAG: &str = "--store";
@@ -24,7 +27,7 @@ pub(super) fn command_line(serve: &ServeArgs, is_alone: bool) -> Result<Vec<Stri
     });
     let mut line = line.collect::<Result<Vec<_>, _>>()?;
 
-    let is_in_memory = config.store.url == "memory:" || config.store.url == "memory://";
+    let is_in_memory = matches!(config.store.place(), Ok(StoreUrl::Memory));
     if is_in_memory && serve.store.is_none() && !is_alone {
         line.extend([STORE_FLAG.to_owned(), shared_store()?]);
     }

@@ -71,7 +71,7 @@ pub enum ScriptOutcome {
 /// A range of bytes, lines or records.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct LineRange {
+pub struct PartRange {
     /// The number of units to skip.
     pub offset: u64,
     /// The number of units to read; all that follow if left out.
@@ -97,21 +97,21 @@ pub enum HandleOperation {
         /// The URI.
         uri: String,
         /// The bytes.
-        range: LineRange,
+        range: PartRange,
     },
     /// Lines of the text.
     Lines {
         /// The URI.
         uri: String,
         /// The lines.
-        range: LineRange,
+        range: PartRange,
     },
     /// Records.
     Records {
         /// The URI.
         uri: String,
         /// The records.
-        range: LineRange,
+        range: PartRange,
     },
     /// The values that a jq filter gives.
     Jq {

@@ -15,7 +15,7 @@ pub use self::{
     error::ScriptError,
     limits::ScriptLimits,
     message::{
-        HandleOperation, LineRange, ScriptFailure, ScriptHandle, ScriptInput, ScriptMessage,
+        HandleOperation, PartRange, ScriptFailure, ScriptHandle, ScriptInput, ScriptMessage,
         ScriptOutcome,
     },
     run::{Script, ScriptRequest, Scripts},

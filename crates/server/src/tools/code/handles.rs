@@ -1,24 +1,22 @@
 //! The operations on stored resources, which bound what enters the sandbox.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
-use larder_query::{HandleOperation, LineRange, ScriptInput, ScriptOutcome};
+use larder_query::{HandleOperation, PartRange, ScriptInput, ScriptOutcome};
 use larder_records::{Layout, words::number};
-use larder_store::store::{Details, Kind, StoredResource, WindowEnd};
+use larder_store::store::{Kind, StoredResource, WindowEnd};
 use serde_json::{Value, json, value::RawValue};
 
 use super::{
-    outcome::{CallError, handle, store, value},
+    ValuePlace,
+    outcome::{CallError, handle, value},
     run::Run,
 };
 use crate::{
     handler::{Context, ToolError},
-    registry::{READING_TOOL, Registry},
+    registry::{QUERYING_TOOL, READING_TOOL, Registry, SEARCHING_TOOL},
 };
 
-/// The tools whose scopes operations need.
-const QUERYING_TOOL: &str = "query_resource";
-const SEARCHING_TOOL: &str = "search_resource";
 /// The most rows that one operation asks for.
 const MAX_ROWS: u64 = 10_000;
 
@@ -102,14 +100,7 @@ impl Run<'_> {
             HandleOperation::Store { value, uri, name, ttl } => {
                 let ctx = self.ctx();
                 super::super::query::check_may_store(ctx, self.coding().may_store)?;
-                let details = Details {
-                    name,
-                    ttl: ttl.map(Duration::from_secs),
-                    session: ctx.scope().session.clone(),
-                    ..Details::default()
-                };
-                let uri = uri.unwrap_or_else(|| ctx.mint_uri());
-                let entry = store(ctx, uri, value.get(), details).await?;
+                let entry = ValuePlace { uri, name, ttl }.store(ctx, value.get()).await?;
                 Ok(ScriptOutcome::Handle(handle(&entry)))
             }
         }
@@ -129,7 +120,7 @@ impl Run<'_> {
         value(Value::from(text).to_string())
     }
 
-    async fn text(&self, uri: &str, range: LineRange) -> Result<ScriptOutcome, CallError> {
+    async fn text(&self, uri: &str, range: PartRange) -> Result<ScriptOutcome, CallError> {
         let (text, _slot) =
             found(self.ctx(), uri).await?.into_text(self.ctx().identity().owner()).await?;
         if text.entry.kind == Kind::Binary {
@@ -146,7 +137,7 @@ impl Run<'_> {
         value(Value::from(String::from_utf8_lossy(&window.bytes)).to_string())
     }
 
-    async fn lines(&self, uri: &str, range: LineRange) -> Result<ScriptOutcome, CallError> {
+    async fn lines(&self, uri: &str, range: PartRange) -> Result<ScriptOutcome, CallError> {
         let (text, _slot) =
             found(self.ctx(), uri).await?.into_text(self.ctx().identity().owner()).await?;
         let left = text.entry.lines.saturating_sub(range.offset);
@@ -164,7 +155,7 @@ impl Run<'_> {
         value(json!(text.lines().collect::<Vec<_>>()).to_string())
     }
 
-    async fn records(&self, uri: &str, range: LineRange) -> Result<ScriptOutcome, CallError> {
+    async fn records(&self, uri: &str, range: PartRange) -> Result<ScriptOutcome, CallError> {
         let ctx = self.ctx();
         let owner = ctx.identity().owner();
         let found = found(ctx, uri).await?;

@@ -12,7 +12,7 @@ mod tool_calls;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use larder_query::Scripts;
-use larder_store::store::Details;
+use larder_store::store::{Details, Entry, StoreError};
 use rmcp::model::CallToolResult;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,6 +26,9 @@ pub(super) use self::signature::signature;
 
 /// The name of the tool, which code cannot call.
 pub(super) const NAME: &str = "run_code";
+
+/// The longest stored code, in bytes.
+const MAX_CODE_BYTES: u64 = 1 << 20;
 
 /// The rule for tools that do not say that they only read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -96,13 +99,19 @@ struct ValuePlace {
 }
 
 impl ValuePlace {
-    fn details<S>(&self, ctx: &Context<S>) -> Details {
-        Details {
-            name: self.name.clone(),
+    /// Stores a value there.
+    ///
+    /// # Errors
+    /// The store's error.
+    async fn store(self, ctx: &Context<()>, json: &str) -> Result<Arc<Entry>, StoreError> {
+        let details = Details {
+            name: self.name,
             ttl: self.ttl.map(Duration::from_secs),
             session: ctx.scope().session.clone(),
             ..Details::default()
-        }
+        };
+        let uri = self.uri.unwrap_or_else(|| ctx.mint_uri());
+        outcome::store(ctx, uri, json, details).await
     }
 }
 
@@ -140,6 +149,3 @@ async fn stored_code(ctx: &Context<()>, uri: &str) -> Result<String, ToolError> 
     let text = handles::whole_text(ctx, found, MAX_CODE_BYTES).await?;
     text.ok_or_else(|| ToolError::new(format!("The code has more than {MAX_CODE_BYTES} bytes.")))
 }
-
-/// The longest stored code, in bytes.
-const MAX_CODE_BYTES: u64 = 1 << 20;

@@ -1,4 +1,4 @@
-//! [`Outcomes`]: what a script gets for a value, which is a handle where the value is too large.
+//! Values as a script gets them: a value that is too large is a handle.
 
 use std::sync::Arc;
 

@@ -10,15 +10,11 @@ use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::value::RawValue;
 
 use super::{
-    Coding, ValuePlace,
-    consent::Consent,
-    console::Console,
-    ledger::Ledger,
-    outcome::{outcome, store},
+    Coding, ValuePlace, consent::Consent, console::Console, ledger::Ledger, outcome::outcome,
 };
 use crate::{
     handler::{Context, Scope, ToolError},
-    registry::Registry,
+    registry::{CALL_TOOL, QUERYING_TOOL, Registry},
     spill::tool_calls::type_and_size,
 };
 
@@ -49,7 +45,7 @@ impl<'a> Run<'a> {
         let tools = registry.callable_tools(outer.scope()).await;
         let mut tools = tools.map_err(|fault| ToolError::new(fault.to_string()))?;
         tools.remove(super::NAME);
-        tools.remove(crate::registry::CALL_TOOL);
+        tools.remove(CALL_TOOL);
 
         let asked: BTreeMap<_, _> = tools
             .iter()
@@ -169,12 +165,7 @@ impl<'a> Run<'a> {
     ) -> Result<CallToolResult, ToolError> {
         let text = match into {
             None => value.get().to_owned(),
-            Some(place) => {
-                let details = place.details(&self.ctx);
-                let uri = place.uri.unwrap_or_else(|| self.ctx.mint_uri());
-                let entry = store(&self.ctx, uri, value.get(), details).await?;
-                stored_at("The value", &entry)
-            }
+            Some(place) => stored_at("The value", &*place.store(&self.ctx, value.get()).await?),
         };
 
         let mut content = vec![ContentBlock::text(text)];
@@ -220,7 +211,7 @@ impl<'a> Run<'a> {
 
 /// Whether a tool changes nothing but may add answers to the caller's resources.
 fn adds_only(tool: &str) -> bool {
-    tool == "query_resource"
+    tool == QUERYING_TOOL
 }
 
 fn stored_at(what: &str, entry: &Entry) -> String {
