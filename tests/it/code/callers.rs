@@ -1,4 +1,4 @@
-//! Who runs code: its rights are those of the caller. And code from a terminal.
+//! The rights of code, which are those of its caller; and code that is run from a terminal.
 
 use serde_json::{Value, json};
 

@@ -6,7 +6,7 @@ use super::coding;
 
 /// How a script ends.
 enum End {
-    /// It returns this value.
+    /// The code returns this value.
     Value(Value),
     /// Its error begins with this text.
     Error(&'static str),

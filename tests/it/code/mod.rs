@@ -32,7 +32,7 @@ impl Service {
         serde_json::from_str(&text_of(&result)).unwrap_or_else(|_| panic!("{code}: {result}"))
     }
 
-    /// What code says that fails.
+    /// The error of code that fails.
     async fn failure(&self, code: &str) -> String {
         let result = self.call("run_code", json!({ "code": code })).await;
         assert_eq!(result["isError"], true, "{code}: {result}");

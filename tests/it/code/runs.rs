@@ -1,4 +1,4 @@
-//! What code returns, and what it calls.
+//! Values that code returns, and calls that it makes.
 
 use serde_json::json;
 

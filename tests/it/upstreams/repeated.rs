@@ -133,7 +133,7 @@ async fn references_in_given_arguments_are_resolved_for_each_call() {
 
     let mut got = seen.lock().clone();
     got.sort_by_key(|arguments| arguments["n"].as_u64());
-    // What a reference stands for is content, in which no reference is resolved.
+    // The content of a reference is not searched for references.
     let lure = "see {{x:secret}}";
     let with = |a: &str, n: u64| json!({ "common": lure, "a": a, "n": n });
     assert_eq!(got, [with("a secret", 1), with("Ada", 2), with(lure, 4)]);

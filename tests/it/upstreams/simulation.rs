@@ -261,7 +261,7 @@ impl Simulation {
         eventually(&format!("{told}: memory"), async || upstreams.message_bytes() == 0).await;
     }
 
-    /// What is waited for, after these steps.
+    /// The message of a wait that fails: the awaited event, and the steps before it.
     fn told(&self, what: &str) -> String {
         format!("{what} after {:?}", self.steps)
     }
