@@ -5,30 +5,13 @@ use serde_json::{Value, json};
 use crate::support::{
     Modern, TextFile,
     process::{Process, larder, run},
-    sha256,
+    two_callers,
 };
 
 /// A server that runs code, for two callers, of which only the first may search.
 async fn for_two() -> (Process, Modern, Modern) {
-    let config = format!(
-        r#"
-        [code]
-        enabled = true
-        [auth]
-        mode = "static"
-        [auth.scopes]
-        "search_resources" = ["search"]
-        [[auth.tokens]]
-        name = "all"
-        sha256 = "{}"
-        scopes = ["search"]
-        [[auth.tokens]]
-        name = "few"
-        sha256 = "{}"
-        "#,
-        sha256("all-secret"),
-        sha256("few-secret"),
-    );
+    let callers = two_callers(["all", "few"], "search_resources", "search");
+    let config = format!("[code]\nenabled = true\n{callers}");
     let file = TextFile::new(&config);
     let process = Process::start(larder(&["serve", "--config", file.path()])).await;
     let [all, few] = ["all-secret", "few-secret"].map(|t| Modern::at(&process.url).with_token(t));

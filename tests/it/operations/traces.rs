@@ -60,6 +60,11 @@ async fn collector() -> (String, tokio::task::JoinHandle<Vec<u8>>) {
     (endpoint, collected)
 }
 
+/// The bytes of the ID of a trace.
+fn bytes_of(trace: &str) -> Vec<u8> {
+    (0..16).map(|n| u8::from_str_radix(&trace[2 * n..2 * n + 2], 16).unwrap()).collect()
+}
+
 #[tokio::test]
 async fn traces_are_exported_and_continue_the_callers_trace() {
     let (endpoint, collected) = collector().await;
@@ -84,8 +89,7 @@ async fn traces_are_exported_and_continue_the_callers_trace() {
     assert_eq!(server.exit_code().await, Some(0));
     let bytes = patiently("traces", collected).await.unwrap();
     let has = |part: &[u8]| bytes.windows(part.len()).any(|w| w == part);
-    let id: Vec<u8> =
-        (0..16).map(|n| u8::from_str_radix(&trace[2 * n..2 * n + 2], 16).unwrap()).collect();
+    let id = bytes_of(trace);
     assert!(has(&id), "the caller's trace is not continued");
     assert!(has(b"tools/call list_resources") && has(b"larder-under-test"));
     assert!(!has(b"ping"), "a request that is not sampled was exported");
@@ -178,8 +182,7 @@ async fn a_trace_of_one_call_shows_where_it_was() {
 
     let bytes = patiently("traces", collected).await.unwrap();
     let count = |part: &[u8]| bytes.windows(part.len()).filter(|w| *w == part).count();
-    let id: Vec<u8> =
-        (0..16).map(|n| u8::from_str_radix(&trace[2 * n..2 * n + 2], 16).unwrap()).collect();
+    let id = bytes_of(trace);
     let parts = ["query waits for its turn", "query jq", "redis ", "upstream odd tools/call"];
     for part in parts {
         assert!(count(part.as_bytes()) > 0, "{part}");

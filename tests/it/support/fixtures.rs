@@ -24,6 +24,28 @@ impl TextFile {
     }
 }
 
+/// The settings of two callers with the tokens `NAME-secret`. Only the first one has the scope that
+/// the items of this pattern need.
+pub(crate) fn two_callers([first, second]: [&str; 2], items: &str, scope: &str) -> String {
+    let [first_digest, second_digest] =
+        [first, second].map(|name| sha256(&format!("{name}-secret")));
+    format!(
+        r#"
+        [auth]
+        mode = "static"
+        [auth.scopes]
+        "{items}" = ["{scope}"]
+        [[auth.tokens]]
+        name = "{first}"
+        sha256 = "{first_digest}"
+        scopes = ["{scope}"]
+        [[auth.tokens]]
+        name = "{second}"
+        sha256 = "{second_digest}"
+        "#
+    )
+}
+
 /// The files in a folder and in all folders below it. A folder that is deleted
 /// meanwhile has none.
 pub(crate) fn files_below(folder: &Path) -> Vec<std::path::PathBuf> {

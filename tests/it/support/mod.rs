@@ -26,7 +26,7 @@ pub(crate) use answer::Answer;
 pub(crate) use certificates::{Certificates, TRUSTED};
 pub(crate) use dropping_proxy::{Network, dropping_proxy};
 pub(crate) use events::{Events, messages};
-pub(crate) use fixtures::{TextFile, files_below, noise, numbered_lines, sha256};
+pub(crate) use fixtures::{TextFile, files_below, noise, numbered_lines, sha256, two_callers};
 pub(crate) use larder::testing::{RedisServer, S3Server, free_port};
 pub(crate) use legacy::Legacy;
 pub(crate) use modern::Modern;

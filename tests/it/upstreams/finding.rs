@@ -6,7 +6,7 @@ use super::{FOLDER, uri_in};
 use crate::support::{
     Modern, TextFile,
     process::{Process, larder},
-    sha256,
+    two_callers,
 };
 
 const TOPICS: [&str; 5] = ["invoices", "tickets", "servers", "photos", "contracts"];
@@ -14,25 +14,8 @@ const TOPICS: [&str; 5] = ["invoices", "tickets", "servers", "photos", "contract
 /// A server in front of five others with sixty tools each. A token may use all of them, another
 /// one no invoices.
 async fn started() -> (Process, Modern, Modern) {
-    let mut config = format!(
-        r#"
-        [tools]
-        listing = "search"
-        [auth]
-        mode = "static"
-        [auth.scopes]
-        "invoices__*" = ["invoices"]
-        [[auth.tokens]]
-        name = "all"
-        sha256 = "{}"
-        scopes = ["invoices"]
-        [[auth.tokens]]
-        name = "few"
-        sha256 = "{}"
-        "#,
-        sha256("all-secret"),
-        sha256("few-secret"),
-    );
+    let callers = two_callers(["all", "few"], "invoices__*", "invoices");
+    let mut config = format!("[tools]\nlisting = \"search\"\n{callers}");
     for topic in TOPICS {
         let script = format!("{FOLDER}/odd.mjs");
         let command = json!(["node", script, "--tools=many", format!("--topic={topic}")]);

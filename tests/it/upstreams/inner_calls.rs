@@ -14,7 +14,7 @@ use super::{
 use crate::support::{
     Legacy, Modern, Server, TextFile, ToolState, poll,
     process::{Process, larder},
-    sha256,
+    two_callers,
 };
 
 /// A number.
@@ -154,24 +154,13 @@ async fn each_inner_call_is_a_decision_and_counts_in_the_limits() {
         r#"
         [limits]
         requests_per_window = 6
-        [auth]
-        mode = "static"
-        [auth.scopes]
-        echo = ["speak"]
-        [[auth.tokens]]
-        name = "ana"
-        sha256 = "{}"
-        scopes = ["speak"]
-        [[auth.tokens]]
-        name = "bob"
-        sha256 = "{}"
+        {}
         [[upstreams]]
         name = "far"
         each = "all"
         command = {}
         "#,
-        sha256("ana-secret"),
-        sha256("bob-secret"),
+        two_callers(["ana", "bob"], "echo", "speak"),
         json!(["node", format!("{FOLDER}/odd.mjs")]),
     );
     let file = TextFile::new(&config);
